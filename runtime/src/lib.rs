@@ -1,0 +1,20 @@
+//! The runtime of pmderive: everything that is needed to fetch performance
+//! metrics and to evaluate a compiled program over them.
+//!
+//! ```text
+//!   archive/  local/  transport/+proto/+pdu/        sources of metrics
+//!        \      |      /
+//!         context/                                  MetadataSource + FetchSource
+//!            │  ResultBatch (encoded results)
+//!            ▼
+//!         eval/   layout · workspace · history      one evaluation per fetch
+//!            ▲
+//!         program/ + kernel/                        what to compute, made by the compiler
+//! ```
+//!
+//! This crate knows nothing of the expression language or of Cranelift: the
+//! compiler hands it a [`program::Program`] and, perhaps, native entry points.
+
+pub mod model;
+pub mod result;
+pub mod source;

@@ -1,0 +1,177 @@
+//! Metric descriptors: what one value of a metric means.
+
+use std::fmt;
+
+use super::{InDom, Pmid, Units};
+
+/// Type of a metric's values (`PM_TYPE_*` of PMAPI(3)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ValueType {
+    /// 32-bit signed integer.
+    I32,
+    /// 32-bit unsigned integer.
+    U32,
+    /// 64-bit signed integer.
+    I64,
+    /// 64-bit unsigned integer.
+    U64,
+    /// 32-bit IEEE floating point.
+    F32,
+    /// 64-bit IEEE floating point.
+    F64,
+    /// Text, bytes without their terminating NUL.
+    String,
+    /// Opaque bytes.
+    Aggregate,
+    /// Opaque bytes owned by the agent; the same as [`ValueType::Aggregate`] to a client.
+    AggregateStatic,
+    /// Event records with microsecond stamps.
+    Event,
+    /// Event records with nanosecond stamps.
+    HighResEvent,
+    /// The metric exists but this system does not support it; it never has values.
+    NoSupport,
+    /// Any other code seen on the wire.
+    Unknown,
+}
+
+impl ValueType {
+    /// The code used on the wire and in archives.
+    pub const fn code(self) -> i32 {
+        match self {
+            ValueType::I32 => 0,
+            ValueType::U32 => 1,
+            ValueType::I64 => 2,
+            ValueType::U64 => 3,
+            ValueType::F32 => 4,
+            ValueType::F64 => 5,
+            ValueType::String => 6,
+            ValueType::Aggregate => 7,
+            ValueType::AggregateStatic => 8,
+            ValueType::Event => 9,
+            ValueType::HighResEvent => 10,
+            ValueType::NoSupport => -1,
+            ValueType::Unknown => 255,
+        }
+    }
+
+    /// The type of a wire code; codes without a meaning give [`ValueType::Unknown`].
+    pub const fn from_code(code: i32) -> ValueType {
+        match code {
+            0 => ValueType::I32,
+            1 => ValueType::U32,
+            2 => ValueType::I64,
+            3 => ValueType::U64,
+            4 => ValueType::F32,
+            5 => ValueType::F64,
+            6 => ValueType::String,
+            7 => ValueType::Aggregate,
+            8 => ValueType::AggregateStatic,
+            9 => ValueType::Event,
+            10 => ValueType::HighResEvent,
+            -1 => ValueType::NoSupport,
+            _ => ValueType::Unknown,
+        }
+    }
+
+    /// True for the six types that arithmetic is defined on.
+    pub const fn is_numeric(self) -> bool {
+        self.code() >= 0 && self.code() <= 5
+    }
+
+    /// Bytes that one lane of a column of this type takes: 4 or 8. Values
+    /// that are not numbers travel as 8-byte ranges into a byte arena.
+    pub const fn lane_bytes(self) -> usize {
+        match self {
+            ValueType::I32 | ValueType::U32 | ValueType::F32 => 4,
+            _ => 8,
+        }
+    }
+
+    /// Name as `pmTypeStr(3)` prints it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ValueType::I32 => "32",
+            ValueType::U32 => "U32",
+            ValueType::I64 => "64",
+            ValueType::U64 => "U64",
+            ValueType::F32 => "FLOAT",
+            ValueType::F64 => "DOUBLE",
+            ValueType::String => "STRING",
+            ValueType::Aggregate => "AGGREGATE",
+            ValueType::AggregateStatic => "AGGREGATE_STATIC",
+            ValueType::Event => "EVENT",
+            ValueType::HighResEvent => "HIGHRES_EVENT",
+            ValueType::NoSupport => "NO_SUPPORT",
+            ValueType::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+impl fmt::Display for ValueType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How values of a metric relate to each other over time (`PM_SEM_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Semantics {
+    /// Grows from sample to sample until it wraps or restarts.
+    Counter,
+    /// A measurement at one instant, of a continuous quantity.
+    Instant,
+    /// A value that stays until it changes, such as a configuration setting.
+    Discrete,
+}
+
+impl Semantics {
+    /// The code used on the wire and in archives.
+    pub const fn code(self) -> i32 {
+        match self {
+            Semantics::Counter => 1,
+            Semantics::Instant => 3,
+            Semantics::Discrete => 4,
+        }
+    }
+
+    /// The semantics of a wire code. Codes without a meaning (0 is seen for
+    /// metrics that are not supported) count as instantaneous.
+    pub const fn from_code(code: i32) -> Semantics {
+        match code {
+            1 => Semantics::Counter,
+            4 => Semantics::Discrete,
+            _ => Semantics::Instant,
+        }
+    }
+
+    /// Name as `pmSemStr(3)` prints it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Semantics::Counter => "counter",
+            Semantics::Instant => "instant",
+            Semantics::Discrete => "discrete",
+        }
+    }
+}
+
+impl fmt::Display for Semantics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What is known of a metric before any value is: `pmDesc` of `pmLookupDesc(3)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricDesc {
+    /// The metric's identifier.
+    pub pmid: Pmid,
+    /// Type of its values.
+    pub value_type: ValueType,
+    /// Instance domain; `None` for a metric with a single value.
+    pub indom: Option<InDom>,
+    /// Semantics of its values.
+    pub semantics: Semantics,
+    /// Dimension and scale of its values.
+    pub units: Units,
+}

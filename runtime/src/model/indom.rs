@@ -1,0 +1,123 @@
+//! Instance domains and their instances.
+
+use std::collections::HashMap;
+use std::fmt;
+
+/// Internal instance identifier; -1 (`PM_IN_NULL`) for the one value of a
+/// metric without an instance domain.
+pub type InstId = i32;
+
+/// Identifies an instance domain within one source: domain (9 bits) and serial (22 bits).
+///
+/// Answers to `pmInDom` of PMAPI(3). "No instance domain" is `None` wherever
+/// an `Option<InDom>` stands, never a value of this type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InDom(pub u32);
+
+impl InDom {
+    /// Builds an identifier from its parts; bits beyond a field's width are dropped.
+    pub const fn new(domain: u32, serial: u32) -> InDom {
+        InDom((domain & 0x1ff) << 22 | (serial & 0x3f_ffff))
+    }
+
+    /// From the wire form, where all ones (`PM_INDOM_NULL`) means none.
+    pub const fn from_wire(word: u32) -> Option<InDom> {
+        if word == 0xffff_ffff { None } else { Some(InDom(word)) }
+    }
+
+    /// To the wire form.
+    pub const fn to_wire(indom: Option<InDom>) -> u32 {
+        match indom {
+            Some(indom) => indom.0,
+            None => 0xffff_ffff,
+        }
+    }
+
+    /// Number of the agent's domain.
+    pub const fn domain(self) -> u32 {
+        self.0 >> 22 & 0x1ff
+    }
+
+    /// Number of the instance domain within the agent's domain.
+    pub const fn serial(self) -> u32 {
+        self.0 & 0x3f_ffff
+    }
+}
+
+impl fmt::Display for InDom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.domain(), self.serial())
+    }
+}
+
+/// The instances of a domain as a source knows them at one time: internal
+/// identifiers with external names, in the source's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstanceDomain {
+    instances: Vec<(InstId, Box<str>)>,
+    by_id: HashMap<InstId, u32>,
+}
+
+impl InstanceDomain {
+    /// Takes instances in the source's order. Of two entries with one
+    /// identifier the first is the one that lookups find.
+    ///
+    /// Names that are not UTF-8 on the wire are given with each byte as the
+    /// character of that number.
+    pub fn new(instances: Vec<(InstId, Box<str>)>) -> InstanceDomain {
+        let mut by_id = HashMap::with_capacity(instances.len());
+        for (position, (id, _)) in (0u32..).zip(&instances) {
+            by_id.entry(*id).or_insert(position);
+        }
+        InstanceDomain { instances, by_id }
+    }
+
+    /// All instances, in the source's order (`pmGetInDom(3)`).
+    pub fn instances(&self) -> impl ExactSizeIterator<Item = (InstId, &str)> {
+        self.instances.iter().map(|(id, name)| (*id, &**name))
+    }
+
+    /// Number of instances.
+    pub fn len(&self) -> usize {
+        self.instances.len()
+    }
+
+    /// True when the domain has no instances now.
+    pub fn is_empty(&self) -> bool {
+        self.instances.is_empty()
+    }
+
+    /// External name of an instance (`pmNameInDom(3)`), if it exists.
+    pub fn name(&self, id: InstId) -> Option<&str> {
+        let position = *self.by_id.get(&id)?;
+        Some(&self.instances[position as usize].1)
+    }
+
+    /// Identifier of an external name (`pmLookupInDom(3)`): an exact match
+    /// first, else an instance whose name up to its first blank is `name`.
+    pub fn lookup(&self, name: &str) -> Option<InstId> {
+        let exact = self.instances.iter().find(|(_, n)| **n == *name);
+        exact
+            .or_else(|| self.instances.iter().find(|(_, n)| n.split(' ').next() == Some(name)))
+            .map(|(id, _)| *id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lookup_prefers_exact_names_and_accepts_the_first_word() {
+        let domain = InstanceDomain::new(vec![
+            (1, "1 minute".into()),
+            (5, "5 minute".into()),
+            (7, "5".into()),
+        ]);
+        assert_eq!(domain.lookup("1"), Some(1));
+        assert_eq!(domain.lookup("5"), Some(7));
+        assert_eq!(domain.lookup("5 minute"), Some(5));
+        assert_eq!(domain.lookup("15"), None);
+        assert_eq!(domain.name(5), Some("5 minute"));
+    }
+}

@@ -1,0 +1,49 @@
+//! Metric identifiers.
+
+use std::fmt;
+
+/// Identifies a metric within one source: domain (9 bits), cluster (12 bits)
+/// and item (10 bits), below one flag bit.
+///
+/// Answers to `pmID` of PMAPI(3); printed as `pmIDStr(3)` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pmid(pub u32);
+
+impl Pmid {
+    /// The identifier that stands for "no such metric" on the wire (`PM_ID_NULL`).
+    pub const NULL: Pmid = Pmid(0xffff_ffff);
+
+    /// Builds an identifier from its parts; bits beyond a field's width are dropped.
+    pub const fn new(domain: u32, cluster: u32, item: u32) -> Pmid {
+        Pmid((domain & 0x1ff) << 22 | (cluster & 0xfff) << 10 | (item & 0x3ff))
+    }
+
+    /// Number of the agent's domain, 0 to 511.
+    pub const fn domain(self) -> u32 {
+        self.0 >> 22 & 0x1ff
+    }
+
+    /// Number of the cluster within the domain, 0 to 4095.
+    pub const fn cluster(self) -> u32 {
+        self.0 >> 10 & 0xfff
+    }
+
+    /// Number of the item within the cluster, 0 to 1023.
+    pub const fn item(self) -> u32 {
+        self.0 & 0x3ff
+    }
+
+    /// True for the identifiers that derived metrics have while they are not logged.
+    pub const fn is_derived(self) -> bool {
+        self.domain() == 511 && self.cluster() & 2048 == 0 && self.item() != 0
+    }
+}
+
+impl fmt::Display for Pmid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Pmid::NULL {
+            return f.write_str("PM_ID_NULL");
+        }
+        write!(f, "{}.{}.{}", self.domain(), self.cluster(), self.item())
+    }
+}

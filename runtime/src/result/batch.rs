@@ -1,0 +1,171 @@
+//! A fetch's results in encoded form, and the walk over their value sets.
+//!
+//! A value set, all words big-endian:
+//!
+//! | offset | size  | field   | meaning                                                     |
+//! |--------|-------|---------|-------------------------------------------------------------|
+//! | 0      | 4     | pmid    | metric                                                      |
+//! | 4      | 4     | numval  | number of values, or a status when negative                 |
+//! | 8      | 4     | valfmt  | only if numval > 0: 0 values in place, 1 or 2 in blocks      |
+//! | 12     | 8 * n | values  | instance, then the value or the position of its block       |
+//!
+//! A block's position counts 4-byte words from the part's block origin. A block:
+//!
+//! | offset | size     | field | meaning                         |
+//! |--------|----------|-------|---------------------------------|
+//! | 0      | 1        | type  | type code of the value          |
+//! | 1      | 3        | vlen  | 4 + number of data bytes        |
+//! | 4      | vlen - 4 | data  | big-endian numbers, or bytes    |
+//!
+//! This module never looks at descriptors: what the bytes of a value mean is
+//! for the caller to know.
+
+use std::sync::Arc;
+
+use crate::model::{InstId, InstanceDomain, PmStatus, Pmid, Timestamp};
+
+/// The answer to one fetch: one part, or several where the request had to be
+/// split. Buffers are kept from fetch to fetch.
+#[derive(Debug, Default)]
+pub struct ResultBatch {
+    parts: Vec<ResultPart>,
+    used: usize,
+    /// Instance domains asked for with the fetch, parallel to
+    /// [`crate::source::FetchList::domains`].
+    pub domains: Vec<Result<Arc<InstanceDomain>, PmStatus>>,
+}
+
+/// One encoded result.
+#[derive(Debug, Default)]
+pub struct ResultPart {
+    /// When the values were taken.
+    pub timestamp: Timestamp,
+    /// Value sets and blocks, in any order and with any other bytes around them.
+    pub bytes: Vec<u8>,
+    /// Offset in `bytes` of the first value set.
+    pub first_set: usize,
+    /// Number of value sets, back to back from `first_set`.
+    pub set_count: usize,
+    /// Offset in `bytes` that block position zero means; negative for archive
+    /// records, whose positions count from before the record.
+    pub block_origin: i64,
+}
+
+impl ResultBatch {
+    /// Forgets the previous results but keeps their buffers.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.domains.clear();
+    }
+
+    /// A further part to fill, with an empty buffer.
+    pub fn add_part(&mut self) -> &mut ResultPart {
+        if self.used == self.parts.len() {
+            self.parts.push(ResultPart::default());
+        }
+        let part = &mut self.parts[self.used];
+        self.used += 1;
+        part.bytes.clear();
+        part.first_set = 0;
+        part.set_count = 0;
+        part.block_origin = 0;
+        part
+    }
+
+    /// The parts of the latest fetch, in the order of its slots.
+    pub fn parts(&self) -> &[ResultPart] {
+        &self.parts[..self.used]
+    }
+
+    /// Time stamp of the fetch: that of its first part.
+    pub fn timestamp(&self) -> Timestamp {
+        self.parts().first().map_or(Timestamp::default(), |part| part.timestamp)
+    }
+}
+
+impl ResultPart {
+    /// Walks the value sets.
+    pub fn sets(&self) -> ValueSets<'_> {
+        ValueSets { part: self, offset: self.first_set, left: self.set_count }
+    }
+
+    /// The block at a position: its type code and its data. `None` when it
+    /// does not lie within the part.
+    pub fn block(&self, position: u32) -> Option<(u8, &[u8])> {
+        let offset = self.block_origin + 4 * i64::from(position);
+        let offset = usize::try_from(offset).ok()?;
+        let header = self.bytes.get(offset..offset + 4)?;
+        let length =
+            usize::from(header[1]) << 16 | usize::from(header[2]) << 8 | usize::from(header[3]);
+        let data = self.bytes.get(offset + 4..offset.checked_add(length)?)?;
+        Some((header[0], data))
+    }
+}
+
+/// Iterator over the value sets of a part; ends early when the bytes do.
+#[derive(Clone, Debug)]
+pub struct ValueSets<'a> {
+    part: &'a ResultPart,
+    offset: usize,
+    left: usize,
+}
+
+/// One metric's values in a result.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueSet<'a> {
+    /// The metric.
+    pub pmid: Pmid,
+    /// Number of values, or why there are none.
+    pub count: Result<usize, PmStatus>,
+    /// True when lanes hold positions of blocks instead of values.
+    pub in_blocks: bool,
+    /// The encoded lanes, 8 bytes each.
+    lanes: &'a [u8],
+}
+
+/// One instance's value in a value set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Instance identifier.
+    pub instance: InstId,
+    /// The value itself, or the position of its block.
+    pub word: u32,
+}
+
+fn word(bytes: &[u8], offset: usize) -> Option<u32> {
+    let bytes = bytes.get(offset..offset.checked_add(4)?)?;
+    Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
+
+impl<'a> Iterator for ValueSets<'a> {
+    type Item = ValueSet<'a>;
+
+    fn next(&mut self) -> Option<ValueSet<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let bytes = &self.part.bytes;
+        let pmid = Pmid(word(bytes, self.offset)?);
+        let numval = word(bytes, self.offset + 4)? as i32;
+        if numval <= 0 {
+            self.offset += 8;
+            let count = if numval == 0 { Ok(0) } else { Err(PmStatus(numval)) };
+            return Some(ValueSet { pmid, count, in_blocks: false, lanes: &[] });
+        }
+        let format = word(bytes, self.offset + 8)?;
+        let count = numval as usize;
+        let start = self.offset + 12;
+        let end = start.checked_add(count.checked_mul(8)?)?;
+        let lanes = bytes.get(start..end)?;
+        self.offset = end;
+        Some(ValueSet { pmid, count: Ok(count), in_blocks: format != 0, lanes })
+    }
+}
+
+impl<'a> ValueSet<'a> {
+    /// The lanes, in the order delivered.
+    pub fn lanes(&self) -> impl ExactSizeIterator<Item = Lane> + use<'a> {
+        self.lanes.chunks_exact(8).map(|lane| Lane {
+            instance: i32::from_be_bytes([lane[0], lane[1], lane[2], lane[3]]),
+            word: u32::from_be_bytes([lane[4], lane[5], lane[6], lane[7]]),
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! Encoded results, as sources deliver them.
+//!
+//! pmcd's replies and the records of archives encode value sets the same way;
+//! the local source writes that form too. So there is one decoder, and a fetch
+//! copies no value before it reaches its column.
+
+mod batch;
+mod writer;
+
+pub use batch::{Lane, ResultBatch, ResultPart, ValueSet, ValueSets};
+pub use writer::{BlockValue, ResultWriter};

@@ -1,0 +1,98 @@
+//! Diagnostics: what is wrong with a definition, as data.
+//!
+//! Rendering is elsewhere; a stage that finds a mistake makes a
+//! [`Diagnostic`] and goes on.
+
+mod code;
+
+pub use code::Code;
+
+use crate::source::Span;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; the metric works.
+    Warning,
+    /// The metric cannot be used.
+    Error,
+}
+
+/// One mistake: a headline, the place, what was inferred around it, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable code.
+    pub code: Code,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in terms of the language, without the offending text's environment.
+    pub message: String,
+    /// The wrong token or expression.
+    pub span: Span,
+    /// Name of the derived metric, where there is one.
+    pub metric: Option<Box<str>>,
+    /// Facts about places in the text. The first may repeat `span` to say
+    /// what is wrong there; operands say type, semantics, units, instance domain.
+    pub labels: Vec<Label>,
+    /// What to do, if that is known.
+    pub help: Option<String>,
+    /// An edit that would mend it.
+    pub fix: Option<Fix>,
+}
+
+/// A fact about a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// The fact.
+    pub text: String,
+}
+
+/// An edit: replace what `span` covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// What to replace.
+    pub span: Span,
+    /// By what.
+    pub text: String,
+}
+
+impl Diagnostic {
+    /// An error without labels yet.
+    pub fn error(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            span,
+            metric: None,
+            labels: Vec::new(),
+            help: None,
+            fix: None,
+        }
+    }
+
+    /// The same as a warning.
+    pub fn warning(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, span, message) }
+    }
+
+    /// Adds a fact about a place.
+    pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.labels.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// Says what to do.
+    pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
+        self.help = Some(text.into());
+        self
+    }
+
+    /// Adds an edit that would mend it.
+    pub fn fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.fix = Some(Fix { span, text: text.into() });
+        self
+    }
+}

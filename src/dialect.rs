@@ -1,0 +1,24 @@
+//! Which implementation's answers to give where implementations differ.
+//!
+//! Only parsing, binding, checking and lowering read a [`Dialect`]; a compiled
+//! program has it folded in.
+
+/// The behaviour to follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// As libpcp 6.0 answers.
+    Pcp6_0,
+    /// As libpcp 7.2 answers.
+    Pcp7_2,
+    /// As 7.2, with its wrong numbers, labels and metadata put right.
+    #[default]
+    Fixed,
+}
+
+impl Dialect {
+    /// True where the 7.x language is understood: expressions under `delta()`,
+    /// `novalue()`, `indom=`, `meta=`, extra units, lazy binding.
+    pub const fn is_version_7(self) -> bool {
+        !matches!(self, Dialect::Pcp6_0)
+    }
+}

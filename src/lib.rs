@@ -1,0 +1,18 @@
+//! Derived metrics of Performance Co-Pilot, compiled to native code.
+//!
+//! ```text
+//! definition text ── syntax ──► Definitions ── bind ── check ──► typed nodes ── dag ── plan ──► Program
+//!                                               ▲                                               │ jit
+//!                                        MetadataSource                                         ▼
+//!                     host │ archive │ local ──► FetchSource ──► encoded results ──► Evaluator ──► values
+//! ```
+//!
+//! The runtime half (sources, kernels' interpreter, evaluator) is the crate
+//! [`pmderive_runtime`]; this crate adds the language, the compiler and the
+//! command line.
+#![deny(unsafe_code)]
+
+pub mod diag;
+pub mod dialect;
+pub mod source;
+pub mod syntax;

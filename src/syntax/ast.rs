@@ -1,0 +1,313 @@
+//! The syntax tree of an expression.
+//!
+//! Nodes stand in an arena in post-order: every child has a smaller index than
+//! its parent, and the last node is the root. Later stages loop over the arena
+//! instead of recursing, so no expression is too deep for them.
+
+use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
+
+use crate::source::Span;
+
+/// Position of a node in an [`Expr`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExprId(pub u32);
+
+/// A parsed expression. May contain [`NodeKind::Error`] where the text was
+/// wrong; then the parser has reported at least one diagnostic.
+#[derive(Clone, Debug, Default)]
+pub struct Expr {
+    nodes: Vec<Node>,
+}
+
+/// One node with the text it came from.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it is.
+    pub kind: NodeKind,
+    /// The whole of it, parentheses excluded.
+    pub span: Span,
+}
+
+/// A value with the place where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spanned<T> {
+    /// The value.
+    pub value: T,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// The kinds of nodes; operands are indices of earlier nodes.
+#[derive(Clone, Debug)]
+pub enum NodeKind {
+    /// `42`, `1.5`
+    Number(Number),
+    /// `disk.dev.read`
+    Metric(Box<str>),
+    /// `operand[instance]`
+    Select {
+        /// What to select from.
+        operand: ExprId,
+        /// External instance name, backslashes already removed.
+        instance: Spanned<Box<str>>,
+    },
+    /// `matchinst(/pattern/, operand)`
+    Match {
+        /// POSIX extended regular expression, backslashes already removed as the lexer rules say.
+        pattern: Spanned<Box<str>>,
+        /// `!` before the pattern.
+        negated: bool,
+        /// What to filter.
+        operand: ExprId,
+    },
+    /// `-operand`, `!operand`
+    Unary {
+        /// The operator.
+        op: UnaryOp,
+        /// Its operand.
+        operand: ExprId,
+    },
+    /// `left op right`
+    Binary {
+        /// The operator.
+        op: BinaryOp,
+        /// Where the operator stands.
+        op_span: Span,
+        /// Left operand.
+        left: ExprId,
+        /// Right operand.
+        right: ExprId,
+    },
+    /// `guard ? yes : no`
+    Ternary {
+        /// Decides.
+        guard: ExprId,
+        /// Value where the guard is not zero.
+        yes: ExprId,
+        /// Value where the guard is zero.
+        no: ExprId,
+    },
+    /// `avg(metric)` and the other aggregates over instances.
+    Aggregate {
+        /// Which.
+        function: Aggregate,
+        /// The metric's name.
+        metric: Spanned<Box<str>>,
+    },
+    /// `defined(metric)`
+    Defined(Spanned<Box<str>>),
+    /// `anon(PM_TYPE_...)`
+    Anon(ValueType),
+    /// `delta(operand)`, `rate(operand)`, `instant(operand)`
+    Temporal {
+        /// Which.
+        function: Temporal,
+        /// Its operand.
+        operand: ExprId,
+    },
+    /// `scalar(operand)`
+    Scalar(ExprId),
+    /// `rescale(operand, "units")`
+    Rescale {
+        /// What to convert.
+        operand: ExprId,
+        /// Target units; a multiplier in the text has no effect.
+        units: Spanned<Units>,
+    },
+    /// `mkconst(number, ...)`
+    MkConst {
+        /// The number.
+        number: Spanned<Number>,
+        /// Its keywords.
+        attributes: Attributes,
+    },
+    /// `novalue(...)`
+    NoValue(Attributes),
+    /// Text that could not be understood.
+    Error,
+}
+
+/// A number as it was spelled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Number {
+    /// The spelling.
+    pub text: Box<str>,
+    /// What it means.
+    pub value: NumberValue,
+}
+
+/// What a number's spelling means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NumberValue {
+    /// Digits only: an unsigned 32-bit integer.
+    Integer(u32),
+    /// With a point: correctly rounded.
+    Double(f64),
+}
+
+/// Keywords of `mkconst()` and `novalue()`; of a repeated keyword the last counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// `type=`
+    pub value_type: Option<Spanned<ValueType>>,
+    /// `semantics=`
+    pub semantics: Option<Spanned<Semantics>>,
+    /// `units=`
+    pub units: Option<Spanned<Units>>,
+    /// `indom=`; `Some(None)` inside for `indom=null`.
+    pub indom: Option<Spanned<Option<InDom>>>,
+    /// `meta=`
+    pub meta: Option<Spanned<Box<str>>>,
+}
+
+/// Prefix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnaryOp {
+    /// `-`
+    Neg,
+    /// `!`
+    Not,
+}
+
+/// Infix operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `==`
+    Eq,
+    /// `>=`
+    Ge,
+    /// `>`
+    Gt,
+    /// `!=`
+    Ne,
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+}
+
+/// Functions over the instances of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Aggregate {
+    /// `avg`
+    Avg,
+    /// `count`
+    Count,
+    /// `max`
+    Max,
+    /// `min`
+    Min,
+    /// `sum`
+    Sum,
+}
+
+/// Functions about change over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Temporal {
+    /// `delta`
+    Delta,
+    /// `rate`
+    Rate,
+    /// `instant`
+    Instant,
+}
+
+impl Expr {
+    /// Appends a node whose operands are already in the arena.
+    pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
+        let id = ExprId(u32::try_from(self.nodes.len()).expect("fewer nodes than bytes of text"));
+        self.nodes.push(Node { kind, span });
+        id
+    }
+
+    /// The node of an identifier.
+    pub fn node(&self, id: ExprId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// All nodes in post-order, with their identifiers.
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (ExprId, &Node)> + ExactSizeIterator {
+        self.nodes.iter().enumerate().map(|(index, node)| (ExprId(index as u32), node))
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// True before the first node was pushed; never for a parser's result.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The node pushed last: the whole expression.
+    pub fn root(&self) -> ExprId {
+        ExprId(self.nodes.len().saturating_sub(1) as u32)
+    }
+}
+
+impl BinaryOp {
+    /// The operator as it is written.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            BinaryOp::Add => "+",
+            BinaryOp::Sub => "-",
+            BinaryOp::Mul => "*",
+            BinaryOp::Div => "/",
+            BinaryOp::Lt => "<",
+            BinaryOp::Le => "<=",
+            BinaryOp::Eq => "==",
+            BinaryOp::Ge => ">=",
+            BinaryOp::Gt => ">",
+            BinaryOp::Ne => "!=",
+            BinaryOp::And => "&&",
+            BinaryOp::Or => "||",
+        }
+    }
+
+    /// True for `+ - * /`.
+    pub const fn is_arithmetic(self) -> bool {
+        matches!(self, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div)
+    }
+
+    /// True for `&& ||`.
+    pub const fn is_boolean(self) -> bool {
+        matches!(self, BinaryOp::And | BinaryOp::Or)
+    }
+}
+
+impl Aggregate {
+    /// Name of the function.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Aggregate::Avg => "avg",
+            Aggregate::Count => "count",
+            Aggregate::Max => "max",
+            Aggregate::Min => "min",
+            Aggregate::Sum => "sum",
+        }
+    }
+}
+
+impl Temporal {
+    /// Name of the function.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Temporal::Delta => "delta",
+            Temporal::Rate => "rate",
+            Temporal::Instant => "instant",
+        }
+    }
+}
