@@ -15,6 +15,12 @@
 //! This crate knows nothing of the expression language or of Cranelift: the
 //! compiler hands it a [`program::Program`] and, perhaps, native entry points.
 
+#![deny(unsafe_code)]
+
+pub mod eval;
+pub mod kernel;
 pub mod model;
+pub mod pattern;
+pub mod program;
 pub mod result;
 pub mod source;
