@@ -16,5 +16,6 @@
 //! compiler hands it a [`program::Program`] and, perhaps, native entry points.
 
 pub mod model;
+pub mod pattern;
 pub mod result;
 pub mod source;

@@ -1,0 +1,407 @@
+//! Patterns of `matchinst()`: POSIX extended regular expressions as `regcomp(3)`
+//! of the GNU C library takes them.
+//!
+//! A pattern is checked and translated to the syntax of the `regex` crate,
+//! whose matching time is linear in the text. Back-references, which no such
+//! engine has, are refused. Letters and classes are ASCII's, as in the C locale.
+
+use std::fmt;
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+use regex::{Regex, RegexBuilder};
+
+/// Longest pattern that is accepted, in bytes.
+const MAX_PATTERN_BYTES: usize = 16 << 10;
+/// Most memory that a compiled pattern may take, in bytes.
+const MAX_COMPILED_BYTES: usize = 8 << 20;
+/// Largest number in `{n,m}`.
+const MAX_REPEAT: u32 = 32767;
+
+/// A compiled pattern, cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    regex: Regex,
+}
+
+/// Why a text is no pattern; displayed in the words of `regerror(3)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PatternError {
+    /// `[` at the end of the pattern.
+    Invalid,
+    /// `[x` without its end.
+    UnmatchedBracket,
+    /// `(` without its end.
+    UnmatchedParen,
+    /// `{` without its end.
+    UnmatchedBrace,
+    /// `{` around anything but one or two ascending numbers.
+    BadInterval,
+    /// `[z-a]`, `[[:digit:]-z]`.
+    BadRange,
+    /// `[[:nothing:]]`
+    BadClass,
+    /// `[[.xyz.]]`
+    BadCollation,
+    /// `*`, `+`, `?` or `{` with nothing to repeat.
+    NothingToRepeat,
+    /// A backslash at the end.
+    TrailingBackslash,
+    /// `\1` before the end of the first group.
+    BadBackReference,
+    /// `(a)\1`: valid for `regcomp(3)`, but not supported here.
+    BackReference,
+    /// Larger than this library accepts.
+    TooBig,
+}
+
+impl Pattern {
+    /// Compiles a pattern.
+    pub fn new(text: &str) -> Result<Pattern, PatternError> {
+        if text.len() > MAX_PATTERN_BYTES {
+            return Err(PatternError::TooBig);
+        }
+        let translated = Translator::new(text).translate()?;
+        let regex = RegexBuilder::new(&translated)
+            .dot_matches_new_line(true)
+            .size_limit(MAX_COMPILED_BYTES)
+            .build()
+            // The translation is well-formed, so only its size or depth can be refused.
+            .map_err(|_| PatternError::TooBig)?;
+        Ok(Pattern { regex })
+    }
+
+    /// True if the pattern occurs anywhere in the text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            PatternError::Invalid => "Invalid regular expression",
+            PatternError::UnmatchedBracket => "Unmatched [, [^, [:, [., or [=",
+            PatternError::UnmatchedParen => "Unmatched ( or \\(",
+            PatternError::UnmatchedBrace => "Unmatched \\{",
+            PatternError::BadInterval => "Invalid content of \\{\\}",
+            PatternError::BadRange => "Invalid range end",
+            PatternError::BadClass => "Invalid character class name",
+            PatternError::BadCollation => "Invalid collation character",
+            PatternError::NothingToRepeat => "Invalid preceding regular expression",
+            PatternError::TrailingBackslash => "Trailing backslash",
+            PatternError::BadBackReference => "Invalid back reference",
+            PatternError::BackReference => "back-references are not supported",
+            PatternError::TooBig => "Regular expression too big",
+        })
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+/// What stands before a place where something could be repeated.
+#[derive(Clone, Copy, PartialEq)]
+enum Before {
+    /// Start of the pattern, of a group or of an alternative; an anchor.
+    Nothing,
+    /// Something repeatable whose translation begins at this offset.
+    Atom(usize),
+}
+
+struct Translator<'t> {
+    text: &'t str,
+    rest: Peekable<CharIndices<'t>>,
+    out: String,
+    before: Before,
+    /// Offsets in `out` where open groups begin.
+    groups: Vec<usize>,
+    /// Groups closed so far, for the check of back-references.
+    closed: usize,
+}
+
+impl<'t> Translator<'t> {
+    fn new(text: &'t str) -> Translator<'t> {
+        Translator {
+            text,
+            rest: text.char_indices().peekable(),
+            out: String::with_capacity(text.len() * 2),
+            before: Before::Nothing,
+            groups: Vec::new(),
+            closed: 0,
+        }
+    }
+
+    fn translate(mut self) -> Result<String, PatternError> {
+        while let Some((position, character)) = self.rest.next() {
+            match character {
+                '\\' => self.escape()?,
+                '[' => self.bracket(position + 1)?,
+                '(' => {
+                    self.groups.push(self.out.len());
+                    self.out.push_str("(?:");
+                    self.before = Before::Nothing;
+                }
+                // Without a group to close it is an ordinary character.
+                ')' => match self.groups.pop() {
+                    Some(start) => {
+                        self.out.push(')');
+                        self.closed += 1;
+                        self.before = Before::Atom(start);
+                    }
+                    None => self.literal(')'),
+                },
+                '|' => {
+                    self.out.push('|');
+                    self.before = Before::Nothing;
+                }
+                '^' | '$' => self.anchor(if character == '^' { "^" } else { "$" }),
+                '.' => self.atom("."),
+                '*' | '+' | '?' | '{' => self.repeat(character)?,
+                other => self.literal(other),
+            }
+        }
+        if self.groups.is_empty() { Ok(self.out) } else { Err(PatternError::UnmatchedParen) }
+    }
+
+    fn atom(&mut self, translation: &str) {
+        self.before = Before::Atom(self.out.len());
+        self.out.push_str(translation);
+    }
+
+    fn anchor(&mut self, translation: &str) {
+        self.out.push_str(translation);
+        self.before = Before::Nothing;
+    }
+
+    fn literal(&mut self, character: char) {
+        self.before = Before::Atom(self.out.len());
+        push_literal(&mut self.out, character);
+    }
+
+    /// What follows a backslash: an operator of the GNU library or the character itself.
+    fn escape(&mut self) -> Result<(), PatternError> {
+        let (_, character) = self.rest.next().ok_or(PatternError::TrailingBackslash)?;
+        match character {
+            'w' => self.atom("[0-9A-Za-z_]"),
+            'W' => self.atom("[^0-9A-Za-z_]"),
+            's' => self.atom("[\\t-\\r ]"),
+            'S' => self.atom("[^\\t-\\r ]"),
+            'b' => self.anchor("(?-u:\\b)"),
+            'B' => self.anchor("(?-u:\\B)"),
+            '<' => self.anchor("(?-u:\\b{start})"),
+            '>' => self.anchor("(?-u:\\b{end})"),
+            '`' => self.anchor("\\A"),
+            '\'' => self.anchor("\\z"),
+            '1'..='9' => {
+                let group = usize::from(character as u8 - b'0');
+                return Err(if group > self.closed {
+                    PatternError::BadBackReference
+                } else {
+                    PatternError::BackReference
+                });
+            }
+            other => self.literal(other),
+        }
+        Ok(())
+    }
+
+    /// A run of repetition operators after one atom. Each is wrapped, since
+    /// the target syntax reads `a*?` differently.
+    fn repeat(&mut self, first: char) -> Result<(), PatternError> {
+        let Before::Atom(start) = self.before else { return Err(PatternError::NothingToRepeat) };
+        let mut operators = Vec::new();
+        let mut next = Some(first);
+        while let Some(operator) = next {
+            let translation = match operator {
+                '{' => self.interval()?,
+                other => other.to_string(),
+            };
+            // Repeating the same star or question mark changes nothing.
+            if operators.last() != Some(&translation) || operator == '{' {
+                operators.push(translation);
+            }
+            next = self.rest.next_if(|(_, c)| matches!(c, '*' | '+' | '?' | '{')).map(|(_, c)| c);
+        }
+        let atom = self.out.split_off(start);
+        for _ in &operators {
+            self.out.push_str("(?:");
+        }
+        self.out.push_str(&atom);
+        for operator in &operators {
+            self.out.push(')');
+            self.out.push_str(operator);
+        }
+        Ok(())
+    }
+
+    /// `{n}`, `{n,}`, `{,m}`, `{n,m}` after its brace.
+    fn interval(&mut self) -> Result<String, PatternError> {
+        let low = self.repeat_count()?;
+        let (low, high) = match self.rest.next() {
+            Some((_, '}')) => (low.ok_or(PatternError::BadInterval)?, low),
+            Some((_, ',')) => {
+                let high = self.repeat_count()?;
+                match self.rest.next() {
+                    Some((_, '}')) => (low.unwrap_or(0), high),
+                    Some(_) => return Err(PatternError::BadInterval),
+                    None => return Err(PatternError::UnmatchedBrace),
+                }
+            }
+            Some(_) => return Err(PatternError::BadInterval),
+            None => return Err(PatternError::UnmatchedBrace),
+        };
+        match high {
+            Some(high) if high < low => Err(PatternError::BadInterval),
+            Some(high) if high > MAX_REPEAT => Err(PatternError::TooBig),
+            Some(high) => Ok(format!("{{{low},{high}}}")),
+            None if low > MAX_REPEAT => Err(PatternError::TooBig),
+            None => Ok(format!("{{{low},}}")),
+        }
+    }
+
+    /// Digits, if there are any; a number too large to matter counts as one above the limit.
+    fn repeat_count(&mut self) -> Result<Option<u32>, PatternError> {
+        let mut count = None;
+        while let Some((_, digit)) = self.rest.next_if(|(_, c)| c.is_ascii_digit()) {
+            let digit = u32::from(digit) - u32::from('0');
+            count = Some((count.unwrap_or(0) * 10 + digit).min(MAX_REPEAT + 1));
+        }
+        Ok(count)
+    }
+
+    /// `[...]` after its bracket, which stands before `start`.
+    fn bracket(&mut self, start: usize) -> Result<(), PatternError> {
+        let (length, translation) = Bracket::new(&self.text[start..]).translate()?;
+        let end = start + length;
+        while self.rest.next_if(|(position, _)| *position < end).is_some() {}
+        self.atom(&translation);
+        Ok(())
+    }
+}
+
+/// One character or class within brackets.
+enum Element {
+    Character(char),
+    Class(&'static str),
+}
+
+/// The inside of a bracket expression, in which a backslash is nothing special.
+struct Bracket<'t> {
+    text: &'t str,
+    position: usize,
+}
+
+/// Classes of characters that both syntaxes know by the same name.
+const CLASSES: [&str; 12] = [
+    "alpha", "digit", "alnum", "upper", "lower", "space", "blank", "punct", "print", "graph",
+    "cntrl", "xdigit",
+];
+
+impl<'t> Bracket<'t> {
+    fn new(text: &'t str) -> Bracket<'t> {
+        Bracket { text, position: 0 }
+    }
+
+    /// Length of the expression without its first bracket, and its translation.
+    fn translate(mut self) -> Result<(usize, String), PatternError> {
+        let mut out = String::from("[");
+        if self.text.is_empty() {
+            return Err(PatternError::Invalid);
+        }
+        if self.eat("^") {
+            out.push('^');
+            if self.rest().is_empty() {
+                return Err(PatternError::Invalid);
+            }
+        }
+        let mut first = true;
+        while first || !self.eat("]") {
+            first = false;
+            let low = self.element()?;
+            let is_range = self.rest().starts_with('-') && !self.rest().starts_with("-]");
+            match (low, is_range) {
+                (Element::Class(name), false) => out.push_str(name),
+                (Element::Class(_), true) => return Err(PatternError::BadRange),
+                (Element::Character(c), false) => push_class_member(&mut out, c),
+                (Element::Character(low), true) => {
+                    self.position += 1;
+                    if self.rest().is_empty() {
+                        return Err(PatternError::UnmatchedBracket);
+                    }
+                    match self.element()? {
+                        Element::Character(high) if low <= high => {
+                            push_class_member(&mut out, low);
+                            out.push('-');
+                            push_class_member(&mut out, high);
+                        }
+                        _ => return Err(PatternError::BadRange),
+                    }
+                }
+            }
+        }
+        out.push(']');
+        Ok((self.position, out))
+    }
+
+    fn rest(&self) -> &'t str {
+        &self.text[self.position..]
+    }
+
+    fn eat(&mut self, prefix: &str) -> bool {
+        let found = self.rest().starts_with(prefix);
+        if found {
+            self.position += prefix.len();
+        }
+        found
+    }
+
+    fn element(&mut self) -> Result<Element, PatternError> {
+        for (open, close) in [("[:", ":]"), ("[=", "=]"), ("[.", ".]")] {
+            if !self.rest().starts_with(open) {
+                continue;
+            }
+            let inside = &self.rest()[2..];
+            let Some(length) = inside.find(close) else {
+                return Err(PatternError::UnmatchedBracket);
+            };
+            let name = &inside[..length];
+            self.position += length + 4;
+            if open == "[:" {
+                let index = CLASSES.iter().position(|class| *class == name);
+                return index
+                    .map(|index| Element::Class(CLASS_TRANSLATIONS[index]))
+                    .ok_or(PatternError::BadClass);
+            }
+            let mut characters = name.chars();
+            return match (characters.next(), characters.next()) {
+                (Some(character), None) => Ok(Element::Character(character)),
+                _ => Err(PatternError::BadCollation),
+            };
+        }
+        let character = self.rest().chars().next().ok_or(PatternError::UnmatchedBracket)?;
+        self.position += character.len_utf8();
+        Ok(Element::Character(character))
+    }
+}
+
+/// [`CLASSES`] in the target syntax.
+const CLASS_TRANSLATIONS: [&str; 12] = [
+    "[:alpha:]", "[:digit:]", "[:alnum:]", "[:upper:]", "[:lower:]", "[:space:]", "[:blank:]",
+    "[:punct:]", "[:print:]", "[:graph:]", "[:cntrl:]", "[:xdigit:]",
+];
+
+fn push_literal(out: &mut String, character: char) {
+    if regex::escape(character.encode_utf8(&mut [0; 4])).len() > character.len_utf8() {
+        out.push('\\');
+    }
+    out.push(character);
+}
+
+fn push_class_member(out: &mut String, character: char) {
+    if character.is_ascii() && !character.is_ascii_alphanumeric() {
+        out.push_str(&format!("\\x{:02X}", u32::from(character)));
+    } else {
+        out.push(character);
+    }
+}
