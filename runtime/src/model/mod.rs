@@ -11,6 +11,7 @@ mod status;
 mod time;
 mod units;
 mod units_convert;
+mod units_parse;
 mod units_text;
 mod units_words;
 
@@ -21,5 +22,5 @@ pub use status::PmStatus;
 pub use time::Timestamp;
 pub use units::{ExtraUnit, Units};
 pub use units_convert::Conversion;
-pub use units_text::{ParsedUnits, UnitsError, UnitsErrorKind, fuzz_units};
+pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind, fuzz_units};
 pub use units_words::units_words;
