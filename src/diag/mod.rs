@@ -96,3 +96,74 @@ impl Diagnostic {
         self
     }
 }
+
+/// Everything that was found, in the order of finding.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Takes note of one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.list.push(diagnostic);
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
+        self.list.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True if nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many of them are errors.
+    pub fn errors(&self) -> usize {
+        self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
+    /// Names the metric that those from `first` on belong to.
+    pub fn name_metric(&mut self, first: usize, metric: &str) {
+        for diagnostic in self.list.iter_mut().skip(first) {
+            diagnostic.metric.get_or_insert_with(|| metric.into());
+        }
+    }
+
+    /// Orders them by text, then by place; those of one place stay as found.
+    pub fn sort(&mut self) {
+        self.list.sort_by_key(|diagnostic| {
+            (diagnostic.span.source, diagnostic.span.start, diagnostic.span.end)
+        });
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl<'d> IntoIterator for &'d Diagnostics {
+    type Item = &'d Diagnostic;
+    type IntoIter = std::slice::Iter<'d, Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: T) {
+        self.list.extend(diagnostics);
+    }
+}

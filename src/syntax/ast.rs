@@ -252,9 +252,100 @@ impl Expr {
         self.nodes.is_empty()
     }
 
+    /// Calls `visit` with each operand of a node, left to right.
+    pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
+        match &self.node(id).kind {
+            NodeKind::Number(_)
+            | NodeKind::Metric(_)
+            | NodeKind::Aggregate { .. }
+            | NodeKind::Defined(_)
+            | NodeKind::Anon(_)
+            | NodeKind::MkConst { .. }
+            | NodeKind::NoValue(_)
+            | NodeKind::Error => {}
+            NodeKind::Select { operand, .. }
+            | NodeKind::Match { operand, .. }
+            | NodeKind::Unary { operand, .. }
+            | NodeKind::Temporal { operand, .. }
+            | NodeKind::Rescale { operand, .. }
+            | NodeKind::Scalar(operand) => visit(*operand),
+            NodeKind::Binary { left, right, .. } => {
+                visit(*left);
+                visit(*right);
+            }
+            NodeKind::Ternary { guard, yes, no } => {
+                visit(*guard);
+                visit(*yes);
+                visit(*no);
+            }
+        }
+    }
+
+    /// Removes nodes that the root does not lead to, as error recovery leaves them behind.
+    pub(super) fn drop_unreachable(&mut self) {
+        let mut reached = vec![false; self.nodes.len()];
+        if let Some(root) = reached.last_mut() {
+            *root = true;
+        }
+        // Operands come before their parents, so one pass from the end finds all.
+        for index in (0..self.nodes.len()).rev() {
+            if reached[index] {
+                self.operands(ExprId(index as u32), |operand| reached[operand.0 as usize] = true);
+            }
+        }
+        let mut kept = 0u32;
+        let moved: Vec<ExprId> = reached
+            .iter()
+            .map(|reached| {
+                let id = ExprId(kept);
+                kept += u32::from(*reached);
+                id
+            })
+            .collect();
+        let mut index = 0;
+        self.nodes.retain_mut(|node| {
+            index += 1;
+            if reached[index - 1] {
+                node.kind.move_operands(|operand| moved[operand.0 as usize]);
+            }
+            reached[index - 1]
+        });
+    }
+
     /// The node pushed last: the whole expression.
     pub fn root(&self) -> ExprId {
         ExprId(self.nodes.len().saturating_sub(1) as u32)
+    }
+}
+
+impl NodeKind {
+    /// Replaces each operand.
+    fn move_operands(&mut self, moved: impl Fn(ExprId) -> ExprId) {
+        match self {
+            NodeKind::Number(_)
+            | NodeKind::Metric(_)
+            | NodeKind::Aggregate { .. }
+            | NodeKind::Defined(_)
+            | NodeKind::Anon(_)
+            | NodeKind::MkConst { .. }
+            | NodeKind::NoValue(_)
+            | NodeKind::Error => {}
+            NodeKind::Select { operand, .. }
+            | NodeKind::Match { operand, .. }
+            | NodeKind::Unary { operand, .. }
+            | NodeKind::Temporal { operand, .. }
+            | NodeKind::Rescale { operand, .. }
+            | NodeKind::Scalar(operand) => *operand = moved(*operand),
+            NodeKind::Binary { left, right, .. } => {
+                *left = moved(*left);
+                *right = moved(*right);
+            }
+            NodeKind::Ternary { guard, yes, no } => {
+                *guard = moved(*guard);
+                *yes = moved(*yes);
+                *no = moved(*no);
+            }
+        }
     }
 }
 

@@ -3,12 +3,17 @@
 //!
 //! Plain values without behaviour towards any source of metrics.
 
+mod c_number;
 mod desc;
 mod indom;
 mod pmid;
 mod status;
 mod time;
 mod units;
+mod units_convert;
+mod units_parse;
+mod units_text;
+mod units_words;
 
 pub use desc::{MetricDesc, Semantics, ValueType};
 pub use indom::{InDom, InstId, InstanceDomain};
@@ -16,3 +21,6 @@ pub use pmid::Pmid;
 pub use status::PmStatus;
 pub use time::Timestamp;
 pub use units::{ExtraUnit, Units};
+pub use units_convert::Conversion;
+pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind, fuzz_units};
+pub use units_words::units_words;

@@ -44,6 +44,10 @@ impl fmt::Display for Pmid {
         if *self == Pmid::NULL {
             return f.write_str("PM_ID_NULL");
         }
+        if self.domain() == 511 && self.item() == 0 {
+            // Root of a dynamic subtree; the cluster is the domain of the agent that has it.
+            return write!(f, "{}.*.*", self.cluster());
+        }
         write!(f, "{}.{}.{}", self.domain(), self.cluster(), self.item())
     }
 }

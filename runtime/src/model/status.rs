@@ -104,11 +104,11 @@ impl fmt::Display for PmStatus {
         if let Some((_, _, text)) = TABLE.iter().find(|(code, ..)| *code == self.0) {
             return f.write_str(text);
         }
-        if (-4095..0).contains(&self.0) {
+        if (-12344..0).contains(&self.0) {
             let text = std::io::Error::from_raw_os_error(-self.0).to_string();
             return f.write_str(text.split(" (os error").next().unwrap_or(&text));
         }
-        write!(f, "PMAPI status {}", self.0)
+        write!(f, "No such PMAPI error code ({})", self.0)
     }
 }
 

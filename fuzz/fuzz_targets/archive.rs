@@ -1,0 +1,7 @@
+//! Files of an archive.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive_runtime::archive::fuzz_archive(data));

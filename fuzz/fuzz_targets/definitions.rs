@@ -1,0 +1,7 @@
+//! A file of metric definitions.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::syntax::fuzz_definitions(data));

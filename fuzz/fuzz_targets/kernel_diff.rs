@@ -1,0 +1,7 @@
+//! A kernel and its input: interpreter against native code.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::jit::fuzz_kernel_diff(data));

@@ -1,0 +1,7 @@
+//! Text of one expression.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::syntax::fuzz_parse(data));

@@ -1,0 +1,7 @@
+//! A pattern of `matchinst` and what it is matched with.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive_runtime::pattern::fuzz_pattern(data));

@@ -1,0 +1,310 @@
+//! Converting values from one scale to another.
+//!
+//! Takes two [`Units`] of the same dimensions and gives a [`Conversion`],
+//! numbers that say how to convert, and functions that apply it to one value
+//! of each numeric type. These functions are the reference for generated
+//! code, so each is one plain formula.
+
+use super::units_words::{TEMPERATURE, extra_word};
+use super::{ExtraUnit, PmStatus, Units};
+
+/// How values of some units become values of other units: `pmConvScale(3)`.
+///
+/// A value is first multiplied by `mult / div`, by [`Conversion::apply_i64`]
+/// and its like for the integer types, then the extra unit is converted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conversion {
+    /// Multiplier, at least 1.
+    pub mult: i64,
+    /// Divisor, at least 1.
+    pub div: i64,
+    /// `(a, b, c, d)` of `a + b * (value + c) / d`, evaluated in double
+    /// precision and in this order, where the extra units differ.
+    pub extra: Option<(f64, f64, f64, f64)>,
+}
+
+impl Conversion {
+    /// The conversion that changes nothing.
+    pub const IDENTITY: Conversion = Conversion { mult: 1, div: 1, extra: None };
+
+    /// How values in `from` become values in `to`.
+    ///
+    /// A value without dimension counts as one of dimension count.
+    /// [`PmStatus::CONV`] when the dimensions or extra quantities differ, or
+    /// when the factor needs more than 64 bits; [`PmStatus::UNIT`] when a
+    /// scale is beyond exabytes or hours, or an extra unit is unknown.
+    pub fn between(from: Units, to: Units) -> Result<Conversion, PmStatus> {
+        let from = with_dimension(from);
+        let to = with_dimension(to);
+        let dimensions = |units: &Units| {
+            (units.dim_space, units.dim_time, units.dim_count, units.extra.quantity)
+        };
+        if dimensions(&from) != dimensions(&to) {
+            return Err(PmStatus::CONV);
+        }
+        let mut factor = Factor { mult: 1, div: 1 };
+        if from.dim_space != 0 {
+            factor.scale_by(space(from.scale_space)?, space(to.scale_space)?, from.dim_space)?;
+        }
+        if from.dim_time != 0 {
+            factor.scale_by(time(from.scale_time)?, time(to.scale_time)?, from.dim_time)?;
+        }
+        factor.scale_by(count(from.scale_count), count(to.scale_count), from.dim_count)?;
+        let (mult, div) = factor.reduced().ok_or(PmStatus::CONV)?;
+        Ok(Conversion { mult, div, extra: extra(from.extra, to.extra)? })
+    }
+
+    /// True when applying the conversion changes no value.
+    pub fn is_identity(&self) -> bool {
+        *self == Conversion::IDENTITY
+    }
+
+    /// Converts a value of type 32: as [`Conversion::apply_i64`], keeping the low 32 bits.
+    pub fn apply_i32(&self, value: i32) -> i32 {
+        let scaled = scale_i64(i64::from(value), self.mult, self.div) as i32;
+        match self.extra {
+            Some(extra) => affine(f64::from(scaled), extra) as i32,
+            None => scaled,
+        }
+    }
+
+    /// Converts a value of type U32: as [`Conversion::apply_i64`], keeping the low 32 bits.
+    pub fn apply_u32(&self, value: u32) -> u32 {
+        let scaled = scale_i64(i64::from(value), self.mult, self.div) as u32;
+        match self.extra {
+            Some(extra) => affine(f64::from(scaled), extra) as u32,
+            None => scaled,
+        }
+    }
+
+    /// Converts a value of type 64: `(value * mult + div / 2) / div` in 64-bit
+    /// arithmetic that wraps, with division truncating toward zero.
+    ///
+    /// Products beyond 64 bits are undefined in C and wrap in practice. The
+    /// half divisor is added to negative values too, which rounds them up.
+    /// What an extra unit makes of a value is truncated, and saturates.
+    pub fn apply_i64(&self, value: i64) -> i64 {
+        let scaled = scale_i64(value, self.mult, self.div);
+        match self.extra {
+            Some(extra) => affine(scaled as f64, extra) as i64,
+            None => scaled,
+        }
+    }
+
+    /// Converts a value of type U64: as [`Conversion::apply_i64`], unsigned.
+    pub fn apply_u64(&self, value: u64) -> u64 {
+        // Both are at least 1.
+        let (mult, div) = (self.mult as u64, self.div as u64);
+        let scaled = value.wrapping_mul(mult).wrapping_add(div / 2) / div;
+        match self.extra {
+            Some(extra) => affine(scaled as f64, extra) as u64,
+            None => scaled,
+        }
+    }
+
+    /// Converts a value of type FLOAT: times the single-precision quotient of
+    /// `mult` and `div`, each rounded to single precision first.
+    pub fn apply_f32(&self, value: f32) -> f32 {
+        let scaled = value * (self.mult as f32 / self.div as f32);
+        match self.extra {
+            Some(extra) => affine(f64::from(scaled), extra) as f32,
+            None => scaled,
+        }
+    }
+
+    /// Converts a value of type DOUBLE: times the quotient of `mult` and
+    /// `div`, each rounded to double precision first.
+    pub fn apply_f64(&self, value: f64) -> f64 {
+        let scaled = value * (self.mult as f64 / self.div as f64);
+        match self.extra {
+            Some(extra) => affine(scaled, extra),
+            None => scaled,
+        }
+    }
+}
+
+fn scale_i64(value: i64, mult: i64, div: i64) -> i64 {
+    value.wrapping_mul(mult).wrapping_add(div / 2) / div
+}
+
+fn affine(value: f64, (a, b, c, d): (f64, f64, f64, f64)) -> f64 {
+    a + b * (value + c) / d
+}
+
+fn with_dimension(units: Units) -> Units {
+    if units.is_dimensionless() { Units { dim_count: 1, ..units } } else { units }
+}
+
+/// A positive fraction, not reduced.
+#[derive(Clone, Copy)]
+struct Factor {
+    mult: i128,
+    div: i128,
+}
+
+impl Factor {
+    /// Takes in that a unit of scale `from` is a unit of scale `to` times
+    /// their quotient, raised to `dimension`.
+    fn scale_by(&mut self, from: Factor, to: Factor, dimension: i8) -> Result<(), PmStatus> {
+        let mult = from.mult * to.div;
+        let div = from.div * to.mult;
+        let (mult, div) = if dimension < 0 { (div, mult) } else { (mult, div) };
+        for _ in 0..dimension.unsigned_abs() {
+            self.mult = self.mult.checked_mul(mult).ok_or(PmStatus::CONV)?;
+            self.div = self.div.checked_mul(div).ok_or(PmStatus::CONV)?;
+        }
+        Ok(())
+    }
+
+    /// The fraction with a divisor of 1 where that is possible, else without
+    /// common factors of two. The latter changes no result that does not
+    /// overflow, as long as the divisor remains even: half of it must be exact
+    /// for the same values to be rounded up, and its quotients in floating
+    /// point are the same ones. It keeps, for example, bytes exact in kilobytes up
+    /// to 2^63 instead of 2^53.
+    fn reduced(self) -> Option<(i64, i64)> {
+        let (mult, div) = if self.mult % self.div == 0 {
+            (self.mult / self.div, 1)
+        } else {
+            let twos = self.mult.trailing_zeros().min(self.div.trailing_zeros().saturating_sub(1));
+            (self.mult >> twos, self.div >> twos)
+        };
+        Some((i64::try_from(mult).ok()?, i64::try_from(div).ok()?))
+    }
+}
+
+/// A scale of space in megabytes.
+fn space(scale: u8) -> Result<Factor, PmStatus> {
+    match i32::from(scale) - 2 {
+        power @ ..0 => Ok(Factor { mult: 1, div: 1 << (10 * -power) }),
+        power @ 0..=4 => Ok(Factor { mult: 1 << (10 * power), div: 1 }),
+        _ => Err(PmStatus::UNIT),
+    }
+}
+
+/// A scale of time in seconds.
+fn time(scale: u8) -> Result<Factor, PmStatus> {
+    const SCALES: [(i128, i128); 6] =
+        [(1, 1_000_000_000), (1, 1_000_000), (1, 1000), (1, 1), (60, 1), (3600, 1)];
+    let (mult, div) = *SCALES.get(usize::from(scale)).ok_or(PmStatus::UNIT)?;
+    Ok(Factor { mult, div })
+}
+
+/// A scale of count in ones.
+fn count(scale: i8) -> Factor {
+    // A scale has four bits on the wire.
+    let power = 10i128.pow(u32::from(scale.unsigned_abs().min(8)));
+    if scale < 0 { Factor { mult: 1, div: power } } else { Factor { mult: power, div: 1 } }
+}
+
+/// The step for two units of one extra quantity, or none for the same unit.
+fn extra(from: ExtraUnit, to: ExtraUnit) -> Result<Option<(f64, f64, f64, f64)>, PmStatus> {
+    if from.quantity == 0 || from.unit == to.unit {
+        return Ok(None);
+    }
+    let quantity = extra_word(from.quantity).ok_or(PmStatus::UNIT)?;
+    let power = |extra: ExtraUnit| {
+        let unit = usize::from(extra.unit).checked_sub(1)?;
+        quantity.units.get(unit).map(|(_, power)| *power)
+    };
+    let steps = power(from).ok_or(PmStatus::UNIT)? - power(to).ok_or(PmStatus::UNIT)?;
+    let per = from.quantity < 0;
+    if from.quantity.unsigned_abs() == TEMPERATURE {
+        let (a, b, c, d) = temperature(from.unit, to.unit).ok_or(PmStatus::UNIT)?;
+        // "Per degree" knows no zero point, only the size of a degree.
+        return Ok(Some(if per { (0.0, d, 0.0, b) } else { (a, b, c, d) }));
+    }
+    let steps = if per { -steps } else { steps };
+    let power = 10f64.powi(steps.abs());
+    Ok(Some(if steps > 0 { (0.0, power, 0.0, 1.0) } else { (0.0, 1.0, 0.0, power) }))
+}
+
+/// Between degrees Celsius (1), Fahrenheit (2) and kelvins (3).
+fn temperature(from: u8, to: u8) -> Option<(f64, f64, f64, f64)> {
+    match (from, to) {
+        (1, 2) => Some((32.0, 18.0, 0.0, 10.0)),
+        (2, 1) => Some((0.0, 10.0, -32.0, 18.0)),
+        (1, 3) => Some((273.15, 1.0, 0.0, 1.0)),
+        (3, 1) => Some((0.0, 1.0, -273.15, 1.0)),
+        (2, 3) => Some((273.15, 10.0, -32.0, 18.0)),
+        (3, 2) => Some((32.0, 18.0, -273.15, 10.0)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(text: &str) -> Units {
+        Units::parse(text).unwrap().units
+    }
+
+    fn between(from: &str, to: &str) -> Result<Conversion, PmStatus> {
+        Conversion::between(units(from), units(to))
+    }
+
+    #[test]
+    fn factors_are_reduced_and_never_overflow() {
+        for (from, to, factor) in [
+            ("byte", "Kbyte", (1, 1024)),
+            ("Kbyte", "byte", (1024, 1)),
+            ("Ebyte^2", "Pbyte^2", (1 << 20, 1)),
+            ("byte / sec", "Kbyte / min", (15, 256)),
+            ("/ sec", "/ millisec", (1, 1000)),
+            ("", "count x 10^3", (1, 1000)),
+        ] {
+            let conversion = between(from, to).unwrap();
+            assert_eq!((conversion.mult, conversion.div), factor, "{from} to {to}");
+        }
+        assert_eq!(between("Ebyte^7", "byte^7"), Err(PmStatus::CONV));
+        assert_eq!(between("byte^7", "Ebyte^7"), Err(PmStatus::CONV));
+        assert_eq!(between("Zbyte", "byte"), Err(PmStatus::UNIT));
+        assert!(between("sec", "sec").unwrap().is_identity());
+    }
+
+    #[test]
+    fn large_byte_counts_stay_exact() {
+        let conversion = between("byte", "Kbyte").unwrap();
+        assert_eq!(conversion.apply_u64(1 << 63), 1 << 53);
+        assert_eq!(conversion.apply_i64(1 << 62), 1 << 52);
+    }
+
+    #[test]
+    fn extra_units_convert_after_the_basic_ones() {
+        let fahrenheit = between("temperature (C)", "temperature (F)").unwrap();
+        assert_eq!(fahrenheit.apply_f64(20.0), 68.0);
+        assert_eq!(fahrenheit.apply_i32(20), 68);
+        let kelvin = between("temperature (C)", "temperature (K)").unwrap();
+        assert_eq!(kelvin.apply_f64(20.0), 293.15);
+        assert_eq!(kelvin.apply_u32(20), 293);
+        let absolute_zero = between("temperature (K)", "temperature (C)").unwrap();
+        assert_eq!(absolute_zero.apply_i64(0), -273);
+        assert_eq!(absolute_zero.apply_u64(0), 0);
+        assert_eq!(between("voltage (V)", "voltage (mV)").unwrap().apply_f64(20.0), 20000.0);
+        assert_eq!(between("power (W)", "power (kW)").unwrap().apply_f64(20.0), 0.02);
+        assert_eq!(between("power (kW)", "power (uW)").unwrap().apply_f32(2.0), 2e9);
+        let both = between("power (W) / sec", "power (mW) / min").unwrap();
+        assert_eq!(both.apply_i32(2), 120_000);
+    }
+
+    #[test]
+    fn per_quantity_converts_the_other_way() {
+        let per_volt = between("/ voltage (V)", "/ voltage (mV)").unwrap();
+        assert_eq!(per_volt.apply_f64(1000.0), 1.0);
+        let per_degree = between("/ temperature (C)", "/ temperature (F)").unwrap();
+        assert_eq!(per_degree.apply_f64(18.0), 10.0);
+    }
+
+    #[test]
+    fn different_or_unknown_quantities_do_not_convert() {
+        assert_eq!(between("voltage (V)", "current (mA)"), Err(PmStatus::CONV));
+        assert_eq!(between("voltage (V)", "/ voltage (V)"), Err(PmStatus::CONV));
+        assert_eq!(between("temperature (C)", "count"), Err(PmStatus::CONV));
+        assert_eq!(between("", "temperature (C)"), Err(PmStatus::CONV));
+        for (quantity, from, to) in [(9, 1, 2), (2, 1, 7), (2, 0, 1), (1, 5, 1)] {
+            let unit = |unit| Units { extra: ExtraUnit { quantity, unit }, ..Units::NONE };
+            assert_eq!(Conversion::between(unit(from), unit(to)), Err(PmStatus::UNIT));
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Units against answers recorded from libpcp: parsing, printing, conversion.
+
+use std::path::Path;
+
+use pmderive_runtime::model::{
+    Conversion, PmStatus, Units, UnitsErrorKind, fuzz_units, units_words,
+};
+use serde_json::Value;
+
+/// Rows of a table of `tests/data/pmapi/FILE`.
+fn rows(file: &str, table: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pmapi").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    let data: Value = serde_json::from_str(&text).unwrap();
+    let rows = data["tables"][table]["rows"].as_array().unwrap().clone();
+    assert!(!rows.is_empty());
+    rows
+}
+
+/// Units of a row, which has dimensions and scales of space, time, count.
+fn units(row: &Value) -> Units {
+    let part = |index: usize| i8::try_from(row[index].as_i64().unwrap()).unwrap();
+    Units {
+        dim_space: part(0),
+        dim_time: part(1),
+        dim_count: part(2),
+        scale_space: part(3).unsigned_abs(),
+        scale_time: part(4).unsigned_abs(),
+        scale_count: part(5),
+        ..Units::NONE
+    }
+}
+
+/// A number as C prints it.
+fn number(text: &str) -> f64 {
+    match text {
+        "-nan" => f64::NAN,
+        _ => text.parse().unwrap(),
+    }
+}
+
+#[test]
+fn recorded_text_parses_as_libpcp_parses_it() {
+    for row in rows("units.json", "parse") {
+        let text = row[0].as_str().unwrap();
+        let parsed = Units::parse_version_6(text);
+        if let Some(message) = row[4].as_str() {
+            let error = parsed.expect_err(text);
+            assert_eq!(error.to_string(), message, "{text:?}");
+            assert_eq!(Some(i64::from(error.status().0)), row[1].as_i64());
+            assert!(!text[error.range].is_empty(), "{text:?}");
+        } else {
+            let parsed = parsed.unwrap_or_else(|error| panic!("{text:?}: {error}"));
+            assert_eq!(parsed.units, units(&row[2]), "{text:?}");
+            let multiplier = number(row[3].as_str().unwrap());
+            let same_nan = multiplier.is_nan() && parsed.multiplier.is_nan();
+            assert!(
+                same_nan || parsed.multiplier.to_bits() == multiplier.to_bits(),
+                "{text:?}: {} for {multiplier}",
+                parsed.multiplier
+            );
+            let version_7 = Units::parse(text).map(|parsed| parsed.units);
+            assert_eq!(version_7, Ok(parsed.units), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn text_that_aborts_libpcp_is_an_error() {
+    for row in rows("units.json", "parse_abort") {
+        let text = row[0].as_str().unwrap();
+        let error = Units::parse(text).expect_err(text);
+        assert!(text[error.range].starts_with("time-"), "{text}");
+    }
+    assert!(Units::parse("time-6^0").is_err());
+    assert!(Units::parse("temperature (C) foo").is_err());
+}
+
+#[test]
+fn recorded_units_print_as_libpcp_prints_them() {
+    for row in rows("units.json", "format") {
+        let units = units(&row[0]);
+        let text = row[1].as_str().unwrap();
+        // PCP 7 writes the count that PCP 6 leaves out.
+        let bare_scale = text.starts_with('x');
+        let text = if bare_scale { format!("count {text}") } else { text.to_string() };
+        assert_eq!(units.to_string(), text);
+        assert_eq!(Some(u64::from(units.to_wire())), row[2].as_u64(), "{text}");
+        // A scale without its dimension leaves no trace in the text.
+        let unused = [
+            (units.dim_space, units.scale_space != 0),
+            (units.dim_time, units.scale_time != 0),
+            (units.dim_count, units.scale_count != 0),
+        ];
+        // `count x 10^7` is also how the seventh power of `count x 10` prints.
+        let ambiguous = units.scale_count == 1 && units.dim_count.unsigned_abs() > 1;
+        if !unused.contains(&(0, true)) && !ambiguous {
+            let parsed = Units::parse(&text).unwrap();
+            assert_eq!((parsed.units, parsed.multiplier), (units, 1.0), "{text}");
+        }
+    }
+}
+
+#[test]
+fn recorded_values_convert_as_libpcp_converts_them() {
+    for row in rows("conv_scale.json", "rows") {
+        let (from, to) = (units(&row[2]), units(&row[3]));
+        let code = row[0].as_i64().unwrap();
+        if !(0..=5).contains(&code) {
+            // Values that are not numbers have no function to convert them.
+            assert_eq!(row[4].as_i64(), Some(i64::from(PmStatus::CONV.0)));
+            continue;
+        }
+        let conversion = match Conversion::between(from, to) {
+            Ok(conversion) => conversion,
+            Err(status) => {
+                assert_eq!(row[4].as_i64(), Some(i64::from(status.0)), "{row}");
+                continue;
+            }
+        };
+        assert_eq!(row[4].as_i64(), Some(0), "{row}");
+        let (value, expected) = (row[1].as_str().unwrap(), row[5].as_str().unwrap());
+        match code {
+            0 => assert_eq!(conversion.apply_i32(value.parse().unwrap()).to_string(), expected),
+            1 => assert_eq!(conversion.apply_u32(value.parse().unwrap()).to_string(), expected),
+            2 => assert_eq!(conversion.apply_i64(value.parse().unwrap()).to_string(), expected),
+            3 => assert_eq!(conversion.apply_u64(value.parse().unwrap()).to_string(), expected),
+            4 => {
+                // Nine digits identify a single-precision number.
+                let result = conversion.apply_f32(value.parse().unwrap());
+                assert_eq!(result.to_bits(), expected.parse::<f32>().unwrap().to_bits(), "{row}");
+            }
+            _ => {
+                let result = conversion.apply_f64(value.parse().unwrap());
+                assert_eq!(result.to_bits(), expected.parse::<f64>().unwrap().to_bits(), "{row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn factors_beyond_64_bits_are_errors() {
+    for row in rows("conv_scale.json", "crash") {
+        let conversion = Conversion::between(units(&row[2]), units(&row[3]));
+        assert_eq!(conversion, Err(PmStatus::CONV), "{row}");
+    }
+    // libpcp multiplies floating-point values by a factor that has wrapped.
+    for row in rows("conv_scale.json", "overflow_quirks") {
+        if matches!(row[0].as_i64(), Some(4 | 5)) {
+            let conversion = Conversion::between(units(&row[2]), units(&row[3]));
+            assert_eq!(conversion, Err(PmStatus::CONV), "{row}");
+        }
+    }
+}
+
+/// Text as it is written, and as it prints or the error.
+const VERSION_7: &[(&str, Result<&str, &str>)] = &[
+    ("temperature (C)", Ok("temperature (C)")),
+    ("Temperature (F)", Ok("temperature (F)")),
+    ("temperature(C)", Err("unrecognized or duplicate base unit")),
+    ("temperature  (C)", Err("unrecognized or duplicate base unit")),
+    ("temperature (mV)", Err("unrecognized or duplicate base unit")),
+    ("temperature (C)^2", Err("unrecognized or duplicate base unit")),
+    ("temperature (C) foo", Err("unrecognized or duplicate base unit")),
+    ("voltage (mV)", Ok("voltage (mV)")),
+    ("VOLTAGE (MV)", Ok("voltage (mV)")),
+    ("power (W) / sec", Ok("power (W) / sec")),
+    ("sec / power (W)", Ok("sec / power (W)")),
+    ("byte / temperature (K)", Ok("byte / temperature (K)")),
+    ("/ sec current (uA)", Ok("/ current (uA) sec")),
+    ("sec current (uA)", Ok("current (uA) sec")),
+    ("power (kW) power (W)", Err("multiple extra units not allowed")),
+    ("power (kW) / power (W)", Err("extra units cannot appear in both dividend and divisor")),
+    ("Kbyte^2", Ok("Kbyte^2")),
+    ("Kbyte ^2", Err("unrecognized or duplicate base unit")),
+    ("Kbyte^-1", Ok("/ Kbyte")),
+    ("Kbyte^0", Ok("")),
+    ("Kbyte^16", Err("unrecognized or duplicate base unit")),
+    ("Kbyte^02", Err("unrecognized or duplicate base unit")),
+    ("Kbyte^+2", Err("unrecognized or duplicate base unit")),
+    ("byte byte", Err("unrecognized or duplicate base unit")),
+    ("byte^0 byte", Ok("byte")),
+    ("byte/byte", Ok("")),
+    ("Kbyte/byte", Ok("")),
+    ("sec/msec", Err("unrecognized or duplicate base unit")),
+    ("sec/ms", Ok("")),
+    ("byte sec count", Ok("byte sec count")),
+    ("count x 10^3/sec", Ok("count x 10^3 / sec")),
+    ("count x 10 / sec", Ok("count x 10 / sec")),
+    ("COUNT X 10^-3", Ok("count x 10^-3")),
+    ("count x10^3", Err("unrecognized or duplicate base unit")),
+    ("KB/s", Ok("Kbyte / sec")),
+    ("mbit", Err("unrecognized or duplicate base unit")),
+    ("MiB", Ok("Mbyte")),
+    ("h", Ok("hour")),
+    ("m", Err("unrecognized or duplicate base unit")),
+    ("min", Ok("min")),
+    ("1 / sec", Ok("/ sec")),
+    ("/", Ok("")),
+    ("a/b/c", Err("unrecognized or duplicate base unit")),
+    ("byte/sec/sec", Err("unrecognized or duplicate base unit")),
+    ("byte / sec sec", Err("unrecognized or duplicate base unit")),
+    ("-1 byte", Ok("byte")),
+    ("1e400 byte", Err("invalid floating point literal")),
+    ("- byte", Err("invalid floating point literal")),
+    ("1.5.2 byte", Ok("byte")),
+    ("1byte", Ok("byte")),
+    ("byte1", Err("unrecognized or duplicate base unit")),
+    ("BYTE", Ok("byte")),
+    ("  byte  ", Ok("byte")),
+    ("byte^3 / byte^-6", Err("space dimension out of bounds")),
+    ("byte^7 / byte^-7", Err("space dimension out of bounds")),
+    ("time-3", Ok("sec")),
+    ("time-03", Err("unrecognized or duplicate base unit")),
+    ("space-2 / time-4", Ok("Mbyte / min")),
+    ("counts", Ok("count")),
+    ("Zbyte", Ok("Zbyte")),
+    ("Tbyte", Ok("Tbyte")),
+    ("µs", Err("unrecognized or duplicate base unit")),
+];
+
+#[test]
+fn units_strings_of_version_7() {
+    for (text, expected) in VERSION_7 {
+        let printed = Units::parse(text).map(|parsed| parsed.units.to_string());
+        let printed = printed.map_err(|error| error.to_string());
+        let expected = expected.map(str::to_string).map_err(str::to_string);
+        assert_eq!(printed, expected, "{text:?}");
+    }
+    for word in units_words() {
+        assert!(Units::parse(word).is_ok_and(|parsed| parsed.units != Units::NONE), "{word}");
+    }
+}
+
+#[test]
+fn errors_point_at_the_word() {
+    for (text, kind, word) in [
+        ("Kbyte / msec", UnitsErrorKind::BaseUnit, "msec"),
+        ("sec per byte", UnitsErrorKind::BaseUnit, "per"),
+        ("byte sec Kbyte", UnitsErrorKind::BaseUnit, "Kbyte"),
+        ("sec^16 byte", UnitsErrorKind::BaseUnit, "^16"),
+        ("a/b/c", UnitsErrorKind::BaseUnit, "a"),
+        ("sec/byte /count", UnitsErrorKind::BaseUnit, "/count"),
+        ("byte µs sec", UnitsErrorKind::BaseUnit, "µs"),
+        ("1e999sec", UnitsErrorKind::Number, "1e999"),
+        ("byte -x", UnitsErrorKind::Number, "-x"),
+        ("sec byte^8", UnitsErrorKind::SpaceDimension, "byte^8"),
+        ("byte / sec^9", UnitsErrorKind::TimeDimension, "sec^9"),
+        ("count x 10^8", UnitsErrorKind::CountDimension, "count x 10^8"),
+        ("power (W) voltage (V)", UnitsErrorKind::MultipleExtra, "voltage (V)"),
+        ("power (W) / voltage (V)", UnitsErrorKind::ExtraOnBothSides, "voltage (V)"),
+    ] {
+        let error = Units::parse(text).expect_err(text);
+        assert_eq!((error.kind, &text[error.range]), (kind, word), "{text}");
+    }
+}
+
+#[test]
+fn unknown_scales_and_quantities_have_a_printed_form() {
+    let extra = |quantity, unit| Units {
+        extra: pmderive_runtime::model::ExtraUnit { quantity, unit },
+        ..Units::NONE
+    };
+    assert_eq!(extra(9, 1).to_string(), "extra-9");
+    assert_eq!(extra(-9, 1).to_string(), "/ extra-9");
+    assert_eq!(extra(2, 7).to_string(), "voltage (scale-7)");
+}
+
+#[test]
+fn damaged_units_text_never_panics() {
+    for (seed, _) in VERSION_7 {
+        for end in 0..=seed.len() {
+            fuzz_units(&seed.as_bytes()[..end]);
+        }
+        for bit in 0..seed.len() * 8 {
+            let mut damaged = seed.as_bytes().to_vec();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fuzz_units(&damaged);
+        }
+        for (other, _) in VERSION_7 {
+            fuzz_units(format!("{seed} {other}").as_bytes());
+            fuzz_units(format!("{seed}/{other}").as_bytes());
+        }
+    }
+}

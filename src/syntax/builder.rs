@@ -1,0 +1,362 @@
+//! What the actions of the grammar do: one node each.
+//!
+//! A [`Builder`] takes operands as identifiers of nodes already in its arena,
+//! interprets numbers, units and keyword values, and reports those that are
+//! wrong. It knows nothing of precedence.
+
+use lalrpop_util::ErrorRecovery;
+use pmderive_runtime::pattern::Pattern;
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
+use crate::source::Span;
+
+use super::ast::{
+    Aggregate, Attributes, BinaryOp, Expr, ExprId, NodeKind, Number, Spanned, Temporal, UnaryOp,
+};
+use super::explain::{Explainer, choices};
+use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
+use super::lexer::unescape;
+use super::origin::Origin;
+use super::token::{Keyword, Token};
+
+/// The arena under construction.
+pub struct Builder<'b> {
+    expr: Expr,
+    origin: &'b Origin,
+    dialect: Dialect,
+    diagnostics: &'b mut Diagnostics,
+    explainer: Explainer<'b>,
+    /// Keywords read since the last `mkconst()` or `novalue()`.
+    keywords: Attributes,
+    /// True once such a keyword could not be understood.
+    bad_keyword: bool,
+    recoveries: usize,
+}
+
+/// The parser gives up: there are more mistakes than anyone reads at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stop;
+
+/// After this many syntax errors in one expression the parser gives up.
+const MAX_RECOVERIES: usize = 20;
+
+impl<'b> Builder<'b> {
+    /// An empty arena; `explainer` says what is wrong where the grammar stumbles.
+    pub fn new(
+        origin: &'b Origin,
+        dialect: Dialect,
+        explainer: Explainer<'b>,
+        diagnostics: &'b mut Diagnostics,
+    ) -> Builder<'b> {
+        Builder {
+            expr: Expr::default(),
+            origin,
+            dialect,
+            diagnostics,
+            explainer,
+            keywords: Attributes::default(),
+            bad_keyword: false,
+            recoveries: 0,
+        }
+    }
+
+    /// The finished arena, in which everything hangs together.
+    pub fn finish(mut self) -> Expr {
+        if self.recoveries > 0 {
+            self.expr.drop_unreachable();
+        }
+        self.expr
+    }
+
+    /// The arena of an expression of which nothing is understood.
+    pub fn refuse(mut self, start: u32, end: u32) -> Expr {
+        self.error_node(start, end);
+        self.expr.drop_unreachable();
+        self.expr
+    }
+
+    fn span(&self, start: u32, end: u32) -> Span {
+        self.origin.span(start, end)
+    }
+
+    fn push(&mut self, kind: NodeKind, start: u32, end: u32) -> ExprId {
+        let span = self.span(start, end);
+        self.expr.push(kind, span)
+    }
+
+    /// A text with its place.
+    pub fn spanned<T>(&self, value: T, start: u32, end: u32) -> Spanned<T> {
+        Spanned { value, span: self.span(start, end) }
+    }
+
+    /// `disk.dev.read`
+    pub fn metric(&mut self, name: Spanned<&str>) -> ExprId {
+        self.expr.push(NodeKind::Metric(name.value.into()), name.span)
+    }
+
+    /// `42`, `1.5`
+    pub fn number(&mut self, text: &str, start: u32, end: u32) -> ExprId {
+        self.push(NodeKind::Number(keywords::number(text)), start, end)
+    }
+
+    /// `operand[instance]`
+    pub fn select(
+        &mut self,
+        operand: ExprId,
+        instance: Spanned<&str>,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        let instance = Spanned { value: unescape(instance.value), span: instance.span };
+        self.push(NodeKind::Select { operand, instance }, start, end)
+    }
+
+    /// `matchinst(/pattern/, operand)`
+    pub fn match_instances(
+        &mut self,
+        negated: bool,
+        pattern: Spanned<&str>,
+        operand: ExprId,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        let pattern = Spanned { value: unescape(pattern.value), span: pattern.span };
+        if let Err(error) = Pattern::new(&pattern.value) {
+            let message = "this pattern is no POSIX extended regular expression";
+            self.diagnostics.push(
+                Diagnostic::error(Code::BadPattern, pattern.span, message)
+                    .label(pattern.span, error.to_string()),
+            );
+            return self.error_node(start, end);
+        }
+        self.push(NodeKind::Match { pattern, negated, operand }, start, end)
+    }
+
+    /// `-operand`, `!operand`
+    pub fn unary(&mut self, op: UnaryOp, operand: ExprId, start: u32, end: u32) -> ExprId {
+        self.push(NodeKind::Unary { op, operand }, start, end)
+    }
+
+    /// `left op right`
+    pub fn binary(
+        &mut self,
+        op: Spanned<BinaryOp>,
+        left: ExprId,
+        right: ExprId,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        self.push(NodeKind::Binary { op: op.value, op_span: op.span, left, right }, start, end)
+    }
+
+    /// `guard ? yes : no`
+    pub fn ternary(
+        &mut self,
+        guard: ExprId,
+        yes: ExprId,
+        no: ExprId,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        self.push(NodeKind::Ternary { guard, yes, no }, start, end)
+    }
+
+    /// `guard ? novalue() : novalue()`, which is refused.
+    pub fn ternary_of_novalues(&mut self, second: ExprId, start: u32, end: u32) -> ExprId {
+        let span = self.expr.node(second).span;
+        let message = "both branches of this `?:` are `novalue()`";
+        self.diagnostics.push(
+            Diagnostic::error(Code::MisplacedNoValue, span, message)
+                .label(span, "at most one branch may be `novalue()`"),
+        );
+        self.error_node(start, end)
+    }
+
+    /// `avg(metric)`
+    pub fn aggregate(
+        &mut self,
+        function: Aggregate,
+        metric: Spanned<&str>,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        let metric = Spanned { value: metric.value.into(), span: metric.span };
+        self.push(NodeKind::Aggregate { function, metric }, start, end)
+    }
+
+    /// `defined(metric)`
+    pub fn defined(&mut self, metric: Spanned<&str>, start: u32, end: u32) -> ExprId {
+        let metric = Spanned { value: metric.value.into(), span: metric.span };
+        self.push(NodeKind::Defined(metric), start, end)
+    }
+
+    /// `anon(PM_TYPE_U32)`
+    pub fn anon(&mut self, name: Spanned<&str>, start: u32, end: u32) -> ExprId {
+        match keywords::anon_type(name.value) {
+            Some(value_type) => self.push(NodeKind::Anon(value_type), start, end),
+            None => {
+                let message = format!("`{}` is no type that `anon()` takes", name.value);
+                let help = format!("one of {}", choices(ANON_TYPES.map(|(name, _)| name)));
+                self.diagnostics.push(
+                    Diagnostic::error(Code::WrongArguments, name.span, message).help(help),
+                );
+                self.error_node(start, end)
+            }
+        }
+    }
+
+    /// `delta(operand)`
+    pub fn temporal(
+        &mut self,
+        function: Temporal,
+        operand: ExprId,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        self.push(NodeKind::Temporal { function, operand }, start, end)
+    }
+
+    /// `scalar(operand)`
+    pub fn scalar(&mut self, operand: ExprId, start: u32, end: u32) -> ExprId {
+        self.push(NodeKind::Scalar(operand), start, end)
+    }
+
+    /// `rescale(operand, "units")`
+    pub fn rescale(
+        &mut self,
+        operand: ExprId,
+        units: Spanned<&str>,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        match keywords::units(units.value, self.dialect) {
+            Ok(value) => {
+                let units = Spanned { value, span: units.span };
+                self.push(NodeKind::Rescale { operand, units }, start, end)
+            }
+            Err(reason) => {
+                self.diagnostics.push(bad_units(units, &reason));
+                self.error_node(start, end)
+            }
+        }
+    }
+
+    /// One of `type=`, `semantics=`, `units=`, `indom=`.
+    pub fn keyword(&mut self, keyword: Keyword, value: Spanned<&str>) {
+        let Spanned { value: text, span } = value;
+        let refused = match keyword {
+            Keyword::Type => match keywords::value_type(text) {
+                Some(value) => {
+                    self.keywords.value_type = Some(Spanned { value, span });
+                    return;
+                }
+                None => bad_value("type", value)
+                    .help(format!("one of {}", choices(TYPES.map(|(name, _)| name)))),
+            },
+            Keyword::Semantics => match keywords::semantics(text) {
+                Some(value) => {
+                    self.keywords.semantics = Some(Spanned { value, span });
+                    return;
+                }
+                None => bad_value("semantics", value)
+                    .help(format!("one of {}", choices(SEMANTICS.map(|(name, _)| name)))),
+            },
+            Keyword::Units => match keywords::units(text, self.dialect) {
+                Ok(value) => {
+                    self.keywords.units = Some(Spanned { value, span });
+                    return;
+                }
+                Err(reason) => bad_units(value, &reason),
+            },
+            Keyword::Indom => match keywords::indom(text) {
+                Some(value) => {
+                    self.keywords.indom = Some(Spanned { value, span });
+                    return;
+                }
+                None => bad_value("indom", value).help(
+                    "an instance domain is `null` or two numbers joined by a point, \
+                     domain (to 510) and serial (to 4194303): `indom=60.1`",
+                ),
+            },
+        };
+        self.bad_keyword = true;
+        self.diagnostics.push(refused);
+    }
+
+    /// `meta=metric`
+    pub fn meta(&mut self, name: Spanned<&str>) {
+        self.keywords.meta = Some(Spanned { value: name.value.into(), span: name.span });
+    }
+
+    /// The keywords of the call that ends here, if all were understood.
+    fn take_keywords(&mut self) -> Option<Attributes> {
+        let keywords = std::mem::take(&mut self.keywords);
+        if std::mem::take(&mut self.bad_keyword) { None } else { Some(keywords) }
+    }
+
+    /// `mkconst(number, ...)`
+    pub fn make_constant(&mut self, text: Spanned<&str>, start: u32, end: u32) -> ExprId {
+        let Some(attributes) = self.take_keywords() else { return self.error_node(start, end) };
+        let number: Number = keywords::number(text.value);
+        if let Some(wanted) = &attributes.value_type
+            && !keywords::constant_fits(&number, wanted.value)
+        {
+            let message = format!("a constant with a point cannot have type {}", wanted.value);
+            self.diagnostics.push(
+                Diagnostic::error(Code::BadKeywordValue, wanted.span, message)
+                    .label(text.span, "written with a point")
+                    .label(wanted.span, "an integer type")
+                    .help("write the constant without a point, or use type=float or type=double"),
+            );
+            return self.error_node(start, end);
+        }
+        let number = Spanned { value: number, span: text.span };
+        self.push(NodeKind::MkConst { number, attributes }, start, end)
+    }
+
+    /// `novalue(...)`
+    pub fn no_value(&mut self, start: u32, end: u32) -> ExprId {
+        match self.take_keywords() {
+            Some(attributes) => self.push(NodeKind::NoValue(attributes), start, end),
+            None => self.error_node(start, end),
+        }
+    }
+
+    /// Stands for text that was refused and reported.
+    pub fn error_node(&mut self, start: u32, end: u32) -> ExprId {
+        self.push(NodeKind::Error, start, end)
+    }
+
+    /// Reports a token that cannot stand where it stands and goes on after it.
+    pub fn recover(
+        &mut self,
+        recovery: ErrorRecovery<u32, Token<'_>, Stop>,
+        start: u32,
+        end: u32,
+    ) -> Result<ExprId, lalrpop_util::ParseError<u32, Token<'static>, Stop>> {
+        self.keywords = Attributes::default();
+        self.bad_keyword = false;
+        self.recoveries += 1;
+        if self.recoveries > MAX_RECOVERIES {
+            return Err(lalrpop_util::ParseError::User { error: Stop });
+        }
+        if let Some(diagnostic) = self.explainer.explain(&recovery.error, self.origin) {
+            self.diagnostics.push(diagnostic);
+        }
+        Ok(self.error_node(start, end.max(start)))
+    }
+}
+
+fn bad_value(keyword: &str, value: Spanned<&str>) -> Diagnostic {
+    let message = format!("`{}` is no value of `{keyword}=`", value.value);
+    Diagnostic::error(Code::BadKeywordValue, value.span, message)
+}
+
+fn bad_units(text: Spanned<&str>, reason: &str) -> Diagnostic {
+    let message = format!("`{}` is no units text", text.value);
+    Diagnostic::error(Code::BadUnits, text.span, message).label(text.span, reason).help(
+        "units are words such as byte, Kbyte, sec, millisec, count, with `^` for powers and `/` \
+         before the divisor: \"Kbyte / sec\"",
+    )
+}

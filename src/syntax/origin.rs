@@ -1,0 +1,82 @@
+//! Where the text of an expression came from.
+//!
+//! An expression may be written over several lines of a file, joined by
+//! continuation marks that are not part of it; an [`Origin`] leads from its
+//! bytes back to the file's.
+
+use crate::source::{SourceId, Span};
+
+/// Maps offsets into a logical text to places in its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    source: SourceId,
+    /// Pieces that stand together in the source, ascending; the first begins at 0.
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    logical: u32,
+    source: u32,
+}
+
+impl Origin {
+    /// A text that stands in one piece from this offset on.
+    pub fn new(source: SourceId, offset: u32) -> Origin {
+        Origin { source, pieces: vec![Piece { logical: 0, source: offset }] }
+    }
+
+    /// Says that the logical text goes on elsewhere from `logical` on.
+    pub fn continue_at(&mut self, logical: u32, source: u32) {
+        self.pieces.push(Piece { logical, source });
+    }
+
+    /// The same source for the logical text without its first `logical` bytes.
+    pub fn skip(&self, logical: u32) -> Origin {
+        let first = Piece { logical: 0, source: self.offset(logical) };
+        let later = self.pieces.iter().filter(|piece| piece.logical > logical);
+        let later = later.map(|piece| Piece { logical: piece.logical - logical, ..*piece });
+        Origin { source: self.source, pieces: std::iter::once(first).chain(later).collect() }
+    }
+
+    /// The place of the byte at a logical offset.
+    pub fn offset(&self, logical: u32) -> u32 {
+        let index = self.pieces.partition_point(|piece| piece.logical <= logical);
+        let piece = self.pieces[index.saturating_sub(1)];
+        piece.source.saturating_add(logical - piece.logical)
+    }
+
+    /// The place of the bytes from `start` to before `end`.
+    pub fn span(&self, start: u32, end: u32) -> Span {
+        let first = self.offset(start);
+        // The end follows the last byte, not the continuation mark after it.
+        let after = match end.checked_sub(1) {
+            Some(last) if last >= start => self.offset(last).saturating_add(1),
+            _ => first,
+        };
+        Span::new(self.source, first, after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_the_pieces() {
+        // "ab\<newline>cd" from offset 10 on.
+        let mut origin = Origin::new(SourceId(3), 10);
+        origin.continue_at(2, 14);
+        let place = |origin: &Origin, start, end| {
+            let span = origin.span(start, end);
+            (span.start, span.end)
+        };
+        assert_eq!(place(&origin, 0, 2), (10, 12));
+        assert_eq!(place(&origin, 0, 3), (10, 15));
+        assert_eq!(place(&origin, 2, 4), (14, 16));
+        assert_eq!(place(&origin, 4, 4), (16, 16));
+        assert_eq!(place(&origin.skip(1), 0, 1), (11, 12));
+        assert_eq!(place(&origin.skip(1), 1, 2), (14, 15));
+        assert_eq!(place(&origin.skip(3), 0, 1), (15, 16));
+    }
+}

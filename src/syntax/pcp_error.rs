@@ -1,0 +1,507 @@
+//! Where and with which words libpcp refuses an expression.
+//!
+//! Programs compare `pmRegisterDerived(3)`'s position and the text of
+//! `pmDerivedErrStr(3)`, which follow from the states of a table-driven parser
+//! with error productions. This module walks the tokens with a stack of what is
+//! open, in linear time, and stops at the first mistake. It builds no tree;
+//! the grammar accepts exactly what it accepts.
+
+use pmderive_runtime::pattern::Pattern;
+
+use crate::dialect::Dialect;
+
+use super::keywords;
+use super::lexer::unescape;
+use super::token::{Keyword, Token, TokenAt};
+
+/// libpcp's own report of the first error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PcpError {
+    /// Byte offset into the expression: the first byte of the last token read,
+    /// or the last byte if all were read; -1 for the empty text.
+    pub offset: i64,
+    /// libpcp's text; there are mistakes about which it has nothing to say.
+    pub message: Option<String>,
+}
+
+/// Finds the first error, if there is one.
+pub fn find(text: &str, tokens: &[TokenAt<'_>], dialect: Dialect) -> Result<(), PcpError> {
+    let end = i64::try_from(text.len()).unwrap_or(i64::MAX) - 1;
+    let mut finder = Finder { tokens, next: 0, end, dialect, open: vec![Open::Start] };
+    finder.expression()
+}
+
+/// What is open around the place of reading.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Open {
+    /// The whole expression.
+    Start,
+    /// A parenthesis that is the very first token.
+    FirstParen,
+    /// Any other parenthesis.
+    Paren,
+    /// The expression within a call; what is said of any mistake in it.
+    Call(Call),
+    /// After `?`, with whether the first branch is `novalue()`.
+    Question { novalue: bool },
+    /// After a prefix or infix operator or `:`, which only the next operand closes.
+    Operator { kind: &'static str, node: &'static str },
+}
+
+/// Calls that have an expression as argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Call {
+    /// `delta(` and the like.
+    Plain(&'static str),
+    /// `rescale(`
+    Rescale,
+    /// `matchinst(/pattern/,`
+    Match,
+}
+
+/// What the operand just read can be followed by.
+#[derive(Clone, Copy, PartialEq)]
+enum Operand {
+    /// A name: a selector, and a complaint of its own about anything else.
+    Name,
+    /// A parenthesised expression: a selector.
+    Parenthesised,
+    /// `novalue()` as first branch of a ternary: only `:`.
+    FirstNoValue,
+    /// Anything else.
+    Other,
+}
+
+type Found<T> = Result<T, PcpError>;
+
+struct Finder<'t> {
+    tokens: &'t [TokenAt<'t>],
+    /// Index of the next token.
+    next: usize,
+    /// Offset of the last byte.
+    end: i64,
+    dialect: Dialect,
+    open: Vec<Open>,
+}
+
+impl<'t> Finder<'t> {
+    fn expression(&mut self) -> Found<()> {
+        loop {
+            let operand = self.operand()?;
+            if let Some(mut operand) = operand
+                && !self.after_operand(&mut operand)?
+            {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next token, `None` at the end. A token that is none is the error.
+    fn peek(&self) -> Found<Option<Token<'t>>> {
+        match self.tokens.get(self.next) {
+            Some(TokenAt { token: Token::Invalid(why), start, .. }) => Err(PcpError {
+                offset: i64::from(*start),
+                message: Some(why.pcp_message().to_owned()),
+            }),
+            Some(at) => Ok(Some(at.token)),
+            None => Ok(None),
+        }
+    }
+
+    /// An error at the next token, or a lexical one if it is none.
+    fn fail<T>(&self, message: Option<String>) -> Found<T> {
+        self.peek()?;
+        let offset = match self.tokens.get(self.next) {
+            Some(at) => i64::from(at.start),
+            None => self.end,
+        };
+        Err(PcpError { offset, message })
+    }
+
+    /// An error at the token before the next one.
+    fn fail_behind<T>(&self, message: String) -> Found<T> {
+        let offset = self.tokens.get(self.next.wrapping_sub(1)).map_or(-1, |at| i64::from(at.start));
+        Err(PcpError { offset, message: Some(message) })
+    }
+
+    fn fail_text<T>(&self, message: &str) -> Found<T> {
+        self.fail(Some(message.to_owned()))
+    }
+
+    /// An error with the words of the innermost open construct that has any.
+    fn fail_open<T>(&self) -> Found<T> {
+        let message = self.open.iter().rev().find_map(|open| match open {
+            Open::Start | Open::Paren => None,
+            Open::FirstParen => Some("Unexpected initial '('".to_owned()),
+            Open::Call(Call::Plain("instant")) => {
+                Some("Metric name expected to follow instant(".to_owned())
+            }
+            Open::Call(Call::Plain(function)) => {
+                Some(format!("<expr> expected to follow {function}("))
+            }
+            Open::Call(Call::Rescale) => Some(
+                "Arithmetic or relational or boolean operator expected to follow rescale("
+                    .to_owned(),
+            ),
+            Open::Call(Call::Match) => {
+                Some("<expr>) expected to follow matchinst(<filter>,".to_owned())
+            }
+            Open::Question { .. } => Some("Arithmetic expression expected to follow QUEST".to_owned()),
+            Open::Operator { kind, node } => {
+                Some(format!("{kind} expression expected to follow {node}"))
+            }
+        });
+        self.fail(message)
+    }
+
+    /// Reads up to a complete operand; `None` where an opening token was read
+    /// and an operand is still to come.
+    fn operand(&mut self) -> Found<Option<Operand>> {
+        let Some(token) = self.peek()? else { return self.fail_open() };
+        let at_start = self.next == 0;
+        match token {
+            Token::Name(_) => {
+                self.next += 1;
+                return Ok(Some(Operand::Name));
+            }
+            Token::Integer(_) | Token::Double(_) => {
+                self.next += 1;
+                return Ok(Some(Operand::Other));
+            }
+            Token::LeftParen => self.open.push(if at_start { Open::FirstParen } else { Open::Paren }),
+            Token::Minus => self.open.push(Open::Operator { kind: "Arithmetic", node: "NEG" }),
+            Token::Bang => self.open.push(Open::Operator { kind: "Boolean", node: "NOT" }),
+            Token::NoValue if self.novalue_may_stand() => return self.novalue().map(Some),
+            token if token.is_function() => return self.call(token),
+            token if at_start && let Some(text) = initial_operator(token) => {
+                self.next += 1;
+                return self.fail(Some(format!("Unexpected initial '{text}'")));
+            }
+            _ => return self.fail_open(),
+        }
+        self.next += 1;
+        Ok(None)
+    }
+
+    /// Reads what follows an operand; false at the end of the expression,
+    /// true where another operand is due.
+    fn after_operand(&mut self, operand: &mut Operand) -> Found<bool> {
+        loop {
+            let token = self.peek()?;
+            match (*operand, token) {
+                (Operand::Name | Operand::Parenthesised, Some(Token::Instance(_))) => {
+                    self.next += 1;
+                    *operand = Operand::Other;
+                    continue;
+                }
+                (Operand::FirstNoValue, Some(Token::Colon)) => {}
+                (Operand::FirstNoValue, _) => return self.fail_open(),
+                (Operand::Name, Some(token)) if !may_follow_name(token) => {
+                    return self.fail_text(
+                        "Arithmetic or relational or boolean operator expected to follow NAME",
+                    );
+                }
+                _ => {}
+            }
+            self.close_operators();
+            let innermost = self.open.last().copied().unwrap_or(Open::Start);
+            match (token, innermost) {
+                (None, Open::Start) => return Ok(false),
+                (Some(Token::Question), _) => self.open.push(Open::Question { novalue: false }),
+                (Some(Token::Colon), Open::Question { novalue }) => {
+                    self.open.pop();
+                    self.next += 1;
+                    return self.second_branch(novalue, operand);
+                }
+                (Some(token), _) if let Some(node) = token.binary_node() => {
+                    let boolean = matches!(token, Token::AndAnd | Token::OrOr);
+                    let kind = if boolean { "Boolean" } else { "Arithmetic" };
+                    self.open.push(Open::Operator { kind, node });
+                }
+                (Some(Token::RightParen), Open::FirstParen | Open::Paren) => {
+                    self.open.pop();
+                    self.next += 1;
+                    *operand = Operand::Parenthesised;
+                    continue;
+                }
+                (Some(Token::RightParen), Open::Call(Call::Plain(_) | Call::Match)) => {
+                    self.open.pop();
+                    self.next += 1;
+                    *operand = Operand::Other;
+                    continue;
+                }
+                (Some(Token::Comma), Open::Call(Call::Rescale)) => {
+                    self.next += 1;
+                    self.rescale_units()?;
+                    self.open.pop();
+                    *operand = Operand::Other;
+                    continue;
+                }
+                (Some(token @ (Token::LeftParen | Token::RightParen)), Open::Start) => {
+                    self.next += 1;
+                    let text = if token == Token::LeftParen { '(' } else { ')' };
+                    return self.fail(Some(format!("Unexpected '{text}'")));
+                }
+                _ => return self.fail_open(),
+            }
+            self.next += 1;
+            return Ok(true);
+        }
+    }
+
+    /// After `:`. A branch that is `novalue()` completes the ternary at once.
+    fn second_branch(&mut self, first_is_novalue: bool, operand: &mut Operand) -> Found<bool> {
+        if self.peek()? != Some(Token::NoValue) {
+            self.open.push(Open::Operator { kind: "Arithmetic", node: "COLON" });
+            return Ok(true);
+        }
+        let start = i64::from(self.tokens[self.next].start);
+        self.open.push(Open::Operator { kind: "Arithmetic", node: "COLON" });
+        self.novalue()?;
+        if first_is_novalue {
+            let message = "novalue() may appear at most once in a ternary expression".to_owned();
+            return Err(PcpError { offset: start, message: Some(message) });
+        }
+        *operand = Operand::Other;
+        self.after_operand(operand)
+    }
+
+    fn close_operators(&mut self) {
+        while let Some(Open::Operator { .. }) = self.open.last() {
+            self.open.pop();
+        }
+    }
+
+    /// True directly after `?`; the other branch is [`Finder::second_branch`]'s.
+    fn novalue_may_stand(&self) -> bool {
+        let previous = self.tokens.get(self.next.wrapping_sub(1)).map(|at| at.token);
+        previous == Some(Token::Question)
+    }
+
+    /// Consumes one token or fails with these words.
+    fn expect(&mut self, wanted: impl Fn(Token<'t>) -> bool, otherwise: Words) -> Found<Token<'t>> {
+        match self.peek()? {
+            Some(token) if wanted(token) => {
+                self.next += 1;
+                Ok(token)
+            }
+            _ => match otherwise {
+                Words::Open => self.fail_open(),
+                Words::Text(text) => self.fail_text(text),
+                Words::MetricName(function) => {
+                    self.fail(Some(format!("Metric name expected to follow {function}(")))
+                }
+            },
+        }
+    }
+
+    /// A call from its function's name on.
+    fn call(&mut self, function: Token<'t>) -> Found<Option<Operand>> {
+        if matches!(function, Token::NoValue | Token::MetaFunction) {
+            return self.fail_open();
+        }
+        self.next += 1;
+        self.expect(|token| token == Token::LeftParen, Words::Open)?;
+        let call = match function {
+            Token::Aggregate(aggregate) => {
+                return self.named(Words::MetricName(aggregate.name()));
+            }
+            Token::NameTemporal(temporal) => {
+                return self.named(Words::MetricName(temporal.name()));
+            }
+            Token::Defined => return self.named(Words::Open),
+            Token::Anon => return self.anon(),
+            Token::MkConst => return self.mkconst(),
+            Token::Temporal(temporal) => Call::Plain(temporal.name()),
+            Token::Scalar => Call::Plain("scalar"),
+            Token::Rescale => Call::Rescale,
+            _ => {
+                self.pattern()?;
+                Call::Match
+            }
+        };
+        self.open.push(Open::Call(call));
+        Ok(None)
+    }
+
+    /// `NAME )`
+    fn named(&mut self, otherwise: Words) -> Found<Option<Operand>> {
+        self.expect(|token| matches!(token, Token::Name(_)), otherwise)?;
+        self.expect(|token| token == Token::RightParen, otherwise)?;
+        Ok(Some(Operand::Other))
+    }
+
+    fn anon(&mut self) -> Found<Option<Operand>> {
+        let operand = self.named(Words::MetricName("anon"))?;
+        let at = self.tokens[self.next - 2];
+        if let Token::Name(name) = at.token
+            && keywords::anon_type(name).is_none()
+        {
+            let message = Some(format!("Illegal type '{name}' for anon()"));
+            return Err(PcpError { offset: i64::from(at.start), message });
+        }
+        Ok(operand)
+    }
+
+    /// `[!] PATTERN ,`
+    fn pattern(&mut self) -> Found<()> {
+        if self.peek()? == Some(Token::Bang) {
+            self.next += 1;
+        }
+        let words = Words::Text("<filter>, <expr>) expected to follow matchinst(");
+        let pattern = self.expect(|token| matches!(token, Token::Pattern(_)), words)?;
+        if let Token::Pattern(text) = pattern
+            && let Err(error) = Pattern::new(&unescape(text))
+        {
+            return self.fail_behind(format!("bad regular expression: '{error}'"));
+        }
+        let words = Words::Text(", <expr>) expected to follow matchinst(<filter>");
+        self.expect(|token| token == Token::Comma, words)?;
+        Ok(())
+    }
+
+    /// `STRING )` of a `rescale()`
+    fn rescale_units(&mut self) -> Found<()> {
+        let words = Words::Text("Units string expected to follow rescale(<expr>,");
+        let string = self.expect(|token| matches!(token, Token::Str(_)), words)?;
+        self.expect(|token| token == Token::RightParen, words)?;
+        if let Token::Str(text) = string
+            && let Err(reason) = keywords::units(text, self.dialect)
+        {
+            return self.fail_behind(format!("Illegal units: '{reason}'"));
+        }
+        Ok(())
+    }
+
+    /// `NUMBER , keywords )`
+    fn mkconst(&mut self) -> Found<Option<Operand>> {
+        let is_number = |token| matches!(token, Token::Integer(_) | Token::Double(_));
+        let number = self.expect(is_number, Words::Open)?;
+        let words = match number {
+            Token::Integer(_) if self.dialect.is_version_7() => {
+                Words::Text("metadata keyword expected to follow mkconst(type")
+            }
+            _ => Words::Open,
+        };
+        self.expect(|token| token == Token::Comma, words)?;
+        let value_type = self.keywords(words)?;
+        if let (Token::Double(text), Some(value_type)) = (number, value_type)
+            && !keywords::constant_fits(&keywords::number(text), value_type)
+        {
+            let name = value_type.name();
+            return self.fail_behind(format!(
+                "Incompatible floating point constant and type '{name}'"
+            ));
+        }
+        Ok(Some(Operand::Other))
+    }
+
+    /// `novalue ( [keywords] )`
+    fn novalue(&mut self) -> Found<Operand> {
+        let words = Words::Text("metadata keyword expected to follow novalue(");
+        self.next += 1;
+        self.expect(|token| token == Token::LeftParen, Words::Open)?;
+        if self.peek()? == Some(Token::RightParen) {
+            self.next += 1;
+        } else {
+            self.keywords(words)?;
+        }
+        if let Some(Open::Question { novalue }) = self.open.last_mut() {
+            *novalue = true;
+        }
+        Ok(Operand::FirstNoValue)
+    }
+
+    /// `keyword = value , ... )`; gives the type that counts.
+    fn keywords(&mut self, words: Words) -> Found<Option<pmderive_runtime::model::ValueType>> {
+        let mut value_type = None;
+        loop {
+            let is_keyword = |token| matches!(token, Token::Keyword(_) | Token::MetaKeyword);
+            let keyword = self.expect(is_keyword, words)?;
+            self.expect(|token| token == Token::Assign, words)?;
+            let meta = keyword == Token::MetaKeyword;
+            let is_value = |token| match token {
+                Token::Name(_) => true,
+                Token::Str(_) | Token::Integer(_) | Token::Double(_) => !meta,
+                _ => false,
+            };
+            let value = self.expect(is_value, words)?;
+            let (Token::Name(text) | Token::Str(text) | Token::Integer(text) | Token::Double(text)) =
+                value
+            else {
+                return self.fail_open();
+            };
+            if let Token::Keyword(keyword) = keyword {
+                match keyword {
+                    Keyword::Type => match keywords::value_type(text) {
+                        Some(known) => value_type = Some(known),
+                        None => return self.unrecognized("type", text),
+                    },
+                    Keyword::Semantics if keywords::semantics(text).is_none() => {
+                        return self.unrecognized("semantics", text);
+                    }
+                    Keyword::Units if let Err(reason) = keywords::units(text, self.dialect) => {
+                        return self.fail_behind(format!("Illegal units: '{reason}'"));
+                    }
+                    Keyword::Indom if keywords::indom(text).is_none() => {
+                        return self.fail_behind(format!("Illegal indom: '{text}'"));
+                    }
+                    _ => {}
+                }
+            }
+            let is_end = |token| matches!(token, Token::Comma | Token::RightParen);
+            if self.expect(is_end, words)? == Token::RightParen {
+                return Ok(value_type);
+            }
+        }
+    }
+
+    fn unrecognized<T>(&self, keyword: &str, text: &str) -> Found<T> {
+        self.fail_behind(format!("Unrecognized value for {keyword} '{text}'"))
+    }
+}
+
+/// What is said where a token is missing.
+#[derive(Clone, Copy)]
+enum Words {
+    /// What the innermost open construct says.
+    Open,
+    Text(&'static str),
+    /// That this function wants a name.
+    MetricName(&'static str),
+}
+
+/// Operators that libpcp has words for at the very start.
+fn initial_operator(token: Token<'_>) -> Option<&'static str> {
+    Some(match token {
+        Token::Plus => "+",
+        Token::Star => "*",
+        Token::Slash => "/",
+        Token::RightParen => ")",
+        Token::Less => "<",
+        Token::LessEqual => "<=",
+        Token::Equal => "==",
+        Token::GreaterEqual => ">=",
+        Token::Greater => ">",
+        Token::NotEqual => "!=",
+        Token::AndAnd => "&&",
+        Token::OrOr => "||",
+        Token::Question => "?",
+        Token::Colon => ":",
+        _ => return None,
+    })
+}
+
+/// Tokens that somewhere in the language may follow a metric's name.
+fn may_follow_name(token: Token<'_>) -> bool {
+    token.is_binary_operator()
+        || matches!(
+            token,
+            Token::LeftParen
+                | Token::RightParen
+                | Token::Comma
+                | Token::Question
+                | Token::Colon
+                | Token::Instance(_)
+        )
+}

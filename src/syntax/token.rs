@@ -1,0 +1,271 @@
+//! The tokens of an expression.
+//!
+//! [`RawToken`] is what a character class can tell, by logos; [`Token`] is what
+//! the grammar reads, made by the lexer from raw tokens and their surroundings.
+//! Neither knows the grammar.
+
+use logos::Logos;
+
+use super::ast::{Aggregate, Temporal};
+
+/// What can be told apart without looking around. White space is what
+/// `isspace(3)` knows in the C locale.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[logos(skip r"[ \t\n\r\x0B\x0C]+")]
+pub(super) enum RawToken {
+    #[regex(r"[0-9]+")]
+    Integer,
+    #[regex(r"[0-9]*\.[0-9]*")]
+    Double,
+    #[regex(r"[A-Za-z][A-Za-z0-9_.]*")]
+    Word,
+    #[token("\"")]
+    Quote,
+    #[token("'")]
+    SingleQuote,
+    #[token("[")]
+    Bracket,
+    #[token("(")]
+    LeftParen,
+    #[token(")")]
+    RightParen,
+    #[token(",")]
+    Comma,
+    #[token("?")]
+    Question,
+    #[token(":")]
+    Colon,
+    #[token("=")]
+    Assign,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token("*")]
+    Star,
+    #[token("/")]
+    Slash,
+    #[token("!")]
+    Bang,
+    #[token("<")]
+    Less,
+    #[token("<=")]
+    LessEqual,
+    #[token("==")]
+    Equal,
+    #[token(">=")]
+    GreaterEqual,
+    #[token(">")]
+    Greater,
+    #[token("!=")]
+    NotEqual,
+    #[token("&&")]
+    AndAnd,
+    #[token("||")]
+    OrOr,
+    #[token("&")]
+    And,
+    #[token("|")]
+    Or,
+}
+
+/// What the grammar reads. Texts are slices of the input, delimiters removed,
+/// backslashes not yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token<'t> {
+    /// `42`
+    Integer(&'t str),
+    /// `1.5`
+    Double(&'t str),
+    /// `disk.dev.read`
+    Name(&'t str),
+    /// `"byte/sec"`
+    Str(&'t str),
+    /// `[sda]`
+    Instance(&'t str),
+    /// `/^sd/` where `matchinst()` expects it.
+    Pattern(&'t str),
+    /// `(`
+    LeftParen,
+    /// `)`
+    RightParen,
+    /// `,`
+    Comma,
+    /// `?`
+    Question,
+    /// `:`
+    Colon,
+    /// `=`
+    Assign,
+    /// `+`
+    Plus,
+    /// `-`
+    Minus,
+    /// `*`
+    Star,
+    /// `/`
+    Slash,
+    /// `!`
+    Bang,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `==`
+    Equal,
+    /// `>=`
+    GreaterEqual,
+    /// `>`
+    Greater,
+    /// `!=`
+    NotEqual,
+    /// `&&`
+    AndAnd,
+    /// `||`
+    OrOr,
+    /// `avg`, `count`, `max`, `min`, `sum`
+    Aggregate(Aggregate),
+    /// `delta`, `rate`, `instant` of an expression.
+    Temporal(Temporal),
+    /// `delta`, `rate`, `instant` of a name, in version 6.
+    NameTemporal(Temporal),
+    /// `defined`
+    Defined,
+    /// `anon`
+    Anon,
+    /// `scalar`
+    Scalar,
+    /// `rescale`
+    Rescale,
+    /// `matchinst`
+    MatchInst,
+    /// `mkconst`
+    MkConst,
+    /// `novalue`
+    NoValue,
+    /// `meta(`: reserved as a function by libpcp 7 without being one.
+    MetaFunction,
+    /// `type`, `semantics`, `units`, `indom`
+    Keyword(Keyword),
+    /// `meta`
+    MetaKeyword,
+    /// Something that is no token; the lexer or the repairs have reported it.
+    Invalid(Invalid),
+}
+
+/// Keywords whose value is a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyword {
+    /// `type`
+    Type,
+    /// `semantics`
+    Semantics,
+    /// `units`
+    Units,
+    /// `indom`
+    Indom,
+}
+
+/// Why a token is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invalid {
+    /// A character that begins no token.
+    Character(char),
+    /// `&` or `|` alone.
+    HalfOperator(char),
+    /// `'text'`
+    SingleQuoted,
+    /// An integer above 4294967295.
+    TooLarge,
+    /// `"` without its end.
+    UnterminatedString,
+    /// `[` without its end.
+    UnterminatedInstance,
+    /// `/` without its end.
+    UnterminatedPattern,
+    /// Tokens that were understood to be wrong as a whole.
+    Refused,
+}
+
+/// A token and where it stands, as byte offsets into the expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenAt<'t> {
+    /// The token.
+    pub token: Token<'t>,
+    /// Offset of its first byte.
+    pub start: u32,
+    /// Offset after its last byte.
+    pub end: u32,
+}
+
+impl Keyword {
+    /// The keyword as it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Keyword::Type => "type",
+            Keyword::Semantics => "semantics",
+            Keyword::Units => "units",
+            Keyword::Indom => "indom",
+        }
+    }
+}
+
+impl Invalid {
+    /// What libpcp says about it.
+    pub const fn pcp_message(self) -> &'static str {
+        match self {
+            Invalid::TooLarge => "Constant value too large",
+            Invalid::UnterminatedString => "unterminated STRING",
+            Invalid::UnterminatedInstance => "unterminated instance name",
+            Invalid::UnterminatedPattern => "unterminated pattern",
+            Invalid::Character(_)
+            | Invalid::HalfOperator(_)
+            | Invalid::SingleQuoted
+            | Invalid::Refused => "Illegal character",
+        }
+    }
+}
+
+impl Token<'_> {
+    /// True for tokens that a binary operator is made of.
+    pub fn is_binary_operator(self) -> bool {
+        self.binary_node().is_some()
+    }
+
+    /// libpcp's name for the node of a binary operator.
+    pub fn binary_node(self) -> Option<&'static str> {
+        Some(match self {
+            Token::Plus => "PLUS",
+            Token::Minus => "MINUS",
+            Token::Star => "STAR",
+            Token::Slash => "SLASH",
+            Token::Less => "LT",
+            Token::LessEqual => "LEQ",
+            Token::Equal => "EQ",
+            Token::GreaterEqual => "GEQ",
+            Token::Greater => "GT",
+            Token::NotEqual => "NEQ",
+            Token::AndAnd => "AND",
+            Token::OrOr => "OR",
+            _ => return None,
+        })
+    }
+
+    /// True for the names of functions, which a `(` always follows.
+    pub fn is_function(self) -> bool {
+        matches!(
+            self,
+            Token::Aggregate(_)
+                | Token::Temporal(_)
+                | Token::NameTemporal(_)
+                | Token::Defined
+                | Token::Anon
+                | Token::Scalar
+                | Token::Rescale
+                | Token::MatchInst
+                | Token::MkConst
+                | Token::NoValue
+                | Token::MetaFunction
+        )
+    }
+}
