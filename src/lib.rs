@@ -12,7 +12,11 @@
 //! command line.
 #![deny(unsafe_code)]
 
+pub mod bind;
+pub mod check;
+pub mod dag;
 pub mod diag;
 pub mod dialect;
+pub mod plan;
 pub mod source;
 pub mod syntax;

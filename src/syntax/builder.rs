@@ -198,9 +198,8 @@ impl<'b> Builder<'b> {
             None => {
                 let message = format!("`{}` is no type that `anon()` takes", name.value);
                 let help = format!("one of {}", choices(ANON_TYPES.map(|(name, _)| name)));
-                self.diagnostics.push(
-                    Diagnostic::error(Code::WrongArguments, name.span, message).help(help),
-                );
+                self.diagnostics
+                    .push(Diagnostic::error(Code::WrongArguments, name.span, message).help(help));
                 self.error_node(start, end)
             }
         }

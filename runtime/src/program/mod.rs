@@ -87,7 +87,7 @@ pub struct Input {
 }
 
 /// An operation.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// What it does.
     pub op: Op,
@@ -101,7 +101,7 @@ pub struct Node {
 ///
 /// Unless said otherwise a failed operand makes the node fail with its
 /// status, the left one first, and an operand without values leaves it without.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// Values as fetched.
     Input(InputSlot),
