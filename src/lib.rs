@@ -17,6 +17,8 @@ pub mod check;
 pub mod dag;
 pub mod diag;
 pub mod dialect;
+#[cfg(feature = "jit")]
+pub mod jit;
 pub mod plan;
 pub mod source;
 pub mod syntax;

@@ -176,8 +176,8 @@ impl<'f> Fusion<'f> {
         }
     }
 
-    /// The kernel that computes a node from leaves; `None` if part of it can
-    /// never have a value, so that it is never run.
+    /// The kernel that computes a node from leaves; `None` if no kernel can,
+    /// so that the node is left to the general path.
     fn fuse(
         &mut self,
         root: NodeId,
@@ -262,6 +262,12 @@ impl<'f> Fusion<'f> {
             regs.insert((id, mode), reg);
         }
         let result = *regs.get(&(root, Mode::Lanes))?;
+        let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
+        if self.graph.nodes[root.index()].is_set && !region.operands.iter().any(column) {
+            // A constant spread over instances, and nothing else that is: the
+            // kernel would not know its lanes.
+            return None;
+        }
         let (ir, constants) = region.lanes.finish(result);
         Some((ir, constants, region.operands))
     }

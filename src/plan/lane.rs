@@ -42,11 +42,6 @@ impl LaneBuilder {
         Reg((self.insts.len() - 1) as u16)
     }
 
-    /// Number of instructions so far.
-    pub fn len(&self) -> usize {
-        self.insts.len()
-    }
-
     /// Adds an operand and loads it.
     pub fn operand(&mut self, scalar: Scalar, access: Access, previous: bool) -> Reg {
         self.operands.push(Operand { scalar, access, previous });

@@ -339,7 +339,10 @@ impl Builder<'_> {
             },
             Op::Reduce { op, operand } => match (self.node(*operand).status, op) {
                 (Status::Failed(status), _) => without(Status::Failed(status)),
-                (Status::Values, _) => with(LaneSet::Single),
+                (Status::Values, _) => {
+                    let regular = regular && self.is_placed(*operand);
+                    NodeLayout { regular, ..with(LaneSet::Single) }
+                }
                 (Status::Empty(reason), ReduceOp::Max | ReduceOp::Min) => {
                     without(Status::Empty(reason))
                 }
@@ -375,6 +378,10 @@ impl Builder<'_> {
                 status => without(status),
             },
         }
+    }
+
+    fn is_placed(&self, id: NodeId) -> bool {
+        self.program.placements[id.index()].is_some()
     }
 
     fn is_column(&self, id: NodeId) -> bool {
@@ -504,7 +511,7 @@ impl Builder<'_> {
         let mut cursor = 0usize;
         let layouts = self.program.histories.iter().map(|history| {
             let node = self.node(history.operand);
-            if !self.is_column(history.operand) {
+            if !self.is_column(history.operand) || !self.is_placed(history.operand) {
                 return Err(node.status);
             }
             let value_type = self.program.nodes[history.operand.index()].value_type;
