@@ -1,0 +1,86 @@
+//! Access to the files below /proc and /sys, or below a recorded tree.
+//!
+//! One buffer serves all files. The number of the current fetch is kept here
+//! too, so that every reader can tell whether what it has is of this fetch.
+//! This module knows nothing of what the files mean.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// The most that is read of a file. The longest real ones, /proc/cpuinfo and
+/// /proc/stat of machines with thousands of processors, stay below it.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// The root of the tree, and the buffer its files are read into.
+pub(super) struct Files {
+    root: PathBuf,
+    path: PathBuf,
+    buffer: Vec<u8>,
+    /// What every file holds, instead of what the tree has.
+    substitute: Option<Vec<u8>>,
+    fetch: u64,
+}
+
+impl Files {
+    /// Files below `root`.
+    pub fn new(root: PathBuf) -> Files {
+        Files { root, path: PathBuf::new(), buffer: Vec::new(), substitute: None, fetch: 1 }
+    }
+
+    /// Every file exists and holds `contents`; every directory holds one entry for each line.
+    pub fn with_contents(contents: Vec<u8>) -> Files {
+        Files { substitute: Some(contents), ..Files::new(PathBuf::from("/nonexistent")) }
+    }
+
+    /// A fetch begins: what was read before is out of date.
+    pub fn begin(&mut self) {
+        self.fetch += 1;
+    }
+
+    /// The path of something below the root, given as an absolute path.
+    pub fn path(&self, absolute: &str) -> PathBuf {
+        self.root.join(absolute.trim_start_matches('/'))
+    }
+
+    /// The contents of a file, named relative to the root; `None` when it
+    /// cannot be read.
+    pub fn read(&mut self, name: &str) -> Option<&[u8]> {
+        if let Some(contents) = &self.substitute {
+            return Some(contents);
+        }
+        self.path.clear();
+        self.path.push(&self.root);
+        self.path.push(name);
+        self.buffer.clear();
+        let file = File::open(&self.path).ok()?;
+        file.take(MAX_FILE_BYTES).read_to_end(&mut self.buffer).ok()?;
+        Some(&self.buffer)
+    }
+
+    /// Calls `visit` with the name of each entry of a directory; names that
+    /// are not UTF-8 are passed over.
+    pub fn entries(&mut self, name: &str, mut visit: impl FnMut(&str)) {
+        if let Some(contents) = &self.substitute {
+            return String::from_utf8_lossy(contents).lines().for_each(visit);
+        }
+        for entry in std::fs::read_dir(self.root.join(name)).into_iter().flatten().flatten() {
+            if let Some(name) = entry.file_name().to_str() {
+                visit(name);
+            }
+        }
+    }
+}
+
+/// Remembers in which fetch something was read.
+#[derive(Debug, Default)]
+pub(super) struct ReadMark(u64);
+
+impl ReadMark {
+    /// True once per fetch: what this mark stands for has to be read.
+    pub fn is_due(&mut self, files: &Files) -> bool {
+        let due = self.0 != files.fetch;
+        self.0 = files.fetch;
+        due
+    }
+}
