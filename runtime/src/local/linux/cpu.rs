@@ -1,8 +1,7 @@
 //! Processor time and the kernel's event counts, from /proc/stat.
 //!
 //! Times are counted in clock ticks there and are delivered in milliseconds.
-//! Processors that are offline have no times but stay in the instance domain
-//! while /sys/devices/system/cpu lists them.
+//! The instances are the processors that the file lists, those online.
 
 use std::sync::Arc;
 
@@ -96,9 +95,9 @@ static TABLE: &[Row<Source>] = &[
     row("kernel.all.blocked", (0, 16), U64, Instant, NONE, Source::Line(Line::Blocked), "Tasks that wait for input or output."),
     row("kernel.all.boottime", (0, 17), I64, Discrete, SEC, Source::Line(Line::BootTime), "When the system was booted, since the epoch."),
     row("kernel.all.hz", (0, 48), U32, Discrete, COUNT_PER_SEC, Source::TicksPerSecond, "Clock ticks in which the kernel reports processor time."),
-    row("hinv.ncpu", (0, 32), U32, Discrete, NONE, Source::Count, "Number of processors, those that are offline included."),
+    row("hinv.ncpu", (0, 32), U32, Discrete, NONE, Source::Count, "Number of processors that are online."),
     row("hinv.map.cpu_num", (18, 6), U32, Discrete, NONE, Source::Number, "Number of each processor.").over(CPU),
-    row("hinv.cpu.online", (55, 0), U32, Instant, NONE, Source::Online, "1 for a processor that is online, else 0.").over(CPU),
+    row("hinv.cpu.online", (55, 0), U32, Instant, NONE, Source::Online, "1 for each processor that is online.").over(CPU),
 ];
 
 /// Time in user mode without that spent for guests, which the kernel counts twice.
@@ -113,15 +112,7 @@ pub(super) struct Cpu {
     all: Ticks,
     each: Vec<(InstId, Ticks)>,
     lines: [Option<u64>; LINES.len()],
-    processors_read: ReadMark,
-    processors: Processors,
-}
-
-/// The processors of the instance domain. Their numbers are in their names,
-/// so that none have to be given out.
-#[derive(Default)]
-struct Processors {
-    numbers: Vec<InstId>,
+    /// Processors are numbered by their names, so that no numbers have to be given out.
     domain: Arc<InstanceDomain>,
 }
 
@@ -133,8 +124,7 @@ impl Default for Cpu {
             all: Ticks::default(),
             each: Vec::new(),
             lines: Default::default(),
-            processors_read: ReadMark::default(),
-            processors: Processors::default(),
+            domain: Arc::default(),
         }
     }
 }
@@ -160,40 +150,18 @@ impl Cpu {
         }
         self.each.sort_by_key(|(number, _)| *number);
         self.each.dedup_by_key(|(number, _)| *number);
-    }
-
-    /// The processors that /sys lists, or, where it lists none, those that
-    /// /proc/stat has times of.
-    fn processors(&mut self, files: &mut Files) -> &Processors {
-        self.read_stat(files);
-        if self.processors_read.is_due(files) {
-            let mut numbers = Vec::with_capacity(self.processors.numbers.len());
-            files.entries("sys/devices/system/cpu", |entry| {
-                let digits = entry.as_bytes().strip_prefix(b"cpu");
-                numbers.extend(digits.and_then(processor_number));
+        let known = self.domain.instances().map(|(number, _)| number);
+        if !known.eq(self.each.iter().map(|(number, _)| *number)) {
+            let named = self.each.iter().map(|(number, _)| {
+                let name = format!("cpu{number}").into();
+                (*number, name)
             });
-            if numbers.is_empty() {
-                numbers.extend(self.each.iter().map(|(number, _)| *number));
-            }
-            numbers.sort_unstable();
-            numbers.dedup();
-            self.processors.set(numbers);
+            self.domain = Arc::new(InstanceDomain::new(named.collect()));
         }
-        &self.processors
     }
 
     fn milliseconds(&self, ticks: Option<u64>) -> Option<u64> {
         Some(ticks?.checked_mul(1000)? / self.ticks_per_second)
-    }
-}
-
-impl Processors {
-    fn set(&mut self, numbers: Vec<InstId>) {
-        if numbers != self.numbers {
-            let named = numbers.iter().map(|number| (*number, format!("cpu{number}").into()));
-            self.domain = Arc::new(InstanceDomain::new(named.collect()));
-            self.numbers = numbers;
-        }
     }
 }
 
@@ -233,18 +201,20 @@ impl Area for Cpu {
             }
             Source::TicksPerSecond => put_number(values, SINGLE, Some(self.ticks_per_second)),
             Source::Count => {
-                let count = self.processors(files).numbers.len();
-                // No processors means that their list could not be read.
-                let count = u64::try_from(count).ok().filter(|count| *count > 0);
+                self.read_stat(files);
+                // No processors means that the file could not be read.
+                let count = u64::try_from(self.each.len()).ok().filter(|count| *count > 0);
                 put_number(values, SINGLE, count);
             }
             Source::Number => {
-                for number in &self.processors(files).numbers {
+                self.read_stat(files);
+                for (number, _) in &self.each {
                     put_number(values, *number, u64::try_from(*number).ok());
                 }
             }
             Source::Online => {
-                for number in &self.processors(files).numbers {
+                self.read_stat(files);
+                for (number, _) in &self.each {
                     let name = format!("sys/devices/system/cpu/cpu{number}/online");
                     // A processor that cannot be switched off has no such file.
                     let online = match files.read(&name) {
@@ -259,6 +229,10 @@ impl Area for Cpu {
     }
 
     fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
-        (serial == CPU).then(|| Arc::clone(&self.processors(files).domain))
+        if serial != CPU {
+            return None;
+        }
+        self.read_stat(files);
+        Some(Arc::clone(&self.domain))
     }
 }

@@ -291,9 +291,7 @@ impl Area for Disks {
             Source::Partition(of) => put_each(&self.partitions, of),
             Source::All(of) => {
                 let mut counts = self.disks.rows().iter().filter_map(|(_, counts)| of(counts));
-                let total = counts.next().and_then(|first| {
-                    counts.try_fold(first, |total, count| total.checked_add(count))
-                });
+                let total = counts.next().map(|first| counts.fold(first, u64::wrapping_add));
                 put_number(values, SINGLE, total);
             }
             Source::Number => {

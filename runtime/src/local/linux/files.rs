@@ -28,7 +28,7 @@ impl Files {
         Files { root, path: PathBuf::new(), buffer: Vec::new(), substitute: None, fetch: 1 }
     }
 
-    /// Every file exists and holds `contents`; every directory holds one entry for each line.
+    /// Every file exists and holds `contents`.
     pub fn with_contents(contents: Vec<u8>) -> Files {
         Files { substitute: Some(contents), ..Files::new(PathBuf::from("/nonexistent")) }
     }
@@ -56,19 +56,6 @@ impl Files {
         let file = File::open(&self.path).ok()?;
         file.take(MAX_FILE_BYTES).read_to_end(&mut self.buffer).ok()?;
         Some(&self.buffer)
-    }
-
-    /// Calls `visit` with the name of each entry of a directory; names that
-    /// are not UTF-8 are passed over.
-    pub fn entries(&mut self, name: &str, mut visit: impl FnMut(&str)) {
-        if let Some(contents) = &self.substitute {
-            return String::from_utf8_lossy(contents).lines().for_each(visit);
-        }
-        for entry in std::fs::read_dir(self.root.join(name)).into_iter().flatten().flatten() {
-            if let Some(name) = entry.file_name().to_str() {
-                visit(name);
-            }
-        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Mounted file systems on devices of this host: where they are mounted,
-//! from /proc/mounts, and their sizes, from statvfs(3).
+//! from /proc/self/mounts, and their sizes, from statvfs(3).
 //!
 //! An instance is a device. Of several mounts of one device the first
 //! counts.
@@ -76,11 +76,9 @@ const PSEUDO: [&[u8]; 13] = [
     b"tmpfs",
 ];
 
-/// Types that count although their device has no file.
-const WITHOUT_DEVICE: [&[u8]; 2] = [b"overlay", b"rootfs"];
-
-fn is_local(device: &[u8], kind: &[u8]) -> bool {
-    (device.starts_with(b"/dev") && !PSEUDO.contains(&kind)) || WITHOUT_DEVICE.contains(&kind)
+/// Whatever the root is on counts, other mounts only with a device of this host.
+fn is_local(device: &[u8], directory: &[u8], kind: &[u8]) -> bool {
+    (device.starts_with(b"/dev") || directory == b"/") && !PSEUDO.contains(&kind)
 }
 
 struct Mount {
@@ -90,7 +88,7 @@ struct Mount {
     stat: Option<Option<StatVfs>>,
 }
 
-/// Reader of /proc/mounts.
+/// Reader of /proc/self/mounts.
 #[derive(Default)]
 pub(super) struct Filesystems {
     read: ReadMark,
@@ -103,7 +101,7 @@ impl Filesystems {
         if !self.read.is_due(files) {
             return;
         }
-        let contents = files.read("proc/mounts").unwrap_or_default();
+        let contents = files.read("proc/self/mounts").unwrap_or_default();
         if contents == self.contents {
             self.mounts.rows_mut().for_each(|(_, mount)| mount.stat = None);
             return;
@@ -118,7 +116,7 @@ impl Filesystems {
             else {
                 continue;
             };
-            if !is_local(device, kind) {
+            if !is_local(device, directory, kind) {
                 continue;
             }
             let mut options = words.next().unwrap_or_default().split(|byte| *byte == b',');

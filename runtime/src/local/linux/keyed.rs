@@ -44,8 +44,8 @@ pub(super) enum Number {
 
 /// Name and form of each file.
 const FORMATS: [(&str, fn(&[u8], &mut Keys)); 6] = [
-    ("proc/meminfo", first_words),
-    ("proc/vmstat", first_words),
+    ("proc/meminfo", colon_lines),
+    ("proc/vmstat", word_lines),
     ("proc/net/snmp", line_pairs),
     ("proc/net/netstat", line_pairs),
     ("proc/net/sockstat", word_pairs),
@@ -112,12 +112,20 @@ impl Keys {
     }
 }
 
-/// Lines of a key, perhaps with a colon, and its number, perhaps with a unit.
-fn first_words(contents: &[u8], keys: &mut Keys) {
+/// Lines of `Key: number`, perhaps with a unit.
+fn colon_lines(contents: &[u8], keys: &mut Keys) {
+    for line in text::lines(contents) {
+        if let Some((key, number)) = text::split_once(line, b':') {
+            keys.add(b"", key, text::words(number).next().and_then(text::number));
+        }
+    }
+}
+
+/// Lines of `key number`.
+fn word_lines(contents: &[u8], keys: &mut Keys) {
     for line in text::lines(contents) {
         let mut words = text::words(line);
         if let Some(key) = words.next() {
-            let key = key.strip_suffix(b":").unwrap_or(key);
             keys.add(b"", key, words.next().and_then(text::number));
         }
     }

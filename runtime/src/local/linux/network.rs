@@ -106,7 +106,9 @@ impl Interfaces {
         for line in text::lines(files.read("proc/net/dev").unwrap_or_default()) {
             let Some((name, counts)) = text::split_once(line, b':') else { continue };
             let name = text::text(name.trim_ascii());
-            self.interfaces.add(&name, text::numbers(text::words(counts)));
+            if !name.is_empty() {
+                self.interfaces.add(&name, text::numbers(text::words(counts)));
+            }
         }
         self.interfaces.end();
     }

@@ -167,9 +167,10 @@ pub(super) fn put_number(values: &mut Values<'_, '_>, instance: InstId, number: 
     values.put(instance, value);
 }
 
-/// Sum of numbers that are all known.
-pub(super) fn sum<const N: usize>(numbers: [Option<u64>; N]) -> Option<u64> {
-    numbers.into_iter().try_fold(0u64, |sum, number| sum.checked_add(number?))
+/// Sum of counters that are all known. It wraps as they do, so that
+/// differences between two sums stay right.
+pub(super) fn sum<const N: usize>(counters: [Option<u64>; N]) -> Option<u64> {
+    counters.into_iter().try_fold(0u64, |sum, counter| Some(sum.wrapping_add(counter?)))
 }
 
 /// One row of numbers for each device of a kind, as several files of the kernel have them.

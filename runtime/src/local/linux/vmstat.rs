@@ -1,7 +1,7 @@
 //! The counts of virtual memory management, from /proc/vmstat.
 
 use super::keyed::{File, Keys, Number, Source};
-use super::table::{Row, row, sum, units::*};
+use super::table::{Row, row, units::*};
 use crate::model::{Semantics::*, ValueType::*};
 
 const fn key(key: &'static str) -> Source {
@@ -13,6 +13,12 @@ const fn of(compute: fn(&Keys) -> Option<u64>) -> Source {
 }
 
 const UNSUPPORTED: Source = Source { file: File::Vmstat, value: Number::Unsupported };
+
+/// Pages of the kernel's caches, which kernels since 2.6.18 count in two parts.
+fn slab(keys: &Keys) -> Option<u64> {
+    let parts = || keys.get("nr_slab_reclaimable")?.checked_add(keys.get("nr_slab_unreclaimable")?);
+    keys.get("nr_slab").or_else(parts)
+}
 
 /// The metrics.
 #[rustfmt::skip]
@@ -111,5 +117,5 @@ pub(super) static TABLE: &[Row<Source>] = &[
     row("mem.vmstat.workingset_nodereclaim", (28, 124), U64, Counter, COUNT, key("workingset_nodereclaim"), "Nodes of records of evicted pages that were reclaimed."),
     row("mem.vmstat.workingset_nodes", (28, 174), U64, Counter, COUNT, key("workingset_nodes"), "Nodes that keep records of evicted pages."),
     row("mem.vmstat.zone_reclaim_failed", (28, 86), U64, Counter, COUNT, key("zone_reclaim_failed"), "Reclaims of a single zone that found nothing."),
-    row("mem.vmstat.nr_slab", (28, 5), U64, Instant, NONE, of(|keys| sum([keys.get("nr_slab_reclaimable"), keys.get("nr_slab_unreclaimable")])), "Pages of the kernel's caches."),
+    row("mem.vmstat.nr_slab", (28, 5), U64, Instant, NONE, of(slab), "Pages of the kernel's caches."),
 ];

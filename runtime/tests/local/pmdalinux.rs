@@ -1,0 +1,206 @@
+//! The Linux agent next to PCP's own, which `pminfo -L` loads into its
+//! process, so that no pmcd is needed.
+//!
+//! pmdalinux keeps the numbers it gives to instances in a file; here it gets
+//! an empty directory for them, so that both number afresh.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use pmderive_runtime::local::LocalContext;
+use pmderive_runtime::source::MetadataSource;
+
+use crate::golden::{metrics_of_tree, tree};
+use crate::render::{Rendered, render};
+
+const SHARED_OBJECT: &str = "/var/lib/pcp/pmdas/linux/pmda_linux.so";
+
+/// Rounds of fetches after which a value must have agreed once.
+const ROUNDS: usize = 20;
+
+/// Differences that are meant, by the beginning of the metric's name.
+const MEANT_ON_ANY_HOST: &[(&str, &str)] = &[
+    ("network.interface.speed", "a speed of -1 means that it is unknown"),
+    ("network.interface.baudrate", "a speed of -1 means that it is unknown"),
+    ("vfs.files.max", "a limit beyond 32 bits would be a wrong number"),
+];
+
+/// Differences that are meant, on the recorded trees only.
+const MEANT_ON_TREES: &[(&str, &str)] = &[
+    ("network.interface.mtu", "pmdalinux asks this host's kernel"),
+    ("network.interface.up", "pmdalinux asks this host's kernel"),
+    ("network.interface.running", "pmdalinux asks this host's kernel"),
+    ("network.interface.duplex", "pmdalinux asks this host's kernel"),
+    ("filesys.", "pmdalinux leaves file systems out that are not mounted on this host"),
+    ("disk.dev.capacity", "pmdalinux reads /proc/partitions, which the trees lack"),
+    ("disk.dev.scheduler", "pmdalinux says \"unknown\", and does not know names with a slash"),
+    ("disk.all.total_rawactive", "pmdalinux lets the sum wrap at 32 bits"),
+    ("kernel.all.pid_max", "pmdalinux makes a limit up where there is no file"),
+];
+
+/// True for `No value(s) available!` where pmdalinux says 0 of what this kernel does not count.
+fn made_up(ours: &[String], theirs: &[String]) -> bool {
+    let missing: Vec<&String> = theirs.iter().filter(|value| !ours.contains(value)).collect();
+    let extra = ours.iter().any(|value| value.starts_with(' ') && !theirs.contains(value));
+    let nothing = |value: &String| {
+        [" 0", "\"unknown\""].iter().any(|nothing| value.ends_with(nothing))
+            || value.starts_with("No value")
+            || value.starts_with("Error: Metric not supported")
+    };
+    !extra && missing.into_iter().all(nothing)
+}
+
+fn meant(list: &[(&str, &str)], name: &str) -> bool {
+    list.iter().any(|(prefix, _)| name.starts_with(prefix))
+}
+
+/// True when PCP is there. Without it nothing is compared, which must not
+/// happen where the whole test suite is meant to run.
+fn installed() -> bool {
+    let installed = Path::new(SHARED_OBJECT).exists();
+    if !installed {
+        assert!(std::env::var_os("CI").is_none(), "PCP is not installed");
+        eprintln!("NOT RUN: pmdalinux is not installed");
+    }
+    installed
+}
+
+/// A directory for pmdalinux to keep its numbers in, otherwise the same as PCP's own.
+fn fresh_directory() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    for part in ["pmns", "pmdas"] {
+        let target = Path::new("/var/lib/pcp").join(part);
+        std::os::unix::fs::symlink(target, directory.path().join(part)).expect("a link");
+    }
+    std::fs::create_dir_all(directory.path().join("config/pmda")).expect("a directory");
+    directory
+}
+
+/// What `pminfo` says of metrics, described like ours.
+fn pminfo(root: &Path, names: &[String]) -> BTreeMap<String, Rendered> {
+    let directory = fresh_directory();
+    // The name of pmdalinux's entry point comes after that of its file.
+    let agent = format!("add,60,{SHARED_OBJECT},linux_init");
+    // One metric at a time: where a file is missing, pmdalinux fails a whole fetch.
+    let output = Command::new("pminfo")
+        .args(["-L", "-K", "clear", "-K", &agent, "-b", "1", "-d", "-m", "-f"])
+        .args(names)
+        .env("PCP_VAR_DIR", directory.path())
+        .env("LINUX_STATSPATH", root)
+        .env(
+            "LINUX_NCPUS",
+            std::thread::available_parallelism().map_or(8, |n| n.get().max(8)).to_string(),
+        )
+        .env("PCP_DERIVED_CONFIG", "")
+        .output()
+        .expect("pminfo runs");
+    let text: String = output.stdout.iter().copied().map(char::from).collect();
+    let mut metrics = BTreeMap::new();
+    for paragraph in text.split("\n\n") {
+        let mut lines = paragraph.trim_matches('\n').lines();
+        let Some((name, pmid)) = lines.next().and_then(|line| line.split_once(' ')) else {
+            continue;
+        };
+        let mut description = vec![pmid.to_owned()];
+        description.extend(lines.by_ref().take(2).map(str::to_owned));
+        let values = lines.map(str::to_owned).collect();
+        let description = description.join("\n");
+        metrics.insert(name.to_owned(), Rendered { name: name.to_owned(), description, values });
+    }
+    metrics
+}
+
+/// The numbers of values, by instance; `None` when there is one that is no number.
+fn numbers(values: &[String]) -> Option<BTreeMap<&str, f64>> {
+    values
+        .iter()
+        .map(|value| {
+            let (instance, number) = value.rsplit_once("value ")?;
+            Some((instance, number.parse().ok()?))
+        })
+        .collect()
+}
+
+/// True when each of our numbers is from the one before to the one after.
+fn between(before: &Rendered, ours: &Rendered, after: &Rendered) -> bool {
+    if before.values == ours.values || ours.values == after.values {
+        return true;
+    }
+    let (Some(before), Some(ours), Some(after)) =
+        (numbers(&before.values), numbers(&ours.values), numbers(&after.values))
+    else {
+        return false;
+    };
+    before.keys().eq(ours.keys())
+        && after.keys().eq(ours.keys())
+        && ours.iter().all(|(instance, ours)| {
+            let (before, after) = (before[instance], after[instance]);
+            (before.min(after)..=before.max(after)).contains(ours)
+        })
+}
+
+#[test]
+fn descriptors_and_values_on_this_host_are_pmdalinuxs() {
+    if !installed() {
+        return;
+    }
+    let mut context = LocalContext::new();
+    let mut names = context.traverse("").expect("in this process");
+    // One reading each shows that pmdalinux has all metrics and describes them alike.
+    let theirs = pminfo(Path::new(""), &names);
+    let ours = render(&mut context, &names).expect("in this process");
+    for metric in &ours {
+        let theirs = theirs.get(&metric.name).unwrap_or_else(|| panic!("{}", metric.name));
+        assert_eq!(metric.description, theirs.description, "{}", metric.name);
+    }
+    names.retain(|name| !meant(MEANT_ON_ANY_HOST, name));
+
+    // Values move while both read, so that ours has to lie between two of
+    // theirs; what fluctuates may miss that in one round, but not in all.
+    let mut left: BTreeSet<String> = names.iter().cloned().collect();
+    let mut last = String::new();
+    for _ in 0..ROUNDS {
+        let asked: Vec<String> = left.iter().cloned().collect();
+        let before = pminfo(Path::new(""), &asked);
+        let ours = render(&mut context, &asked).expect("in this process");
+        let after = pminfo(Path::new(""), &asked);
+        for metric in ours {
+            let (before, after) = (&before[&metric.name], &after[&metric.name]);
+            if between(before, &metric, after) {
+                left.remove(&metric.name);
+            } else {
+                last = format!("{before:?}\n{metric:?}\n{after:?}");
+            }
+        }
+        if left.is_empty() {
+            return;
+        }
+    }
+    panic!("never the same as pmdalinux's: {left:?}, for example\n{last}");
+}
+
+#[test]
+fn values_of_recorded_trees_are_pmdalinuxs() {
+    if !installed() {
+        return;
+    }
+    let mut different = Vec::new();
+    for name in ["linux-modern", "linux-2.6"] {
+        let root = tree(name);
+        let ours = metrics_of_tree(&root);
+        let names: Vec<String> = ours.iter().map(|metric| metric.name.clone()).collect();
+        let theirs = pminfo(&root, &names);
+        for metric in ours {
+            let theirs = &theirs[&metric.name].values;
+            if metric.values != *theirs
+                && !made_up(&metric.values, theirs)
+                && !meant(MEANT_ON_ANY_HOST, &metric.name)
+                && !meant(MEANT_ON_TREES, &metric.name)
+            {
+                different.push(format!("{name} {}: {:?} {theirs:?}", metric.name, metric.values));
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
