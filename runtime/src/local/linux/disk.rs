@@ -225,9 +225,10 @@ impl Disks {
         if !self.read.is_due(files) {
             return;
         }
-        self.disks.begin();
-        self.partitions.begin();
-        for line in text::lines(files.read("proc/diskstats").unwrap_or_default()) {
+        let contents = files.read("proc/diskstats");
+        self.disks.begin(contents.is_some());
+        self.partitions.begin(contents.is_some());
+        for line in text::lines(contents.unwrap_or_default()) {
             let mut words = text::words(line).skip(2);
             let Some(name) = words.next() else { continue };
             let devices = match kind(name) {
@@ -294,9 +295,7 @@ impl Area for Disks {
                 let total = counts.next().map(|first| counts.fold(first, u64::wrapping_add));
                 put_number(values, SINGLE, total);
             }
-            Source::Number => {
-                put_number(values, SINGLE, u64::try_from(self.disks.rows().len()).ok());
-            }
+            Source::Number => put_number(values, SINGLE, self.disks.count()),
             Source::Capacity => self.each_attribute("size", files, |number, contents| {
                 let sectors = text::words(contents).next().and_then(text::number);
                 put_number(values, number, kilobytes(sectors));

@@ -4,8 +4,10 @@
 //! too, so that every reader can tell whether what it has is of this fetch.
 //! This module knows nothing of what the files mean.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// The most that is read of a file. The longest real ones, /proc/cpuinfo and
@@ -38,9 +40,10 @@ impl Files {
         self.fetch += 1;
     }
 
-    /// The path of something below the root, given as an absolute path.
-    pub fn path(&self, absolute: &str) -> PathBuf {
-        self.root.join(absolute.trim_start_matches('/'))
+    /// The path of something below the root, given as the bytes of an absolute path.
+    pub fn path(&self, absolute: &[u8]) -> PathBuf {
+        let slashes = absolute.iter().take_while(|byte| **byte == b'/').count();
+        self.root.join(OsStr::from_bytes(&absolute[slashes..]))
     }
 
     /// The contents of a file, named relative to the root; `None` when it

@@ -82,7 +82,7 @@ fn is_local(device: &[u8], directory: &[u8], kind: &[u8]) -> bool {
 }
 
 struct Mount {
-    directory: Box<str>,
+    directory: Box<[u8]>,
     read_only: bool,
     /// What statvfs(3) said in this fetch, if it was asked.
     stat: Option<Option<StatVfs>>,
@@ -101,14 +101,16 @@ impl Filesystems {
         if !self.read.is_due(files) {
             return;
         }
-        let contents = files.read("proc/self/mounts").unwrap_or_default();
-        if contents == self.contents {
+        let contents = files.read("proc/self/mounts");
+        let readable = contents.is_some();
+        let contents = contents.unwrap_or_default();
+        if readable && contents == self.contents {
             self.mounts.rows_mut().for_each(|(_, mount)| mount.stat = None);
             return;
         }
         self.contents.clear();
         self.contents.extend_from_slice(contents);
-        self.mounts.begin();
+        self.mounts.begin(readable);
         for line in text::lines(&self.contents) {
             let mut words = text::words(line);
             let (Some(device), Some(directory), Some(kind)) =
@@ -121,7 +123,7 @@ impl Filesystems {
             }
             let mut options = words.next().unwrap_or_default().split(|byte| *byte == b',');
             let mount = Mount {
-                directory: text::text(&text::unescape(directory)).into(),
+                directory: text::unescape(directory).into(),
                 read_only: options.any(|option| option == b"ro"),
                 stat: None,
             };
@@ -151,7 +153,7 @@ impl Area for Filesystems {
     ) -> Result<(), PmStatus> {
         self.read(files);
         if let Source::Number = TABLE[row].value {
-            put_number(values, SINGLE, u64::try_from(self.mounts.rows().len()).ok());
+            put_number(values, SINGLE, self.mounts.count());
             return Ok(());
         }
         for (number, mount) in self.mounts.rows_mut() {
@@ -165,7 +167,7 @@ impl Area for Filesystems {
                         values.put(number, Value::F64(used as f64 * 100.0 / all));
                     }
                 }
-                Source::MountDir => values.put(number, Value::Text(&mount.directory)),
+                Source::MountDir => values.put(number, Value::Text(&text::text(&mount.directory))),
                 Source::ReadOnly => put_number(values, number, Some(mount.read_only.into())),
                 Source::Number => {}
             }

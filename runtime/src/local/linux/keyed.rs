@@ -42,8 +42,11 @@ pub(super) enum Number {
     Unsupported,
 }
 
+/// Reads a file's contents into its keys.
+type Parse = fn(&[u8], &mut Keys);
+
 /// Name and form of each file.
-const FORMATS: [(&str, fn(&[u8], &mut Keys)); 6] = [
+const FORMATS: [(&str, Parse); 6] = [
     ("proc/meminfo", colon_lines),
     ("proc/vmstat", word_lines),
     ("proc/net/snmp", line_pairs),

@@ -47,9 +47,9 @@ impl LinuxAgent {
         LinuxAgent::with_root(PathBuf::from("/"))
     }
 
-    /// The agent for a tree with `proc` and `sys` below `root`: a container's,
-    /// or a recorded one. What is asked of the kernel directly (uname(2),
-    /// page size, clock ticks) still comes from this host.
+    /// The agent for a tree with `proc` and `sys` below `root`: a recorded one,
+    /// or a host's as a container sees it. What is asked of the kernel directly
+    /// (uname(2), page size, clock ticks) still comes from this host.
     pub fn with_root(root: impl Into<PathBuf>) -> LinuxAgent {
         let areas = areas();
         let mut rows = HashMap::new();

@@ -101,9 +101,10 @@ impl Interfaces {
         if !self.read.is_due(files) {
             return;
         }
-        self.interfaces.begin();
+        let contents = files.read("proc/net/dev");
+        self.interfaces.begin(contents.is_some());
         // Of the two lines of headings, none has a colon.
-        for line in text::lines(files.read("proc/net/dev").unwrap_or_default()) {
+        for line in text::lines(contents.unwrap_or_default()) {
             let Some((name, counts)) = text::split_once(line, b':') else { continue };
             let name = text::text(name.trim_ascii());
             if !name.is_empty() {
@@ -178,9 +179,7 @@ impl Area for Interfaces {
                     put_number(values, *number, of(counts));
                 }
             }
-            Source::Number => {
-                put_number(values, SINGLE, u64::try_from(self.interfaces.rows().len()).ok());
-            }
+            Source::Number => put_number(values, SINGLE, self.interfaces.count()),
             Source::Mtu => {
                 self.put_each(files, values, |of| text::number(of.word("mtu")?));
             }

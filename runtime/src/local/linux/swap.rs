@@ -49,9 +49,10 @@ impl Swap {
         if !self.read.is_due(files) {
             return;
         }
-        self.areas.begin();
+        let contents = files.read("proc/swaps");
+        self.areas.begin(contents.is_some());
         // The first line has the names of the columns.
-        for line in text::lines(files.read("proc/swaps").unwrap_or_default()).skip(1) {
+        for line in text::lines(contents.unwrap_or_default()).skip(1) {
             let mut words = text::words(line);
             let Some(name) = words.next() else { continue };
             let mut columns = words.skip(1);

@@ -177,18 +177,21 @@ pub(super) fn sum<const N: usize>(counters: [Option<u64>; N]) -> Option<u64> {
 pub(super) struct Devices<T> {
     instances: Instances,
     rows: Vec<(InstId, T)>,
+    readable: bool,
 }
 
 impl<T> Default for Devices<T> {
     fn default() -> Devices<T> {
-        Devices { instances: Instances::default(), rows: Vec::new() }
+        Devices { instances: Instances::default(), rows: Vec::new(), readable: false }
     }
 }
 
 impl<T> Devices<T> {
-    /// Forgets the rows of the previous reading.
-    pub fn begin(&mut self) {
+    /// Forgets the rows of the previous reading. Whether their file can be
+    /// read now tells having no devices from not knowing them.
+    pub fn begin(&mut self, readable: bool) {
         self.rows.clear();
+        self.readable = readable;
     }
 
     /// Adds what was read of a device.
@@ -201,6 +204,11 @@ impl<T> Devices<T> {
         self.rows.sort_by_key(|(number, _)| *number);
         self.rows.dedup_by_key(|(number, _)| *number);
         self.instances.set_present(self.rows.iter().map(|(number, _)| *number));
+    }
+
+    /// Number of devices, if their file could be read.
+    pub fn count(&self) -> Option<u64> {
+        u64::try_from(self.rows.len()).ok().filter(|_| self.readable)
     }
 
     /// The rows, in the order of their instance numbers.
