@@ -1,12 +1,15 @@
 //! The Linux agent next to PCP's own, which `pminfo -L` loads into its
 //! process, so that no pmcd is needed.
 //!
-//! pmdalinux keeps the numbers it gives to instances in a file; here it gets
+//! pmdalinux keeps the numbers it gives to instances in files; here it gets
 //! an empty directory for them, so that both number afresh.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
+use std::thread::available_parallelism;
 
 use pmderive_runtime::local::LocalContext;
 use pmderive_runtime::source::MetadataSource;
@@ -80,49 +83,67 @@ fn installed() -> bool {
     installed
 }
 
-/// A directory for pmdalinux to keep its numbers in, otherwise the same as PCP's own.
-fn fresh_directory() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().expect("a directory");
-    for part in ["pmns", "pmdas"] {
-        let target = Path::new("/var/lib/pcp").join(part);
-        std::os::unix::fs::symlink(target, directory.path().join(part)).expect("a link");
-    }
-    std::fs::create_dir_all(directory.path().join("config/pmda")).expect("a directory");
-    directory
+/// PCP with files of its own: the name space that its packages define, and
+/// nowhere the numbers that pmdalinux gave to instances before.
+struct Pcp {
+    directory: tempfile::TempDir,
 }
 
-/// What `pminfo` says of metrics, described like ours.
-fn pminfo(root: &Path, names: &[String]) -> BTreeMap<String, Rendered> {
-    let directory = fresh_directory();
-    // The name of pmdalinux's entry point comes after that of its file.
-    let agent = format!("add,60,{SHARED_OBJECT},linux_init");
-    // One metric at a time: where a file is missing, pmdalinux fails a whole fetch.
-    let output = Command::new("pminfo")
-        .args(["-L", "-K", "clear", "-K", &agent, "-b", "1", "-d", "-m", "-f"])
-        .args(names)
-        .env("PCP_VAR_DIR", directory.path())
-        .env("LINUX_STATSPATH", root)
-        .env(
-            "LINUX_NCPUS",
-            std::thread::available_parallelism().map_or(8, |n| n.get().max(8)).to_string(),
-        )
-        .env("PCP_DERIVED_CONFIG", "")
-        .output()
-        .expect("pminfo runs");
-    let text: String = output.stdout.iter().copied().map(char::from).collect();
-    let mut metrics = BTreeMap::new();
-    for paragraph in text.split("\n\n") {
-        let mut lines = paragraph.trim_matches('\n').lines();
-        let Some((name, pmid)) = lines.next().and_then(|line| line.split_once(' ')) else {
-            continue;
-        };
-        let mut description = vec![pmid.to_owned()];
-        description.extend(lines.by_ref().take(2).map(str::to_owned));
-        let values = lines.map(str::to_owned).collect();
-        let description = description.join("\n");
-        metrics.insert(name.to_owned(), Rendered { name: name.to_owned(), description, values });
+impl Pcp {
+    fn new() -> Pcp {
+        let directory = tempfile::tempdir().expect("a directory");
+        let name_space = directory.path().join("pmns");
+        fs::create_dir(&name_space).expect("a directory");
+        for entry in fs::read_dir("/var/lib/pcp/pmns").expect("PCP's name space").flatten() {
+            // All parts but those that are built from the others.
+            if !["root", "root.prev", "stdpmid", ".NeedRebuild"]
+                .iter()
+                .any(|built| entry.file_name() == *built)
+            {
+                fs::copy(entry.path(), name_space.join(entry.file_name())).expect("a copy");
+            }
+        }
+        symlink("/var/lib/pcp/pmdas", directory.path().join("pmdas")).expect("a link");
+        let mut rebuild = Command::new(name_space.join("Rebuild"));
+        rebuild.current_dir(&name_space).env("PCP_VAR_DIR", directory.path());
+        let output = rebuild.output().expect("Rebuild runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Pcp { directory }
     }
-    metrics
+
+    /// What `pminfo` says of metrics, described like ours.
+    fn pminfo(&self, root: &Path, names: &[String]) -> BTreeMap<String, Rendered> {
+        let numbers = self.directory.path().join("config");
+        if numbers.exists() {
+            fs::remove_dir_all(&numbers).expect("removed");
+        }
+        fs::create_dir_all(numbers.join("pmda")).expect("a directory");
+        // The name of pmdalinux's entry point comes after that of its file.
+        let agent = format!("add,60,{SHARED_OBJECT},linux_init");
+        // pmdalinux has room for so many processors.
+        let processors = available_parallelism().map_or(8, |number| number.get().max(8));
+        // One metric at a time: where a file is missing, pmdalinux fails a whole fetch.
+        let output = Command::new("pminfo")
+            .args(["-L", "-K", "clear", "-K", &agent, "-b", "1", "-d", "-m", "-f"])
+            .args(names)
+            .env("PCP_VAR_DIR", self.directory.path())
+            .env("PCP_DERIVED_CONFIG", "")
+            .env("LINUX_STATSPATH", root)
+            .env("LINUX_NCPUS", processors.to_string())
+            .output()
+            .expect("pminfo runs");
+        let text: String = output.stdout.iter().copied().map(char::from).collect();
+        text.split("\n\n").filter_map(metric).collect()
+    }
+}
+
+/// A paragraph of what pminfo prints.
+fn metric(paragraph: &str) -> Option<(String, Rendered)> {
+    let mut lines = paragraph.trim_matches('\n').lines();
+    let (name, pmid) = lines.next()?.split_once(' ')?;
+    let description = [pmid, lines.next()?, lines.next()?].join("\n");
+    let values = lines.map(str::to_owned).collect();
+    Some((name.to_owned(), Rendered { name: name.to_owned(), description, values }))
 }
 
 /// The numbers of values, by instance; `None` when there is one that is no number.
@@ -134,6 +155,14 @@ fn numbers(values: &[String]) -> Option<BTreeMap<&str, f64>> {
             Some((instance, number.parse().ok()?))
         })
         .collect()
+}
+
+/// True when both have a number for each of the same instances.
+fn same_instances(one: &Rendered, other: &Rendered) -> bool {
+    match (numbers(&one.values), numbers(&other.values)) {
+        (Some(one), Some(other)) => one.keys().eq(other.keys()),
+        _ => false,
+    }
 }
 
 /// True when each of our numbers is from the one before to the one after.
@@ -159,10 +188,11 @@ fn descriptors_and_values_on_this_host_are_pmdalinuxs() {
     if !installed() {
         return;
     }
+    let pcp = Pcp::new();
     let mut context = LocalContext::new();
     let mut names = context.traverse("").expect("in this process");
     // One reading each shows that pmdalinux has all metrics and describes them alike.
-    let theirs = pminfo(Path::new(""), &names);
+    let theirs = pcp.pminfo(Path::new(""), &names);
     let ours = render(&mut context, &names).expect("in this process");
     for metric in &ours {
         let theirs = theirs.get(&metric.name).unwrap_or_else(|| panic!("{}", metric.name));
@@ -176,14 +206,14 @@ fn descriptors_and_values_on_this_host_are_pmdalinuxs() {
     let mut last = String::new();
     for _ in 0..ROUNDS {
         let asked: Vec<String> = left.iter().cloned().collect();
-        let before = pminfo(Path::new(""), &asked);
+        let before = pcp.pminfo(Path::new(""), &asked);
         let ours = render(&mut context, &asked).expect("in this process");
-        let after = pminfo(Path::new(""), &asked);
+        let after = pcp.pminfo(Path::new(""), &asked);
         for metric in ours {
             let (before, after) = (&before[&metric.name], &after[&metric.name]);
             let disturbed = metric.description.contains("Semantics: instant")
                 && DISTURBED.iter().any(|prefix| metric.name.starts_with(prefix))
-                && before.values.len() == metric.values.len();
+                && same_instances(before, &metric);
             if between(before, &metric, after) || disturbed {
                 left.remove(&metric.name);
             } else {
@@ -202,12 +232,13 @@ fn values_of_recorded_trees_are_pmdalinuxs() {
     if !installed() {
         return;
     }
+    let pcp = Pcp::new();
     let mut different = Vec::new();
     for name in ["linux-modern", "linux-2.6"] {
         let root = tree(name);
         let ours = metrics_of_tree(&root);
         let names: Vec<String> = ours.iter().map(|metric| metric.name.clone()).collect();
-        let theirs = pminfo(&root, &names);
+        let theirs = pcp.pminfo(&root, &names);
         for metric in ours {
             let theirs = &theirs[&metric.name].values;
             if metric.values != *theirs
