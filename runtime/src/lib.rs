@@ -19,6 +19,7 @@
 
 pub mod eval;
 pub mod kernel;
+pub mod local;
 pub mod model;
 pub mod pattern;
 pub mod program;
