@@ -15,6 +15,7 @@
 //! This crate knows nothing of the expression language or of Cranelift: the
 //! compiler hands it a [`program::Program`] and, perhaps, native entry points.
 
+pub mod archive;
 pub mod model;
 pub mod result;
 pub mod source;

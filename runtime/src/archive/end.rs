@@ -1,0 +1,72 @@
+//! The time of an archive's last record (`pmGetArchiveEnd(3)`).
+//!
+//! In: the data volumes and the index. Out: the stamp of the last record that
+//! is complete and sound, marks included. The position of a context is not
+//! involved: volumes are opened anew.
+
+use crate::archive::files::ArchiveFiles;
+use crate::archive::index::IndexEntry;
+use crate::archive::volume::Volume;
+use crate::archive::volumes::open_volume;
+use crate::model::{PmStatus, Timestamp};
+use crate::source::SourceError;
+
+/// Finds the end of an archive: backward from the end of its last volume, or,
+/// where that is damaged, forward from the last entry of the index.
+pub(super) fn end_time(
+    files: &ArchiveFiles,
+    index: &[IndexEntry],
+) -> Result<Timestamp, SourceError> {
+    for position in (0..files.volumes.len()).rev() {
+        let Ok((mut volume, ..)) = open_volume(files, position) else {
+            continue;
+        };
+        let Ok(size) = volume.size() else {
+            continue;
+        };
+        if size <= volume.first_offset() {
+            continue;
+        }
+        if let Some(record) = volume.sound_record_before(size) {
+            return Ok(record.stamp);
+        }
+        let number = files.volumes[position].0;
+        if let Some(start) = start_before(&mut volume, number, size, index)? {
+            volume.seek(start);
+            let mut last = None;
+            while let Some(record) = volume.next_sound() {
+                last = Some(record.stamp);
+            }
+            if let Some(stamp) = last {
+                return Ok(stamp);
+            }
+        }
+    }
+    Err(corrupt(files, "no data volume has a complete record at its end"))
+}
+
+/// Where to begin reading forward: at the record before the last entry of the
+/// index that lies within the volume, since entries may mean ends of records.
+fn start_before(
+    volume: &mut Volume,
+    number: i32,
+    size: u64,
+    index: &[IndexEntry],
+) -> Result<Option<u64>, SourceError> {
+    let entry = index.iter().rfind(|entry| entry.volume == number && entry.offset <= size);
+    let Some(entry) = entry else {
+        return Ok(None);
+    };
+    if entry.offset <= volume.first_offset() {
+        return Ok(Some(volume.first_offset()));
+    }
+    Ok(volume.sound_record_before(entry.offset).map(|record| record.offset))
+}
+
+fn corrupt(files: &ArchiveFiles, message: &str) -> SourceError {
+    SourceError::Damaged {
+        target: files.base.display().to_string(),
+        status: PmStatus::LOGREC,
+        message: message.to_string(),
+    }
+}

@@ -1,0 +1,231 @@
+//! The metadata file: descriptors, names and instance domains.
+//!
+//! | type | record                                  | what becomes of it                |
+//! |------|-----------------------------------------|-----------------------------------|
+//! | 1    | descriptor                              | kept decoded                      |
+//! | 2    | instances, version 2                    | kept as a position, see `domains` |
+//! | 3, 7 | labels of metrics, versions 2 and 3     | skipped                           |
+//! | 4    | help text                               | skipped                           |
+//! | 5, 6 | instances, version 3: whole, difference | kept as a position, see `domains` |
+//!
+//! A descriptor record: length, type, pmid, type of values, instance domain,
+//! semantics, units, number of names, and each name with its length in front,
+//! all words of 4 bytes; then the length again.
+//!
+//! In: the file, read once from front to back. Out: lookups. What a writer
+//! appends later is found by [`Metadata::refresh`]. Values are not known here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::archive::bytes::Window;
+use crate::archive::domains::{Change, DomainHistory, DomainRecord, Observation};
+use crate::archive::label::{ArchiveLabel, Role};
+use crate::archive::names::Names;
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text};
+use crate::model::{
+    InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
+};
+
+/// Length words and the type of a record.
+const FRAME: usize = 3 * LENGTH_WORD;
+
+/// The metadata of one archive.
+pub(super) struct Metadata {
+    window: Window,
+    /// Offset of the first record that was not read yet.
+    next: u64,
+    descs: HashMap<Pmid, MetricDesc>,
+    names: Names,
+    domains: HashMap<InDom, DomainHistory>,
+}
+
+impl Metadata {
+    /// Reads the metadata of the archive whose first data volume has the label `first`.
+    pub(super) fn open(mut window: Window, first: &ArchiveLabel) -> Result<Metadata, ReadError> {
+        let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
+        label.belongs_to(first)?;
+        let next = label.version.label_size() as u64;
+        let mut metadata = Metadata {
+            window,
+            next,
+            descs: HashMap::new(),
+            names: Names::default(),
+            domains: HashMap::new(),
+        };
+        if let Tail::Cut(damage) = metadata.scan()? {
+            return Err(damage.into());
+        }
+        if metadata.descs.is_empty() {
+            let message = "there is no descriptor of a metric";
+            return Err(Damage::new(PmStatus::NODATA, next, message).into());
+        }
+        Ok(metadata)
+    }
+
+    /// Reads what was appended since. True when there are new descriptors or names.
+    pub(super) fn refresh(&mut self) -> Result<bool, ReadError> {
+        let before = (self.descs.len(), self.names.len());
+        // A record cut short is one that is being written.
+        self.scan()?;
+        Ok(before != (self.descs.len(), self.names.len()))
+    }
+
+    fn scan(&mut self) -> Result<Tail, ReadError> {
+        let mut names = Vec::new();
+        let tail = loop {
+            let header = self.window.at(self.next, 2 * LENGTH_WORD)?;
+            // Fewer bytes than a header are no record yet.
+            if header.len() < 2 * LENGTH_WORD {
+                break Tail::Complete;
+            }
+            let length = Fields::new("record", header, self.next).u32("length")?;
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            if length < FRAME || i32::try_from(length).is_err() {
+                let message = format!("record.length: {length} is impossible");
+                return Err(Damage::new(PmStatus::LOGREC, self.next, message).into());
+            }
+            if !self.window.holds(self.next, length)? {
+                let message = format!("record.length: {length}, but the file ends before that");
+                break Tail::Cut(Damage::new(PmStatus::LOGREC, self.next, message));
+            }
+            let record = &self.window.at(self.next, length)?[..length];
+            let Metadata { descs, domains, .. } = self;
+            take_record(record, self.next, descs, &mut names, domains)?;
+            self.next += length as u64;
+        };
+        if !names.is_empty() {
+            self.names.extend(names);
+        }
+        Ok(tail)
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub(super) fn desc(&self, pmid: Pmid) -> Option<MetricDesc> {
+        self.descs.get(&pmid).copied()
+    }
+
+    /// The instance domain in force at `time`.
+    pub(super) fn domain(
+        &mut self,
+        indom: InDom,
+        time: Timestamp,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, ReadError> {
+        let Metadata { window, domains, .. } = self;
+        let Some(history) = domains.get_mut(&indom) else {
+            return Ok(Err(PmStatus::INDOM_LOG));
+        };
+        let domain = history.at(time, |observation, before| {
+            let Observation { offset, length, version, change, .. } = *observation;
+            let bytes = window.at(offset, length)?;
+            let bytes = &bytes[..length.min(bytes.len())];
+            let record = DomainRecord::decode(bytes, offset, version, change)?;
+            Ok::<_, ReadError>(record.apply(before))
+        })?;
+        Ok(domain.ok_or(PmStatus::INDOM_LOG))
+    }
+}
+
+/// How the metadata ends.
+enum Tail {
+    Complete,
+    /// In the middle of a record.
+    Cut(Damage),
+}
+
+/// Takes one record, whose header is complete and whose length was checked.
+fn take_record(
+    record: &[u8],
+    offset: u64,
+    descs: &mut HashMap<Pmid, MetricDesc>,
+    names: &mut Vec<(Box<str>, Pmid)>,
+    domains: &mut HashMap<InDom, DomainHistory>,
+) -> Result<(), Damage> {
+    let body = record.len() - LENGTH_WORD;
+    let mut header = Fields::new("record", record, offset);
+    let length = header.u32("length")?;
+    let at_type = header;
+    let kind = header.u32("type")?;
+    let trailer = Fields::new("record", &record[body..], offset + body as u64).u32("trailer")?;
+    if trailer != length {
+        let message = format!("record.trailer: {trailer} instead of {length}");
+        return Err(Damage::new(PmStatus::LOGREC, offset + body as u64, message));
+    }
+    let (version, change) = match kind {
+        1 => return take_desc(&record[..body], offset, descs, names),
+        2 => (Version::V2, Change::Whole),
+        5 => (Version::V3, Change::Whole),
+        6 => (Version::V3, Change::Difference),
+        3 | 4 | 7 => return Ok(()),
+        _ => {
+            let damage = at_type.damage("type", format_args!("{kind} is unknown"));
+            return Err(Damage { status: PmStatus::RECTYPE, ..damage });
+        }
+    };
+    let instances = DomainRecord::decode(record, offset, version, change)?;
+    // An empty list leaves the older one in force.
+    if instances.len() > 0 {
+        domains.entry(instances.indom).or_default().add(Observation {
+            stamp: instances.stamp,
+            offset,
+            length: record.len(),
+            version,
+            change,
+        });
+    }
+    Ok(())
+}
+
+fn take_desc(
+    body: &[u8],
+    offset: u64,
+    descs: &mut HashMap<Pmid, MetricDesc>,
+    names: &mut Vec<(Box<str>, Pmid)>,
+) -> Result<(), Damage> {
+    let mut fields = Fields::new("desc", body, offset);
+    fields.take(2 * LENGTH_WORD, "header")?;
+    let pmid = Pmid(fields.u32("pmid")?);
+    let desc = MetricDesc {
+        pmid,
+        value_type: ValueType::from_code(fields.i32("type")?),
+        indom: InDom::from_wire(fields.u32("indom")?),
+        semantics: Semantics::from_code(fields.i32("sem")?),
+        units: Units::from_wire(fields.u32("units")?),
+    };
+    let known = descs.entry(pmid).or_insert(desc);
+    let change = if known.value_type != desc.value_type {
+        Some((PmStatus::LOGCHANGETYPE, "type"))
+    } else if known.semantics != desc.semantics {
+        Some((PmStatus::LOGCHANGESEM, "sem"))
+    } else if known.indom != desc.indom {
+        Some((PmStatus::LOGCHANGEINDOM, "indom"))
+    } else if known.units != desc.units {
+        Some((PmStatus::LOGCHANGEUNITS, "units"))
+    } else {
+        None
+    };
+    if let Some((status, field)) = change {
+        let message = format!("desc.{field}: metric {pmid} was described differently before");
+        return Err(Damage::new(status, offset, message));
+    }
+    // Writers leave the number of names out when there are none.
+    if fields.rest().is_empty() {
+        return Ok(());
+    }
+    for _ in 0..fields.count(LENGTH_WORD + 1, "names")? {
+        let length = fields.count(1, "name length")?;
+        let at_name = fields;
+        let name = fields.take(length, "name")?;
+        if name.is_empty() || name.contains(&0) {
+            return Err(at_name.damage("name", "it is empty or contains a NUL"));
+        }
+        names.push((text(name), pmid));
+    }
+    if !fields.rest().is_empty() {
+        return Err(fields.damage("trailer", "bytes follow the last name"));
+    }
+    Ok(())
+}
