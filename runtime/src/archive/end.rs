@@ -31,42 +31,30 @@ pub(super) fn end_time(
             return Ok(record.stamp);
         }
         let number = files.volumes[position].0;
-        if let Some(start) = start_before(&mut volume, number, size, index)? {
-            volume.seek(start);
-            let mut last = None;
-            while let Some(record) = volume.next_sound() {
-                last = Some(record.stamp);
-            }
-            if let Some(stamp) = last {
-                return Ok(stamp);
-            }
+        let start = start_before(&mut volume, number, size, index);
+        volume.seek(start);
+        let mut last = None;
+        while let Some(record) = volume.next_sound() {
+            last = Some(record.stamp);
+        }
+        if let Some(stamp) = last {
+            return Ok(stamp);
         }
     }
-    Err(corrupt(files, "no data volume has a complete record at its end"))
+    Err(SourceError::Damaged {
+        target: files.base.display().to_string(),
+        status: PmStatus::LOGREC,
+        message: "no data volume holds a complete record".to_string(),
+    })
 }
 
 /// Where to begin reading forward: at the record before the last entry of the
-/// index that lies within the volume, since entries may mean ends of records.
-fn start_before(
-    volume: &mut Volume,
-    number: i32,
-    size: u64,
-    index: &[IndexEntry],
-) -> Result<Option<u64>, SourceError> {
-    let entry = index.iter().rfind(|entry| entry.volume == number && entry.offset <= size);
-    let Some(entry) = entry else {
-        return Ok(None);
-    };
-    if entry.offset <= volume.first_offset() {
-        return Ok(Some(volume.first_offset()));
-    }
-    Ok(volume.sound_record_before(entry.offset).map(|record| record.offset))
-}
-
-fn corrupt(files: &ArchiveFiles, message: &str) -> SourceError {
-    SourceError::Damaged {
-        target: files.base.display().to_string(),
-        status: PmStatus::LOGREC,
-        message: message.to_string(),
-    }
+/// index that lies within the volume, since entries may mean ends of records;
+/// without such a record at the first one.
+fn start_before(volume: &mut Volume, number: i32, size: u64, index: &[IndexEntry]) -> u64 {
+    index
+        .iter()
+        .rfind(|entry| entry.volume == number && entry.offset <= size)
+        .and_then(|entry| volume.sound_record_before(entry.offset))
+        .map_or(volume.first_offset(), |record| record.offset)
 }

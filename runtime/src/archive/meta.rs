@@ -22,7 +22,7 @@ use crate::archive::bytes::Window;
 use crate::archive::domains::{Change, DomainHistory, DomainRecord, Observation};
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::names::Names;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text};
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
 use crate::model::{
     InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
@@ -218,9 +218,10 @@ fn take_desc(
     for _ in 0..fields.count(LENGTH_WORD + 1, "names")? {
         let length = fields.count(1, "name length")?;
         let at_name = fields;
-        let name = fields.take(length, "name")?;
-        if name.is_empty() || name.contains(&0) {
-            return Err(at_name.damage("name", "it is empty or contains a NUL"));
+        // Some writers pad names with NULs.
+        let name = until_nul(fields.take(length, "name")?);
+        if name.is_empty() {
+            return Err(at_name.damage("name", "it is empty"));
         }
         names.push((text(name), pmid));
     }
