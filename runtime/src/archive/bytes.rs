@@ -9,7 +9,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// How much is read at a time.
+/// How much is read at a time: little at first, more while reading goes on forward.
+const FIRST_CHUNK: usize = 8 * 1024;
 const CHUNK: usize = 128 * 1024;
 
 /// Lengths beyond this are compared with the size of the file before a buffer grows for them.
@@ -54,7 +55,7 @@ impl Bytes for Arc<[u8]> {
 }
 
 /// A buffer that slides over a file. Reading forward costs one read per
-/// chunk; the buffer only grows for records that are longer than a chunk.
+/// chunk; beyond a chunk the buffer only grows for records that are longer.
 pub(super) struct Window {
     file: Box<dyn Bytes>,
     buffer: Vec<u8>,
@@ -99,6 +100,9 @@ impl Window {
             Some(skip) => {
                 self.buffer.copy_within(skip..self.filled, 0);
                 self.filled -= skip;
+                if self.buffer.len() < CHUNK {
+                    self.buffer.resize((2 * self.buffer.len()).max(FIRST_CHUNK), 0);
+                }
             }
             None => self.filled = 0,
         }
@@ -108,7 +112,7 @@ impl Window {
     fn fill(&mut self, length: usize) -> io::Result<()> {
         while self.filled < length {
             if self.filled == self.buffer.len() {
-                let target = (self.buffer.len() * 2).clamp(CHUNK, length.max(CHUNK));
+                let target = (self.buffer.len() * 2).max(FIRST_CHUNK);
                 self.buffer.resize(target, 0);
             }
             let offset = self.start.saturating_add(self.filled as u64);

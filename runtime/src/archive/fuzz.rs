@@ -12,8 +12,9 @@ use crate::model::Timestamp;
 use crate::result::ResultBatch;
 use crate::source::{FetchList, FetchSource, Freshness, MetadataSource};
 
-/// Fetches that one input may cost.
+/// Fetches that one input may cost, and how many of them may fail.
 const MAX_FETCHES: usize = 10_000;
+const MAX_FAILURES: usize = 20;
 
 /// The archive in a blob: two big-endian words of 4 bytes, the sizes of
 /// metadata and index, then the metadata, the index, and volume 0.
@@ -59,8 +60,8 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
     let end = context.end_time();
     let list = FetchList::new(pmids, domains);
     let mut batch = ResultBatch::default();
-    let mut fetched = 0;
-    for _ in 0..MAX_FETCHES {
+    let (mut fetched, mut failed) = (0, 0);
+    while fetched < MAX_FETCHES && failed < MAX_FAILURES {
         match context.fetch(&list, &mut batch) {
             Ok(_) => {
                 fetched += 1;
@@ -68,7 +69,7 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
             }
             Err(error) if error.is_end_of_archive() => break,
             // Reading goes on behind damage, or tries the same record again.
-            Err(_) => continue,
+            Err(_) => failed += 1,
         }
     }
     for indom in list.domains() {
@@ -100,4 +101,92 @@ fn check(list: &FetchList, batch: &ResultBatch) {
         count += 1;
     }
     assert_eq!(count, list.pmids().len(), "every metric has its set");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small archive of our own: metadata, index, and as many whole records
+    /// of the volume as fit into `limit` bytes, with where they end.
+    fn seed(name: &str, label: usize, limit: usize) -> (Vec<u8>, Vec<u8>, Vec<u8>, Vec<usize>) {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/archives/");
+        let read = |suffix: &str| std::fs::read(format!("{path}{name}.{suffix}")).expect("a seed");
+        let mut volume = read("0");
+        let mut ends = Vec::new();
+        let mut at = label;
+        while let Some(word) = volume[at..].first_chunk::<4>() {
+            at += usize::try_from(u32::from_be_bytes(*word)).expect("a small record");
+            if at > limit {
+                break;
+            }
+            ends.push(at);
+        }
+        volume.truncate(*ends.last().expect("one record fits"));
+        (read("meta"), read("index"), volume, ends)
+    }
+
+    fn blob(metadata: &[u8], index: &[u8], volume: &[u8]) -> Vec<u8> {
+        let size = |bytes: &[u8]| u32::try_from(bytes.len()).expect("small").to_be_bytes();
+        [&size(metadata), &size(index), metadata, index, volume].concat()
+    }
+
+    fn fetched(data: &[u8]) -> Option<usize> {
+        ArchiveContext::from_files(files_of(data)?).ok().map(|mut context| walk(&mut context))
+    }
+
+    const SEEDS: [(&str, usize); 2] = [("own-dyn", 808), ("own-dyn2", 132)];
+
+    #[test]
+    fn archives_cut_anywhere_give_a_prefix_or_an_error() {
+        for (name, label) in SEEDS {
+            let (metadata, index, volume, ends) = seed(name, label, label + 3500);
+            for cut in 0..=volume.len() {
+                let whole = ends.iter().filter(|end| **end <= cut).count();
+                let expected = (cut > label).then_some(whole);
+                let data = blob(&metadata, &index, &volume[..cut]);
+                assert_eq!(fetched(&data), expected, "{name}: volume cut at {cut}");
+            }
+            for cut in 0..=metadata.len() {
+                let data = blob(&metadata[..cut], &index, &volume);
+                let count = fetched(&data);
+                assert!(count.is_none_or(|count| count <= ends.len()), "{name}: cut at {cut}");
+            }
+            for cut in 0..=index.len() {
+                let data = blob(&metadata, &index[..cut], &volume);
+                assert_eq!(fetched(&data), Some(ends.len()), "{name}: index cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn flipped_bits_and_words_never_panic() {
+        // A linear congruential generator: the same inputs in every run.
+        let mut state = 0x5eed_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).expect("31 bits") % below
+        };
+        const WORDS: [u32; 8] =
+            [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fffe, 0x1000_0000, 24];
+        for (name, label) in SEEDS {
+            let (metadata, index, volume, _) = seed(name, label, label + 7000);
+            let good = blob(&metadata, &index, &volume);
+            for round in 0..2500 {
+                let mut data = good.clone();
+                for _ in 0..=random(3) {
+                    let at = random(data.len() - 4);
+                    if round % 3 == 0 {
+                        let word = WORDS[random(WORDS.len())];
+                        data[at & !3..][..4].copy_from_slice(&word.to_be_bytes());
+                    } else {
+                        data[at] ^= 1 << random(8);
+                    }
+                }
+                fuzz_archive(&data);
+            }
+        }
+        fuzz_archive(b"");
+        fuzz_archive(&[0xff; 64]);
+    }
 }
