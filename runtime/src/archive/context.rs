@@ -259,3 +259,14 @@ impl FetchSource for ArchiveContext {
         Ok(FetchEvents { metadata_changed, gap })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_move_between_threads() {
+        fn check<T: Send>() {}
+        check::<ArchiveContext>();
+    }
+}

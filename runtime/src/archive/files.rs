@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn names_are_split_as_pcp_does() {
-        let cases: &[(&str, Option<(&str, Kind, Compression)>)] = &[
+        let cases = [
             ("a.0", Some(("a", Kind::Volume(0), Compression::None))),
             ("a.12.xz", Some(("a", Kind::Volume(12), Compression::Xz))),
             ("a.meta.zst", Some(("a", Kind::Metadata, Compression::Zstd))),
@@ -255,7 +255,8 @@ mod tests {
             ("a.99999999999", None),
         ];
         for (name, expected) in cases {
-            let expected = expected.map(|(base, kind, how)| (base.as_bytes(), kind, how));
+            let expected =
+                expected.map(|(base, kind, how): (&str, _, _)| (base.as_bytes(), kind, how));
             assert_eq!(split_name(name.as_bytes()), expected, "{name}");
         }
     }

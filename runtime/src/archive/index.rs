@@ -58,3 +58,31 @@ pub(super) fn read_index(
         next += size as u64;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn entries_are_read_and_a_partial_one_is_not() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/archives/");
+        for (name, size) in [("own-dyn", 32), ("own-dyn2", 20)] {
+            let read = |suffix: &str| std::fs::read(format!("{path}{name}.{suffix}"));
+            let bytes = read("index").expect("it is there");
+            let window = |bytes: &[u8]| Window::new(Box::new(Arc::<[u8]>::from(bytes)));
+            let label = ArchiveLabel::read(&mut window(&bytes), Role::Index).expect("good");
+            let entries = read_index(&mut window(&bytes), &label).expect("good");
+            let first = label.version.label_size();
+            assert_eq!(entries.len(), (bytes.len() - first) / size, "{name}");
+            // The first entry is always the start of the first volume.
+            let start = IndexEntry { stamp: label.start, volume: 0, offset: first as u64 };
+            assert_eq!(entries[0], start, "{name}");
+            assert!(entries.is_sorted_by_key(|entry| entry.stamp), "{name}");
+            let cut = read_index(&mut window(&bytes[..bytes.len() - 1]), &label).expect("good");
+            assert_eq!(cut, entries[..entries.len() - 1], "{name}");
+            let other = ArchiveLabel { pid: label.pid + 1, ..label };
+            assert!(read_index(&mut window(&bytes), &other).is_err(), "{name}");
+        }
+    }
+}

@@ -230,3 +230,106 @@ fn take_desc(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record with its length words around the given words.
+    fn record(words: &[u32], tail: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(4 * words.len() + tail.len() + 8).expect("small");
+        let mut bytes = length.to_be_bytes().to_vec();
+        bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        bytes.extend_from_slice(tail);
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes
+    }
+
+    /// A descriptor of metric 1.2.3: type, instance domain, semantics, units, one name.
+    fn desc(words: [u32; 4], name: &[u8]) -> Vec<u8> {
+        let [kind, indom, semantics, units] = words;
+        let length = u32::try_from(name.len()).expect("short");
+        let pmid = Pmid::new(1, 2, 3).0;
+        record(&[1, pmid, kind, indom, semantics, units, 1, length], name)
+    }
+
+    const NONE: u32 = 0xffff_ffff;
+
+    fn open(records: &[Vec<u8>]) -> Result<Metadata, (PmStatus, String)> {
+        let mut label = record(&[0x5005_2602, 7, 0, 0, NONE], &[0; 104]);
+        label[24] = b'h';
+        let bytes: Arc<[u8]> = Arc::from([label, records.concat()].concat());
+        let mut window = Window::new(Box::new(Arc::clone(&bytes)));
+        let first = ArchiveLabel::read(&mut window, Role::Metadata).expect("the label is good");
+        Metadata::open(window, &first).map_err(|error| {
+            let error = error.in_file("f");
+            (error.status(), error.to_string())
+        })
+    }
+
+    #[test]
+    fn descriptors_accumulate_names() {
+        let good = [1, NONE, 1, 0];
+        let metadata = open(&[
+            desc(good, b"a.b\0\0"),
+            // Labels and help text.
+            record(&[3, 0, 0], b"xyz"),
+            record(&[4, 1, 2], b"help"),
+            desc(good, b"c.d"),
+            vec![0; 7],
+        ])
+        .unwrap_or_else(|(_, error)| panic!("{error}"));
+        for name in ["a.b", "c.d"] {
+            assert_eq!(metadata.names().lookup(name), Ok(Pmid::new(1, 2, 3)));
+        }
+        let desc = metadata.desc(Pmid::new(1, 2, 3)).expect("it is described");
+        assert_eq!((desc.value_type, desc.indom), (ValueType::U32, None));
+        assert_eq!(metadata.desc(Pmid::new(1, 2, 4)), None);
+    }
+
+    #[test]
+    fn bad_metadata_gives_its_status_and_place() {
+        let good = || desc([1, NONE, 1, 0], b"a.b");
+        let cut = good()[..30].to_vec();
+        let mut trailer = good();
+        *trailer.last_mut().expect("not empty") += 1;
+        let changed = |words, name| vec![good(), desc(words, name)];
+        let cases = [
+            (vec![], PmStatus::NODATA, "132: there is no descriptor of a metric"),
+            (vec![cut], PmStatus::LOGREC, "132: record.length: 43, but the file ends before that"),
+            (vec![trailer], PmStatus::LOGREC, "171: record.trailer: 44 instead of 43"),
+            (vec![vec![0; 8]], PmStatus::LOGREC, "132: record.length: 0 is impossible"),
+            (vec![record(&[9], b"")], PmStatus::RECTYPE, "136: record.type: 9 is unknown"),
+            (vec![desc([1, NONE, 1, 0], b"\0")], PmStatus::LOGREC, "168: desc.name: it is empty"),
+            (
+                vec![record(&[1, 2, 3], b"")],
+                PmStatus::LOGREC,
+                "148: desc.indom: 4 bytes wanted, but the record has 0 left",
+            ),
+            (
+                changed([2, NONE, 1, 0], b"a.b"),
+                PmStatus::LOGCHANGETYPE,
+                "175: desc.type: metric 1.2.3 was described differently before",
+            ),
+            (
+                changed([1, NONE, 3, 0], b"a.b"),
+                PmStatus::LOGCHANGESEM,
+                "175: desc.sem: metric 1.2.3 was described differently before",
+            ),
+            (
+                changed([1, 5, 1, 0], b"a.b"),
+                PmStatus::LOGCHANGEINDOM,
+                "175: desc.indom: metric 1.2.3 was described differently before",
+            ),
+            (
+                changed([1, NONE, 1, 0x1000_0000], b"a.b"),
+                PmStatus::LOGCHANGEUNITS,
+                "175: desc.units: metric 1.2.3 was described differently before",
+            ),
+        ];
+        for (records, status, message) in cases {
+            let Err((found, text)) = open(&records) else { panic!("{message}") };
+            assert_eq!((found, text), (status, format!("f: at byte {message}")));
+        }
+    }
+}

@@ -22,8 +22,8 @@
 //! first one that does. Its value sets are then repeated behind the copy in
 //! the order of the fetch, so that the blocks they point to stay where they are.
 //!
-//! Files are read in chunks through a sliding window ([`bytes`]), compressed
-//! ones are expanded as far as they are read ([`decompress`]). Damage is
+//! Files are read in chunks through a sliding window (`bytes`), compressed
+//! ones are expanded as far as they are read (`decompress`). Damage is
 //! reported with file and offset, and reading can go on behind it.
 //!
 //! What is not here: interpolation and contexts of several archives.

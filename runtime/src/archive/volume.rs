@@ -81,6 +81,11 @@ impl Volume {
         self.version.label_size() as u64
     }
 
+    /// True when nothing stands behind the label.
+    pub(super) fn is_empty(&mut self) -> Result<bool, ReadError> {
+        Ok(self.window.at(self.first_offset(), 1)?.is_empty())
+    }
+
     /// Present size of the file in bytes.
     pub(super) fn size(&mut self) -> Result<u64, ReadError> {
         Ok(self.window.size()?)

@@ -19,8 +19,10 @@ const INDEX_TRIES: usize = 8;
 /// All data volumes and a position in them.
 pub(super) struct Volumes {
     files: ArchiveFiles,
-    /// Position in `files.volumes` of the volume last entered, or tried.
+    /// Position in `files.volumes` of the volume that reading has come to.
     current: usize,
+    /// Position of `volume`: behind `current` when that could not be opened.
+    entered: usize,
     volume: Volume,
     /// Name of the file of `volume`.
     name: String,
@@ -46,15 +48,14 @@ impl Volumes {
     /// Opens the first volume, whose label is that of the archive.
     pub(super) fn open(files: ArchiveFiles) -> Result<(Volumes, ArchiveLabel), SourceError> {
         let (mut volume, label, name) = open_volume(&files, 0)?;
-        let size = volume.size().map_err(|error| error.in_file(&name))?;
-        if size <= volume.first_offset() {
+        if volume.is_empty().map_err(|error| error.in_file(&name))? {
             return Err(SourceError::Damaged {
                 target: name,
                 status: PmStatus::NODATA,
                 message: "there is nothing behind the label".to_string(),
             });
         }
-        Ok((Volumes { files, current: 0, volume, name, lost: false }, label))
+        Ok((Volumes { files, current: 0, entered: 0, volume, name, lost: false }, label))
     }
 
     pub(super) fn files(&self) -> &ArchiveFiles {
@@ -132,8 +133,7 @@ impl Volumes {
         self.current += 1;
         match open_volume(&self.files, self.current) {
             Ok((volume, _, name)) => {
-                self.volume = volume;
-                self.name = name;
+                (self.entered, self.volume, self.name) = (self.current, volume, name);
                 Ok(())
             }
             Err(error) => {
@@ -144,28 +144,31 @@ impl Volumes {
     }
 
     /// Moves to a record from which on no record at `time` or later is missed.
+    ///
+    /// # Errors
+    /// No volume that is early enough can be opened.
     pub(super) fn seek(
         &mut self,
         time: Timestamp,
         index: &[IndexEntry],
     ) -> Result<(), SourceError> {
         self.lost = false;
+        let is_before = |stamp: Option<Timestamp>| stamp.is_some_and(|stamp| stamp < time);
         for position in (0..self.files.volumes.len()).rev() {
-            if position != self.current || position == 0 {
+            // The volume being read stays open, as it may have been expanded already.
+            let mut opened = None;
+            let volume = if position == self.entered {
+                &mut self.volume
+            } else {
                 match open_volume(&self.files, position) {
-                    Ok((volume, _, name)) => {
-                        self.volume = volume;
-                        self.name = name;
-                        self.current = position;
-                    }
+                    Ok((volume, _, name)) => &mut opened.insert((volume, name)).0,
                     Err(error) if position == 0 => return Err(error),
                     Err(_) => continue,
                 }
-            }
+            };
             let number = self.files.volumes[position].0;
-            let first = self.volume.first_offset();
-            let is_before = |stamp: Option<Timestamp>| stamp.is_some_and(|stamp| stamp < time);
-            if position > 0 && !is_before(self.volume.stamp_at(first)) {
+            let first = volume.first_offset();
+            if position > 0 && !is_before(volume.stamp_at(first)) {
                 continue;
             }
             let start = index
@@ -173,9 +176,13 @@ impl Volumes {
                 .rev()
                 .filter(|entry| entry.volume == number && entry.stamp < time)
                 .take(INDEX_TRIES)
-                .find(|entry| is_before(self.volume.stamp_at(entry.offset)))
+                .find(|entry| is_before(volume.stamp_at(entry.offset)))
                 .map_or(first, |entry| entry.offset);
-            self.volume.seek(start);
+            volume.seek(start);
+            if let Some((volume, name)) = opened {
+                (self.entered, self.volume, self.name) = (position, volume, name);
+            }
+            self.current = position;
             return Ok(());
         }
         Ok(())
