@@ -319,10 +319,13 @@ fn type_name(value_type: ValueType) -> &'static str {
     }
 }
 
+/// Instances with their names, in order.
+type Instances = Vec<(i32, String)>;
+
 /// Compares all versions of all instance domains; gives their number.
 fn compare_instances(path: &Path) -> Result<usize, String> {
     // For each domain and time the lists; there may be several at one time.
-    let mut expected: BTreeMap<(InDom, Timestamp), Vec<Vec<(i32, String)>>> = BTreeMap::new();
+    let mut expected: BTreeMap<(InDom, Timestamp), Vec<Instances>> = BTreeMap::new();
     let mut indom = None;
     let mut stamp = None;
     for line in dump(path, "-i") {
@@ -333,7 +336,7 @@ fn compare_instances(path: &Path) -> Result<usize, String> {
         } else if let Some((time, _)) = header(&line) {
             stamp = Some(time);
             let key = (indom.ok_or("no domain")?, time);
-            expected.entry(key).or_default().push(Vec::new());
+            expected.entry(key).or_default().push(Instances::new());
         } else if let (Some(indom), Some(stamp), Some((id, name))) =
             (indom, stamp, line.trim_start().split_once(" or \""))
             && let Some(list) = expected.get_mut(&(indom, stamp)).and_then(|lists| lists.last_mut())
@@ -349,7 +352,7 @@ fn compare_instances(path: &Path) -> Result<usize, String> {
         let domain =
             context.instance_domain(indom, Freshness::Cached).map_err(|e| e.to_string())?;
         let domain = domain.map_err(|e| format!("{indom} at {stamp}: {e}"))?;
-        let ours: Vec<_> = domain.instances().map(|(id, name)| (id, name.to_string())).collect();
+        let ours: Instances = domain.instances().map(|(id, name)| (id, name.to_string())).collect();
         if !lists.contains(&ours) {
             return Err(format!("{indom} at {stamp}: {ours:?} instead of {lists:?}"));
         }
