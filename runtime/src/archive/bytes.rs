@@ -130,8 +130,8 @@ impl Window {
     /// the rest of the file into memory.
     pub(super) fn holds(&mut self, offset: u64, length: usize) -> io::Result<bool> {
         if length > TRUSTED_LENGTH {
-            let end = offset.checked_add(length as u64);
-            if end.is_none_or(|end| end > self.size().unwrap_or(0)) {
+            let end = offset.saturating_add(length as u64);
+            if end > self.size()? {
                 return Ok(false);
             }
         }

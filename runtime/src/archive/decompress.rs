@@ -75,7 +75,7 @@ impl Compression {
             decoder,
             expanded: tempfile::tempfile()?,
             size: 0,
-            finished: false,
+            state: State::Expanding,
             chunk: vec![0; CHUNK],
         }))
     }
@@ -87,22 +87,36 @@ struct Expanding {
     expanded: File,
     /// Bytes in `expanded`.
     size: u64,
-    finished: bool,
+    state: State,
     chunk: Vec<u8>,
+}
+
+/// Whether more can be expanded.
+enum State {
+    Expanding,
+    Finished,
+    /// The compressed file is damaged behind what was expanded.
+    Failed(String),
 }
 
 impl Expanding {
     /// Expands until `size` bytes are there or the contents end.
     fn expand(&mut self, size: u64) -> io::Result<()> {
-        while !self.finished && self.size < size {
+        while self.size < size {
+            match &self.state {
+                State::Expanding => {}
+                State::Finished => break,
+                State::Failed(message) => return Err(io::Error::other(message.clone())),
+            }
             match self.decoder.read(&mut self.chunk) {
-                Ok(0) => self.finished = true,
+                Ok(0) => self.state = State::Finished,
                 Ok(count) => {
                     self.expanded.write_all_at(&self.chunk[..count], self.size)?;
                     self.size += count as u64;
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+                // Decoders are not made to go on after an error.
+                Err(e) => self.state = State::Failed(e.to_string()),
             }
         }
         Ok(())
@@ -228,6 +242,41 @@ mod tests {
         assert_eq!(expand(&bytes, Compression::Zstd).expect("good"), contents);
         bytes.truncate(bytes.len() - 3);
         assert!(expand(&bytes, Compression::Zstd).is_err());
+    }
+
+    /// Forty times "PCP archive ".
+    const XZ: &[u8] = &[
+        0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, 0x00, 0x01, 0x69, 0x22, 0xde, 0x36, 0x02, 0x00, 0x21,
+        0x01, 0x16, 0x00, 0x00, 0x00, 0x74, 0x2f, 0xe5, 0xa3, 0xe0, 0x01, 0xdf, 0x00, 0x15, 0x5d,
+        0x00, 0x28, 0x10, 0xc6, 0x43, 0x31, 0x4c, 0xf1, 0x64, 0x26, 0xfc, 0xb4, 0x30, 0x8e, 0x7e,
+        0x7b, 0xc4, 0x30, 0x89, 0xaa, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x94, 0x13, 0xfb, 0x1c,
+        0x00, 0x01, 0x2d, 0xe0, 0x03, 0x00, 0x00, 0x00, 0x04, 0xaa, 0x06, 0x42, 0x3e, 0x30, 0x0d,
+        0x8b, 0x02, 0x00, 0x00, 0x00, 0x00, 0x01, 0x59, 0x5a,
+    ];
+
+    #[test]
+    fn xz_is_expanded() {
+        assert_eq!(expand(XZ, Compression::Xz).expect("good"), b"PCP archive ".repeat(40));
+        let two = [XZ, XZ].concat();
+        assert_eq!(expand(&two, Compression::Xz).expect("good"), b"PCP archive ".repeat(80));
+    }
+
+    #[test]
+    fn decoders_survive_any_damage() {
+        let zst = zstd(&b"PCP archive ".repeat(40));
+        for (bytes, compression) in [(XZ, Compression::Xz), (&zst[..], Compression::Zstd)] {
+            for cut in 1..bytes.len() {
+                assert!(expand(&bytes[..cut], compression).is_err(), "cut at {cut}");
+            }
+            for bit in 0..8 * bytes.len() {
+                let mut damaged = bytes.to_vec();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                // A bit that means nothing may be flipped without harm.
+                if let Ok(contents) = expand(&damaged, compression) {
+                    assert_eq!(contents, b"PCP archive ".repeat(40), "bit {bit}");
+                }
+            }
+        }
     }
 
     #[test]

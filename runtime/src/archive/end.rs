@@ -21,12 +21,8 @@ pub(super) fn end_time(
         let Ok((mut volume, ..)) = open_volume(files, position) else {
             continue;
         };
-        let Ok(size) = volume.size() else {
-            continue;
-        };
-        if size <= volume.first_offset() {
-            continue;
-        }
+        // The size of a damaged compressed volume is unknown: that is read forward.
+        let size = volume.size().unwrap_or(0);
         if let Some(record) = volume.sound_record_before(size) {
             return Ok(record.stamp);
         }

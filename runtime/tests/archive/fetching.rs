@@ -302,6 +302,32 @@ fn compressed_files_read_as_plain_ones() {
 }
 
 #[test]
+fn a_damaged_compressed_volume_is_read_up_to_the_damage() {
+    let directory = temporary();
+    copy(&own("own-fleet"), directory.path(), |suffix| {
+        (suffix != "0").then(|| format!("a.{suffix}"))
+    });
+    let plain = fs::read(own("own-fleet").with_extension("0")).expect("it is there");
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let compressed = ruzstd::encoding::compress_to_vec(&plain[..], level);
+    let file = directory.path().join("a.0.zst");
+    fs::write(file, &compressed[..compressed.len() - 100]).expect("it can be written");
+    let mut context = open(&directory.path().join("a"));
+    let (list, mut batch) = (any_record(), ResultBatch::default());
+    let mut last = None;
+    let error = loop {
+        match context.fetch(&list, &mut batch) {
+            Ok(_) => last = Some(batch.timestamp()),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.status(), PmStatus::LOGREC);
+    assert!(error.to_string().contains("a.0.zst: cannot be decompressed"), "{error}");
+    assert_eq!(context.end_time().ok(), last);
+    assert!(last.is_some());
+}
+
+#[test]
 fn an_archive_that_is_being_written_is_followed() {
     let source = own("own-dyn");
     let read = |suffix: &str| fs::read(source.with_extension(suffix)).expect("it is there");
