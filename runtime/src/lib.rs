@@ -20,6 +20,7 @@
 pub mod eval;
 pub mod kernel;
 pub mod local;
+pub mod archive;
 pub mod model;
 pub mod pattern;
 pub mod program;

@@ -162,6 +162,16 @@ pub enum SourceError {
         /// Field, offset and what is wrong with it.
         message: String,
     },
+    /// A file of an archive is damaged or missing, and PCP has a status for that.
+    #[error("{target}: {message}")]
+    Damaged {
+        /// The file, or the archive when no single file is to blame.
+        target: String,
+        /// What libpcp would answer.
+        status: PmStatus,
+        /// Field and offset where known, and what is wrong.
+        message: String,
+    },
     /// A specification of a host or archive that cannot be understood.
     #[error("{target}: {message}")]
     Specification {
@@ -190,7 +200,7 @@ impl SourceError {
             SourceError::Timeout { .. } => PmStatus::TIMEOUT,
             SourceError::Malformed { .. } => PmStatus::IPC,
             SourceError::Specification { .. } => PmStatus::GENERIC,
-            SourceError::Status { status, .. } => *status,
+            SourceError::Damaged { status, .. } | SourceError::Status { status, .. } => *status,
         }
     }
 
