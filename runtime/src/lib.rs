@@ -15,6 +15,10 @@
 //! This crate knows nothing of the expression language or of Cranelift: the
 //! compiler hands it a [`program::Program`] and, perhaps, native entry points.
 
+pub mod context;
 pub mod model;
+pub mod pdu;
+pub mod proto;
 pub mod result;
 pub mod source;
+pub mod transport;
