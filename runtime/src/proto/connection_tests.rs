@@ -1,0 +1,1 @@
+//! The connection against recorded and made-up peers.
