@@ -96,7 +96,7 @@ mod tests {
     fn domains_keep_their_identity_until_they_change() {
         let mut cache = MetadataCache::default();
         let indom = InDom::new(60, 1);
-        let mut learn = |cache: &mut MetadataCache, list: &[(i32, &[u8])]| {
+        let learn = |cache: &mut MetadataCache, list: &[(i32, &[u8])]| {
             let mut pdu = Vec::new();
             Instances::encode_list(indom, list, &mut pdu);
             cache.learn_domain(&Instances::decode(&pdu).expect("well formed"))

@@ -147,8 +147,8 @@ impl FromStr for HostSpec {
         if text.is_empty() {
             return Err(parser.error(0, "empty host specification"));
         }
-        if text.contains('\0') {
-            return Err(parser.error(text.find('\0').unwrap_or(0), "unexpected NUL character"));
+        if let Some(offset) = text.find('\0') {
+            return Err(parser.error(offset, "unexpected NUL character"));
         }
         let scheme = ["pcp", "pcps", "local", "unix"].into_iter().find_map(|scheme| {
             let rest = text.strip_prefix(scheme)?.strip_prefix(':')?;
@@ -229,7 +229,12 @@ impl Parser<'_> {
             (&rest[..end], start + end)
         };
         if name.is_empty() {
-            return Err(self.error(start, "missing host name"));
+            let problem = if offset < self.text.len() {
+                "unexpected terminal character"
+            } else {
+                "missing host name"
+            };
+            return Err(self.error(start, problem));
         }
         let mut ports = Vec::new();
         while self.text[offset..].starts_with(if ports.is_empty() { ':' } else { ',' }) {
@@ -281,6 +286,97 @@ pub fn fuzz_host_spec(data: &[u8]) {
         Err(error) => {
             assert!(error.offset <= text.len());
             assert!(error.to_string().contains(error.problem));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(name: &str, ports: &[u16]) -> Target {
+        Target::Host { name: name.to_owned(), ports: ports.to_vec() }
+    }
+
+    #[test]
+    fn targets() {
+        let at = |path: &str| Some(PathBuf::from(path));
+        for (text, target) in [
+            ("web1", host("web1", &[])),
+            ("web1:44321", host("web1", &[44321])),
+            ("pcp://web1:1,2", host("web1", &[1, 2])),
+            ("pcp:web1/ignored?container=x", host("web1", &[])),
+            ("[::1]:44321", host("::1", &[44321])),
+            ("[fe80::1%eth0]", host("fe80::1%eth0", &[])),
+            ("a,b", host("a,b", &[])),
+            ("local:", Target::Local { socket: None }),
+            ("local://tmp/s", Target::Local { socket: at("/tmp/s") }),
+            ("unix:", Target::Unix { socket: None }),
+            ("unix:a/b", Target::Unix { socket: at("/a/b") }),
+            ("unix:///a/b?container=web", Target::Unix { socket: at("/a/b") }),
+            ("localhost", host("localhost", &[])),
+            ("LOCAL", host("LOCAL", &[])),
+        ] {
+            let spec: HostSpec = text.parse().expect(text);
+            assert_eq!(spec.target, target, "{text}");
+            assert_eq!(spec.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn schemes_proxies_and_attributes() {
+        let spec = |text: &str| text.parse::<HostSpec>().expect(text);
+        assert!(spec("pcps://web1").secure);
+        assert!(!spec("pcps://web1?secure=relaxed").secure);
+        assert!(spec("pcp://web1?secure").secure);
+        assert_eq!(spec("web1@proxy:44322@other").proxy.as_deref(), Some("proxy"));
+        assert_eq!(spec("local:?container=a%2Db+c").container.as_deref(), Some("a-b c"));
+        assert_eq!(spec("h?container=%zz%").container.as_deref(), Some("%zz%"));
+        assert_eq!(spec("h?user=me&x=1&pass=word").unsupported, ["user", "pass"]);
+    }
+
+    /// Places and words are those that pminfo(1) shows.
+    #[test]
+    fn mistakes_are_shown_below_their_place() {
+        for (text, offset, problem) in [
+            ("", 0, "empty host specification"),
+            ("[::1", 4, "missing closing ']' for host spec"),
+            ("[::1]x", 5, "extra characters after host spec"),
+            ("h:", 2, "missing port"),
+            ("h:x", 2, "non-numeric port"),
+            ("h:1x", 3, "non-numeric port"),
+            ("h:1;x", 3, "non-numeric port"),
+            ("h:1:2", 3, "non-numeric port"),
+            ("h:1,", 4, "missing port"),
+            ("::1", 0, "unexpected terminal character"),
+            ("@p", 0, "unexpected terminal character"),
+            ("http://h", 5, "missing port"),
+            ("unix:/path:?container=x", 10, "unexpected terminal character"),
+            ("local:a:b", 7, "unexpected terminal character"),
+            ("h:99999", 2, "port not between 1 and 65535"),
+            ("h:0", 2, "port not between 1 and 65535"),
+            ("pcp:", 4, "missing host name"),
+            ("h@", 2, "missing host name"),
+        ] {
+            let error = text.parse::<HostSpec>().expect_err(text);
+            assert_eq!((error.offset, error.problem), (offset, problem), "{text}");
+        }
+        let error = "h:x".parse::<HostSpec>().expect_err("port");
+        assert_eq!(error.to_string(), "h:x\n  ^ -- non-numeric port");
+    }
+
+    #[test]
+    fn any_text_gives_a_specification_or_a_place() {
+        let pieces = ["pcp", "unix", ":", "/", "?", "@", "[", "]", "%", "container=", "1", ",", "\u{e9}"];
+        let mut random = 7u64;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..8 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let choice = usize::try_from(random >> 40).expect("24 bits") % pieces.len();
+                text.push_str(pieces[choice]);
+            }
+            fuzz_host_spec(text.as_bytes());
         }
     }
 }
