@@ -50,13 +50,18 @@ fn described(name: &str, desc: &Result<MetricDesc, PmStatus>) -> Vec<String> {
         ValueType::NoSupport => "Not Supported",
         ValueType::Unknown => "Unknown",
     };
+    // A metric that is not supported has no semantics.
+    let semantics = match desc.value_type {
+        ValueType::NoSupport => "??? (0)",
+        _ => desc.semantics.name(),
+    };
     let indom = desc.indom.map_or("PM_INDOM_NULL".to_owned(), |indom| indom.to_string());
     vec![
         name.to_owned(),
         desc.pmid.to_string(),
         kind.to_owned(),
         format!("{indom} 0x{:x}", InDom::to_wire(desc.indom)),
-        desc.semantics.name().to_owned(),
+        semantics.to_owned(),
     ]
 }
 
@@ -88,19 +93,19 @@ fn described_by_pminfo(text: &str) -> BTreeMap<String, Vec<String>> {
 #[test]
 fn the_sample_metrics_are_those_that_pminfo_describes() {
     let Some(pmcd) = RealPmcd::start() else { return };
-    let listed = pmcd.tool("pminfo", &["sample", "sampledso", "simple", "kernel.all"]);
+    let listed = pmcd.tool("pminfo", &["sample", "sampledso", "kernel.all"]);
     let mut listed: Vec<&str> = listed.lines().collect();
     listed.sort_unstable();
-    let text = pmcd.tool("pminfo", &["-dm", "sample", "sampledso", "simple", "kernel.all"]);
+    let text = pmcd.tool("pminfo", &["-dm", "sample", "sampledso", "kernel.all"]);
     let theirs = described_by_pminfo(&text);
     for mut host in contexts(&pmcd) {
         let mut names = Vec::new();
-        for prefix in ["sample", "sampledso", "simple", "kernel.all"] {
+        for prefix in ["sample", "sampledso", "kernel.all"] {
             names.extend(host.traverse(prefix).expect(prefix));
         }
         names.sort_unstable();
         assert_eq!(names, listed);
-        assert!(names.len() > 500, "{} metrics", names.len());
+        assert!(names.len() > 400, "{} metrics", names.len());
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let pmids = host.lookup_names(&names).expect("answers");
         let known: Vec<Pmid> = pmids.iter().filter_map(|pmid| pmid.ok()).collect();
@@ -113,7 +118,7 @@ fn the_sample_metrics_are_those_that_pminfo_describes() {
                 compared += 1;
             }
         }
-        assert!(compared > 500, "{compared} compared");
+        assert!(compared > 380, "{compared} compared");
         let whole = host.traverse("").expect("the whole name space");
         assert!(whole.len() > 2000 && whole.iter().any(|name| name == "sample.bin"));
     }
@@ -141,7 +146,6 @@ fn the_sample_values_are_those_that_pmprobe_prints() {
     let Some(pmcd) = RealPmcd::start() else { return };
     let names = [
         "sample.bin",
-        "sample.colour",
         "sample.long.one",
         "sample.long.ten",
         "sample.long.hundred",
@@ -151,7 +155,8 @@ fn the_sample_values_are_those_that_pmprobe_prints() {
         "sample.longlong.one",
         "sample.ulonglong.one",
         "sample.ulonglong.million",
-        "sample.ulonglong.bin",
+        "sample.longlong.bin",
+        "sample.long.bin",
         "sample.string.hullo",
         "sample.string.null",
         "sample.control",
@@ -163,7 +168,6 @@ fn the_sample_values_are_those_that_pmprobe_prints() {
         "sample.error_code",
         "sampledso.bin",
         "sampledso.dupnames.two.bin",
-        "simple.color",
         "pmcd.numagents",
         "pmcd.version",
     ];
@@ -196,7 +200,7 @@ fn the_sample_values_are_those_that_pmprobe_prints() {
                 let Some(value) = printed(desc, part, lane.word) else { break };
                 fields.push(value);
             }
-            if fields.len() == set.lanes().len() + 2 && !name.contains("color") {
+            if fields.len() == set.lanes().len() + 2 {
                 assert_eq!(fields.join(" "), theirs.trim_end(), "{name}");
                 compared += 1;
             }
@@ -272,16 +276,24 @@ fn a_fetch_beyond_the_limit_of_requests_is_split() {
     }
 }
 
-/// Process of an agent, from the metric `pmcd.agent.pid` or else from its name.
+/// Process of an agent of this pmcd, which starts agents through another one.
 fn agent_pid(pmcd: &RealPmcd, program: &str) -> u32 {
-    let children = std::fs::read_dir("/proc").expect("/proc").filter_map(|entry| {
-        let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let (name, rest) = stat.split_once(") ")?;
-        let parent: u32 = rest.split(' ').nth(1)?.parse().ok()?;
-        (parent == pmcd.pid && name.ends_with(program)).then_some(pid)
-    });
-    children.last().expect("a child of pmcd")
+    let processes: BTreeMap<u32, (u32, String)> = std::fs::read_dir("/proc")
+        .expect("/proc")
+        .filter_map(|entry| {
+            let pid: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let (name, rest) = stat.split_once(") ")?;
+            let parent = rest.split(' ').nth(1)?.parse().ok()?;
+            Some((pid, (parent, name.to_owned())))
+        })
+        .collect();
+    let descends = |pid: &u32| {
+        let parents = std::iter::successors(Some(*pid), |pid| Some(processes.get(pid)?.0));
+        parents.take(4).any(|pid| pid == pmcd.pid)
+    };
+    let agents = processes.iter().filter(|(_, (_, name))| name.ends_with(program));
+    agents.map(|(pid, _)| *pid).find(descends).expect("an agent of this pmcd")
 }
 
 #[test]
