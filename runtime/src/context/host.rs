@@ -20,9 +20,7 @@ use crate::proto::{
     ConnectionConfig, Event, FetchRequest, Peer, ProtocolError, Reply, Request, StateChange,
 };
 use crate::result::ResultBatch;
-use crate::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
 use crate::transport::{connect_tcp, connect_unix};
 
 /// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
@@ -67,10 +65,7 @@ impl HostContext {
     ///
     /// # Errors
     /// As for [`HostContext::open`].
-    pub fn open_with(
-        spec: &HostSpec,
-        options: ConnectOptions,
-    ) -> Result<HostContext, SourceError> {
+    pub fn open_with(spec: &HostSpec, options: ConnectOptions) -> Result<HostContext, SourceError> {
         let link = connect(spec, &options)?;
         Ok(HostContext {
             spec: spec.clone(),
@@ -209,9 +204,7 @@ impl FetchSource for HostContext {
         self.ensure_link()?;
         match self.fetch_once(list, batch) {
             Ok(Ok(())) => Ok(std::mem::take(&mut self.pending)),
-            Ok(Err(status)) => {
-                Err(SourceError::Status { target: self.spec.to_string(), status })
-            }
+            Ok(Err(status)) => Err(SourceError::Status { target: self.spec.to_string(), status }),
             Err(error) => Err(self.lost(error)),
         }
     }
@@ -354,9 +347,8 @@ impl MetadataSource for HostContext {
         let mut found: Vec<Result<MetricDesc, PmStatus>> =
             pmids.iter().map(|pmid| self.cache.desc(*pmid).ok_or(PmStatus::PMID)).collect();
         let mut asked: Vec<usize> = (0..pmids.len()).filter(|at| found[*at].is_err()).collect();
-        let batched = self.link.as_ref().is_some_and(|link| {
-            link.connection.features().has(Features::DESCS)
-        });
+        let batched =
+            self.link.as_ref().is_some_and(|link| link.connection.features().has(Features::DESCS));
         if batched {
             let wanted: Vec<Pmid> = asked.iter().map(|position| pmids[*position]).collect();
             let requests = wanted.chunks(DESCS_PER_REQUEST).map(Request::LookupDescs);
@@ -453,9 +445,8 @@ fn is_metric_name_below(name: &str, node: &str) -> bool {
 
 /// Connects to the pmcd of a specification and performs the handshake.
 fn connect(spec: &HostSpec, options: &ConnectOptions) -> Result<Link, SourceError> {
-    let unsupported = |message: String| {
-        Err(SourceError::Specification { target: spec.to_string(), message })
-    };
+    let unsupported =
+        |message: String| Err(SourceError::Specification { target: spec.to_string(), message });
     if let Some(name) = spec.unsupported.first() {
         return unsupported(format!("the attribute `{name}` is not supported yet"));
     }

@@ -42,9 +42,10 @@ impl MetadataCache {
     }
 
     pub(super) fn domain(&self, indom: InDom) -> Option<Arc<InstanceDomain>> {
-        self.domains.get(&indom).filter(|cached| cached.current).map(|cached| {
-            Arc::clone(&cached.domain)
-        })
+        self.domains
+            .get(&indom)
+            .filter(|cached| cached.current)
+            .map(|cached| Arc::clone(&cached.domain))
     }
 
     /// The domain of an answer: the one known already if nothing changed.

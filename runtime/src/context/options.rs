@@ -58,9 +58,7 @@ impl ConnectOptions {
 
     /// The settings that `lookup` gives by name; see
     /// [`ConnectOptions::from_environment`].
-    pub fn from_lookup(
-        lookup: impl Fn(&str) -> Option<String>,
-    ) -> (ConnectOptions, Vec<String>) {
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> (ConnectOptions, Vec<String>) {
         let mut options = ConnectOptions::default();
         let mut warnings = Vec::new();
         let timeouts = [

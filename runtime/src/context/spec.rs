@@ -220,7 +220,9 @@ impl Parser<'_> {
                 return Err(self.error(self.text.len(), "missing closing ']' for host spec"));
             };
             let after = start + end + 2;
-            if !self.text[after..].is_empty() && !self.text[after..].starts_with([':', '@', '/', '?']) {
+            if !self.text[after..].is_empty()
+                && !self.text[after..].starts_with([':', '@', '/', '?'])
+            {
                 return Err(self.error(after, "extra characters after host spec"));
             }
             (&inner[..end], after)
@@ -241,7 +243,8 @@ impl Parser<'_> {
             offset += 1;
             let rest = &self.text[offset..];
             let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-            let ended = rest[digits..].is_empty() || rest[digits..].starts_with([',', '@', '/', '?']);
+            let ended =
+                rest[digits..].is_empty() || rest[digits..].starts_with([',', '@', '/', '?']);
             if digits == 0 || !ended {
                 let missing = digits == 0 && ended;
                 let problem = if missing { "missing port" } else { "non-numeric port" };
@@ -367,7 +370,8 @@ mod tests {
 
     #[test]
     fn any_text_gives_a_specification_or_a_place() {
-        let pieces = ["pcp", "unix", ":", "/", "?", "@", "[", "]", "%", "container=", "1", ",", "\u{e9}"];
+        let pieces =
+            ["pcp", "unix", ":", "/", "?", "@", "[", "]", "%", "container=", "1", ",", "\u{e9}"];
         let mut random = 7u64;
         for _ in 0..20_000 {
             let mut text = String::new();

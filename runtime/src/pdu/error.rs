@@ -101,7 +101,8 @@ impl<'a> Pdu<'a> for Hello {
         let offset = reader.offset();
         let status = reader.i32("status")?;
         let info = reader.u32("info")?;
-        let code = if status > FIRST_OLD_CODE { Some(status) } else { status.checked_sub(OLD_CODE_SHIFT) };
+        let code =
+            if status > FIRST_OLD_CODE { Some(status) } else { status.checked_sub(OLD_CODE_SHIFT) };
         let Some(code) = code.filter(|code| *code <= 0) else {
             let problem = Problem::OutOfRange {
                 found: i64::from(status),

@@ -54,13 +54,13 @@ pub(super) fn check(pdu: &[u8], offset: usize, stamp_bytes: usize) -> Result<(),
             let [kind, a, b, c] = reader.u32("len")?.to_be_bytes();
             let found = u32::from_be_bytes([0, a, b, c]);
             let least = 4 + least_data_bytes(kind);
-            let len = usize::try_from(found).unwrap_or(usize::MAX);
-            if len < least {
+            if found < least {
                 let problem =
-                    Problem::OutOfRange { found: found.into(), low: least as i64, high: 0xff_ffff };
+                    Problem::OutOfRange { found: found.into(), low: least.into(), high: 0xff_ffff };
                 return Err(reader.error_at(start, "len", problem));
             }
-            reader.padded(len - 4, "data")?;
+            let len = usize::try_from(found - 4).unwrap_or(usize::MAX);
+            reader.padded(len, "data")?;
         }
     }
     reader.finish()

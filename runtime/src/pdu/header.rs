@@ -117,7 +117,7 @@ impl Header {
         let len = usize::try_from(found).ok().filter(|len| (HEADER_BYTES..=limit).contains(len));
         let Some(len) = len else {
             let problem =
-                Problem::OutOfRange { found, low: HEADER_BYTES as i64, high: as_i64(limit) };
+                Problem::OutOfRange { found, low: as_i64(HEADER_BYTES), high: as_i64(limit) };
             return Err(DecodeError { structure: "pdu", field: "len", offset: 0, problem });
         };
         let Some(&[a, b, c, d]) = bytes.get(4..8) else { return Ok(None) };

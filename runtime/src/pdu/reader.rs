@@ -104,11 +104,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Begins at `offset` within `bytes`, or at their end if that is earlier.
-    pub fn starting_at(
-        bytes: &'a [u8],
-        offset: usize,
-        structure: &'static str,
-    ) -> Reader<'a> {
+    pub fn starting_at(bytes: &'a [u8], offset: usize, structure: &'static str) -> Reader<'a> {
         Reader { bytes, offset: offset.min(bytes.len()), structure }
     }
 
@@ -199,13 +195,19 @@ mod tests {
     #[test]
     fn errors_name_the_field_and_its_place() {
         let mut reader = Reader::new(&[0, 0, 0, 9, 1, 2], "sample");
-        assert_eq!(reader.clone().text("name").expect_err("too long").to_string(),
-            "sample.name at byte 0: 9 entries do not fit into the 2 bytes left");
+        assert_eq!(
+            reader.clone().text("name").expect_err("too long").to_string(),
+            "sample.name at byte 0: 9 entries do not fit into the 2 bytes left"
+        );
         assert_eq!(reader.u32("count"), Ok(9));
-        assert_eq!(reader.u32("next").expect_err("two bytes").to_string(),
-            "sample.next at byte 4: 4 bytes needed, 2 left");
-        assert_eq!(reader.finish().expect_err("two bytes").to_string(),
-            "sample.end at byte 4: 2 bytes too many");
+        assert_eq!(
+            reader.u32("next").expect_err("two bytes").to_string(),
+            "sample.next at byte 4: 4 bytes needed, 2 left"
+        );
+        assert_eq!(
+            reader.finish().expect_err("two bytes").to_string(),
+            "sample.end at byte 4: 2 bytes too many"
+        );
     }
 
     #[test]

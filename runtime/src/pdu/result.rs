@@ -186,13 +186,13 @@ fn check_block(pdu: &[u8], blocks: &mut Reader<'_>) -> Result<(), DecodeError> {
     let offset = blocks.offset();
     let [kind, a, b, c] = blocks.u32("vlen")?.to_be_bytes();
     let found = u32::from_be_bytes([0, a, b, c]);
-    let len = usize::try_from(found).unwrap_or(usize::MAX);
     let least = 4 + least_data_bytes(kind);
-    if len < least {
+    if found < least {
         let problem =
-            Problem::OutOfRange { found: found.into(), low: least as i64, high: 0xff_ffff };
+            Problem::OutOfRange { found: found.into(), low: least.into(), high: 0xff_ffff };
         return Err(blocks.error_at(offset, "vlen", problem));
     }
+    let len = usize::try_from(found).unwrap_or(usize::MAX);
     blocks.padded(len - 4, "vlen")?;
     let end = offset + len;
     match kind {
@@ -207,7 +207,7 @@ const EVENT: u8 = 9;
 const HIGHRES_EVENT: u8 = 10;
 
 /// Fewest data bytes of a value with a type code.
-pub(super) const fn least_data_bytes(kind: u8) -> usize {
+pub(super) const fn least_data_bytes(kind: u8) -> u32 {
     match kind {
         // 32, U32 and FLOAT; the number of records of an event array.
         0 | 1 | 4 | EVENT | HIGHRES_EVENT => 4,

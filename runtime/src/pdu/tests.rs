@@ -178,32 +178,52 @@ fn results_that_do_not_fit_are_refused_with_the_field_and_its_place() {
         (vec![2, 0, 1, 0], "result.pmid at byte 32: 2 where 1 is due"),
         (vec![1, 0, 2, 0, 0], "result.end at byte 48: 4 bytes too many"),
         (vec![1, 1, 3, MINUS_1, 7, 2, 0], "result.valfmt at byte 40: 3 is not between 0 and 2"),
-        (vec![1, 0x7fff_ffff, 0, 2, 0],
-            "result.numval at byte 36: 2147483647 entries do not fit into the 8 bytes left"),
-        (vec![1, 0x2000_0001, 0, MINUS_1, 7, 2, 0],
-            "result.numval at byte 36: 536870913 entries do not fit into the 16 bytes left"),
+        (
+            vec![1, 0x7fff_ffff, 0, 2, 0],
+            "result.numval at byte 36: 2147483647 entries do not fit into the 8 bytes left",
+        ),
+        (
+            vec![1, 0x2000_0001, 0, MINUS_1, 7, 2, 0],
+            "result.numval at byte 36: 536870913 entries do not fit into the 16 bytes left",
+        ),
         (one_block(0, 0x0600_0004, &[]), "result.position at byte 48: 0 where 15 is due"),
         (one_block(14, 0x0600_0004, &[]), "result.position at byte 48: 14 where 15 is due"),
-        (one_block(0x4000_000f, 0x0600_0004, &[]),
-            "result.position at byte 48: 1073741839 where 15 is due"),
-        (one_block(15, 0x0600_0003, &[]),
-            "result.vlen at byte 60: 3 is not between 4 and 16777215"),
+        (
+            one_block(0x4000_000f, 0x0600_0004, &[]),
+            "result.position at byte 48: 1073741839 where 15 is due",
+        ),
+        (
+            one_block(15, 0x0600_0003, &[]),
+            "result.vlen at byte 60: 3 is not between 4 and 16777215",
+        ),
         (one_block(15, 0x0600_0009, &[0]), "result.vlen at byte 64: 5 bytes needed, 4 left"),
-        (one_block(15, 0x0300_0004, &[]),
-            "result.vlen at byte 60: 4 is not between 12 and 16777215"),
+        (
+            one_block(15, 0x0300_0004, &[]),
+            "result.vlen at byte 60: 4 is not between 12 and 16777215",
+        ),
         (one_block(15, 0x0600_0004, &[0]), "result.end at byte 64: 4 bytes too many"),
         // Both values refer to one block.
-        (vec![1, 2, 1, 0, 17, 1, 17, 2, 0, 0x0600_0005, 0],
-            "result.position at byte 56: 17 where 19 is due"),
-        (one_block(15, 0x0a00_0008, &[1]),
-            "event_array.nrecords at byte 64: 1 entries do not fit into the 0 bytes left"),
-        (one_block(15, 0x0900_0018, &[1, 0, 0, 0, 0x1000_0000]),
-            "event_array.nparams at byte 80: 268435456 entries do not fit into the 0 bytes left"),
-        (one_block(15, 0x0900_0020, &[1, 0, 0, 0, 1, 7, 0x0200_0008]),
-            "event_array.len at byte 88: 8 is not between 12 and 16777215"),
+        (
+            vec![1, 2, 1, 0, 17, 1, 17, 2, 0, 0x0600_0005, 0],
+            "result.position at byte 56: 17 where 19 is due",
+        ),
+        (
+            one_block(15, 0x0a00_0008, &[1]),
+            "event_array.nrecords at byte 64: 1 entries do not fit into the 0 bytes left",
+        ),
+        (
+            one_block(15, 0x0900_0018, &[1, 0, 0, 0, 0x1000_0000]),
+            "event_array.nparams at byte 80: 268435456 entries do not fit into the 0 bytes left",
+        ),
+        (
+            one_block(15, 0x0900_0020, &[1, 0, 0, 0, 1, 7, 0x0200_0008]),
+            "event_array.len at byte 88: 8 is not between 12 and 16777215",
+        ),
         // A missed record has no parameters, whatever their number says.
-        (one_block(15, 0x0900_001c, &[1, 0, 0, 0x8000_0000, 9, 0]),
-            "event_array.end at byte 84: 4 bytes too many"),
+        (
+            one_block(15, 0x0900_001c, &[1, 0, 0, 0x8000_0000, 9, 0]),
+            "event_array.end at byte 84: 4 bytes too many",
+        ),
     ];
     let requested = [Pmid(1), Pmid(2)];
     for (words, message) in cases {

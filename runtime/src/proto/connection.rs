@@ -12,7 +12,7 @@ use super::error::ProtocolError;
 use super::request::{Expected, Reply, Request};
 use crate::model::PmStatus;
 use crate::pdu::{
-    Attr, CONTAINER_KEY, Creds, Credential, ErrorPdu, Features, Header, Hello, Pdu, PduType,
+    Attr, CONTAINER_KEY, Credential, Creds, ErrorPdu, Features, Header, Hello, Pdu, PduType,
     PmnsNames, Profile, ResultFrame,
 };
 use crate::result::ResultPart;

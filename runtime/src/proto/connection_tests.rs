@@ -254,18 +254,36 @@ fn replies_that_do_not_fit_their_requests_break_the_connection() {
         (names, error(0), "status 0 where a reply is due"),
         (names, error(4), "status 4 where a reply is due"),
         (names, ids(&[1]), "malformed reply: pmns_ids.numids at byte 16: 1 where 2 is due"),
-        (names, ids(&[1, 0x8000_0000]),
-            "malformed reply: pmns_ids.pmids at byte 24: 2147483648 where 0 is due"),
-        (names, header(PduType::PmnsIds),
-            "malformed reply: pmns_ids.status at byte 12: 4 bytes needed, 0 left"),
-        (Request::LookupDesc(Pmid(7)), desc.clone(),
-            "malformed reply: desc.pmid at byte 12: 121634826 where 7 is due"),
-        (Request::InstanceDomain(InDom(4)), instances,
-            "malformed reply: instance.indom at byte 12: 5 where 4 is due"),
-        (Request::LookupDesc(Pmid(7)), vec![0x7f, 0xff, 0xff, 0xff],
-            "malformed reply: pdu.len at byte 0: 2147483647 is not between 12 and 67108864"),
-        (Request::LookupDesc(Pmid(7)), vec![0, 0, 0, 11],
-            "malformed reply: pdu.len at byte 0: 11 is not between 12 and 67108864"),
+        (
+            names,
+            ids(&[1, 0x8000_0000]),
+            "malformed reply: pmns_ids.pmids at byte 24: 2147483648 where 0 is due",
+        ),
+        (
+            names,
+            header(PduType::PmnsIds),
+            "malformed reply: pmns_ids.status at byte 12: 4 bytes needed, 0 left",
+        ),
+        (
+            Request::LookupDesc(Pmid(7)),
+            desc.clone(),
+            "malformed reply: desc.pmid at byte 12: 121634826 where 7 is due",
+        ),
+        (
+            Request::InstanceDomain(InDom(4)),
+            instances,
+            "malformed reply: instance.indom at byte 12: 5 where 4 is due",
+        ),
+        (
+            Request::LookupDesc(Pmid(7)),
+            vec![0x7f, 0xff, 0xff, 0xff],
+            "malformed reply: pdu.len at byte 0: 2147483647 is not between 12 and 67108864",
+        ),
+        (
+            Request::LookupDesc(Pmid(7)),
+            vec![0, 0, 0, 11],
+            "malformed reply: pdu.len at byte 0: 11 is not between 12 and 67108864",
+        ),
     ];
     for (request, reply, message) in cases {
         let mut connection = ready(ConnectionConfig::default());
@@ -344,4 +362,28 @@ fn damaged_streams_give_the_same_events_in_any_pieces() {
         }
         fuzz_stream(&damaged);
     }
+}
+
+#[test]
+fn fetching_in_turn_uses_the_same_buffers_again() {
+    let mut connection = ready(ConnectionConfig::default());
+    let request = fetch(&[0x0740_000a], Resolution::Nano);
+    let result = capture("fetch-nano")[2].1.clone();
+    let mut batch = crate::result::ResultBatch::default();
+    let mut buffers = Vec::new();
+    for _ in 0..10 {
+        connection.request(Request::Fetch(&request)).expect("ready");
+        drain(&mut connection);
+        connection.inbox().extend_from_slice(&result);
+        assert_eq!(connection.poll(), Ok(Some(Event::Reply)));
+        let Ok(Reply::Result(frame)) = connection.reply() else { panic!("a result") };
+        batch.clear();
+        connection.take_result(frame, batch.add_part());
+        assert_eq!(batch.parts()[0].bytes, result);
+        buffers.push(batch.parts()[0].bytes.as_ptr());
+    }
+    buffers.sort_unstable();
+    buffers.dedup();
+    // One is filled while the other is read.
+    assert_eq!(buffers.len(), 2);
 }

@@ -16,9 +16,9 @@ use super::Socket;
 pub fn connect_tcp(host: &str, ports: &[u16], timeout: Option<Duration>) -> io::Result<Socket> {
     let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
     for port in ports {
-        let addresses = (host, *port).to_socket_addrs().map_err(|error| {
-            io::Error::new(io::ErrorKind::HostUnreachable, error.to_string())
-        })?;
+        let addresses = (host, *port)
+            .to_socket_addrs()
+            .map_err(|error| io::Error::new(io::ErrorKind::HostUnreachable, error.to_string()))?;
         for address in addresses {
             let attempt = match timeout {
                 Some(timeout) => TcpStream::connect_timeout(&address, timeout),

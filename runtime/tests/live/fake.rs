@@ -76,7 +76,11 @@ fn answer(pdu: &[u8], count: u32, log: &mut Vec<PduType>) -> Vec<u8> {
         }
         PduType::DescRequest => {
             let pmid = DescRequest::decode(pdu).expect("an identifier").pmid;
-            if pmid.0 < count { encoded(&Desc { desc: desc(pmid) }) } else { error(PmStatus::PMID.0) }
+            if pmid.0 < count {
+                encoded(&Desc { desc: desc(pmid) })
+            } else {
+                error(PmStatus::PMID.0)
+            }
         }
         PduType::InstanceRequest => {
             let indom = InstanceRequest::decode(pdu).expect("a domain").indom;
@@ -198,7 +202,8 @@ fn short_lived(rounds: usize) -> Vec<Step> {
     ];
     for _ in 0..rounds {
         script.push(Step::Expect(PduType::HighresFetch));
-        let request = Fetch { resolution: Resolution::Nano, context: 0, pmids: vec![Pmid(1)].into() };
+        let request =
+            Fetch { resolution: Resolution::Nano, context: 0, pmids: vec![Pmid(1)].into() };
         script.push(Step::Send(answer(&encoded(&request), 2, &mut Vec::new())));
     }
     script.push(Step::Reset);
@@ -234,7 +239,8 @@ fn a_lost_connection_fails_one_fetch_and_the_next_one_reports_the_gap() {
 #[test]
 fn notices_of_changes_make_bindings_stale() {
     let reply = |notices: &[i32]| {
-        let request = Fetch { resolution: Resolution::Nano, context: 0, pmids: vec![Pmid(1)].into() };
+        let request =
+            Fetch { resolution: Resolution::Nano, context: 0, pmids: vec![Pmid(1)].into() };
         let result = answer(&encoded(&request), 2, &mut Vec::new());
         let notices = notices.iter().flat_map(|bits| error(*bits));
         Step::Send(notices.chain(result).collect())
@@ -321,8 +327,13 @@ fn peers_that_are_no_pmcd_or_refuse_are_told_apart() {
         (PmStatus::IPC, "127.0.0.1:PORT: the peer is not a pmcd: instead of a greeting it sent \"HTTP/1.1 400 Bad Request\\r\\n\\r\\n\"".into()));
     assert_eq!(outcome(vec![], options()), (PmStatus::IPC,
         "127.0.0.1:PORT: the peer closed the connection without a greeting: access may be denied, or it is not a pmcd".into()));
-    assert_eq!(outcome(vec![Step::Stall], impatient()), (PmStatus::TIMEOUT,
-        "127.0.0.1:PORT: connected, but is it a pmcd?: no answer within 1 seconds".into()));
+    assert_eq!(
+        outcome(vec![Step::Stall], impatient()),
+        (
+            PmStatus::TIMEOUT,
+            "127.0.0.1:PORT: connected, but is it a pmcd?: no answer within 1 seconds".into()
+        )
+    );
     let half = greeting(MODERN)[..10].to_vec();
     assert_eq!(outcome(vec![Step::Send(half), Step::Stall], impatient()).0, PmStatus::TIMEOUT);
 }
@@ -358,10 +369,15 @@ fn replies_cut_stalled_or_garbled_fail_the_fetch_and_nothing_else() {
         let error = host.fetch(&list, &mut batch).expect_err("a reply cut short");
         let message = error.to_string();
         assert!(matches!(error, SourceError::Io { .. }), "{message}");
-        assert!(cut == 0 || message.ends_with(&format!("after {cut} bytes of a reply")), "{message}");
+        assert!(
+            cut == 0 || message.ends_with(&format!("after {cut} bytes of a reply")),
+            "{message}"
+        );
     }
     let error = host.fetch(&list, &mut batch).expect_err("another metric");
-    assert!(error.to_string().ends_with("malformed reply: result.pmid at byte 32: 2 where 1 is due"));
+    assert!(
+        error.to_string().ends_with("malformed reply: result.pmid at byte 32: 2 where 1 is due")
+    );
     assert!(host.fetch(&list, &mut batch).expect("values").gap);
     drop(host);
     fake.finish();
@@ -386,8 +402,11 @@ fn what_cannot_be_connected_to_says_why() {
         is pmcd running? `--local` gives metrics of this machine without PCP";
     assert_eq!(outcome("local:", nowhere.clone()), socket);
     assert_eq!(outcome("unix:/nowhere/socket", options()), socket);
-    assert_eq!(outcome("127.0.0.1:1", options()), "cannot connect to 127.0.0.1:1: Connection \
-        refused (os error 111); is pmcd running there, on that port, and open to the network?");
+    assert_eq!(
+        outcome("127.0.0.1:1", options()),
+        "cannot connect to 127.0.0.1:1: Connection \
+        refused (os error 111); is pmcd running there, on that port, and open to the network?"
+    );
     assert!(outcome("no-such-host.invalid", options()).contains("is the name of the host right?"));
     let long = format!("unix:/{}", "x".repeat(200));
     assert!(outcome(&long, options()).contains("File name too long"));
@@ -410,8 +429,10 @@ fn local_falls_back_to_the_network_as_libpcp_does() {
     let socket = "/nowhere/socket".into();
     let options = ConnectOptions { socket, ports: vec![1, fake.port], ..options() };
     let mut host = HostContext::open_with(&HostSpec::local(), options).expect("a connection");
-    assert_eq!(host.lookup_names(&["m.2", "m.3"]).expect("answers"),
-        [Ok(Pmid(2)), Err(PmStatus::NONLEAF)]);
+    assert_eq!(
+        host.lookup_names(&["m.2", "m.3"]).expect("answers"),
+        [Ok(Pmid(2)), Err(PmStatus::NONLEAF)]
+    );
     drop(host);
     fake.finish();
 }

@@ -6,6 +6,9 @@ use std::thread::JoinHandle;
 
 use pmderive_runtime::pdu::{Features, Hello, MAX_REQUEST_BYTES, Pdu, PduType};
 
+/// Makes the bytes of an answer, perhaps none, out of a PDU.
+pub type Answer = dyn FnMut(&[u8]) -> Vec<u8> + Send;
+
 /// One thing that the peer does.
 pub enum Step {
     /// Sends these bytes.
@@ -13,7 +16,7 @@ pub enum Step {
     /// Reads one PDU, which must be of this type.
     Expect(PduType),
     /// Answers every PDU by what the function makes of it, until the client closes.
-    Serve(Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>),
+    Serve(Box<Answer>),
     /// Waits for the client to close.
     Stall,
     /// Closes the connection in a way that the client sees as a reset.

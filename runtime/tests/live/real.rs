@@ -191,7 +191,10 @@ fn the_sample_values_are_those_that_pmprobe_prints() {
                 Ok(desc) if set.count.is_ok() => desc,
                 _ => {
                     let status = set.count.err().or(desc.err()).expect("a failure");
-                    assert!(theirs.starts_with(&format!("{name} {}", status.0)), "{theirs}{status:?}");
+                    assert!(
+                        theirs.starts_with(&format!("{name} {}", status.0)),
+                        "{theirs}{status:?}"
+                    );
                     continue;
                 }
             };
@@ -213,13 +216,25 @@ fn the_sample_values_are_those_that_pmprobe_prints() {
 fn failures_carry_the_codes_of_pmcd() {
     let Some(pmcd) = RealPmcd::start() else { return };
     for mut host in contexts(&pmcd) {
-        let names = host.lookup_names(&["sample.long.one", "no.such", "sample.long", "", "sample.long.one"]);
+        let names = host.lookup_names(&[
+            "sample.long.one",
+            "no.such",
+            "sample.long",
+            "",
+            "sample.long.one",
+        ]);
         let one = Ok(Pmid::new(29, 0, 10));
-        assert_eq!(names.expect("answers"),
-            [one, Err(PmStatus::NAME), Err(PmStatus::NONLEAF), Err(PmStatus::NAME), one]);
-        assert_eq!(host.lookup_names(&["sample.long"]).expect("an answer"), [Err(PmStatus::NONLEAF)]);
+        assert_eq!(
+            names.expect("answers"),
+            [one, Err(PmStatus::NAME), Err(PmStatus::NONLEAF), Err(PmStatus::NAME), one]
+        );
+        assert_eq!(
+            host.lookup_names(&["sample.long"]).expect("an answer"),
+            [Err(PmStatus::NONLEAF)]
+        );
         let descs = host.lookup_descs(&[Pmid::new(29, 5, 77), Pmid::new(29, 0, 10), Pmid::NULL]);
-        let descs: Vec<_> = descs.expect("answers").iter().map(|d| d.map(|d| d.value_type)).collect();
+        let descs: Vec<_> =
+            descs.expect("answers").iter().map(|d| d.map(|d| d.value_type)).collect();
         assert_eq!(descs, [Err(PmStatus::PMID), Ok(ValueType::I32), Err(PmStatus::PMID)]);
         let unknown = host.instance_domain(InDom::new(29, 999), Freshness::Cached);
         assert_eq!(unknown.expect("an answer"), Err(PmStatus::INDOM));
@@ -302,9 +317,8 @@ fn a_dead_agent_is_noticed_and_a_dead_pmcd_loses_the_connection() {
     let mut host = contexts(&pmcd).swap_remove(0);
     let list = FetchList::new(vec![Pmid::new(29, 0, 10), Pmid::new(2, 0, 7)], vec![]);
     let mut batch = ResultBatch::default();
-    let counts = |batch: &ResultBatch| -> Vec<_> {
-        batch.parts()[0].sets().map(|set| set.count).collect()
-    };
+    let counts =
+        |batch: &ResultBatch| -> Vec<_> { batch.parts()[0].sets().map(|set| set.count).collect() };
     assert_eq!(host.fetch(&list, &mut batch).expect("values"), FetchEvents::default());
     assert_eq!(counts(&batch), [Ok(1), Ok(1)]);
     let epoch = host.metadata_epoch();

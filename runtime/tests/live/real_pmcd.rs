@@ -69,8 +69,10 @@ impl RealPmcd {
 
 impl Drop for RealPmcd {
     fn drop(&mut self) {
-        let stopped =
-            script().args(["stop", &self.port.to_string()]).env("TMPDIR", self.folder.path()).status();
+        let stopped = script()
+            .args(["stop", &self.port.to_string()])
+            .env("TMPDIR", self.folder.path())
+            .status();
         if !stopped.is_ok_and(|status| status.success()) {
             eprintln!("pmcd on port {} could not be stopped", self.port);
         }
