@@ -6,22 +6,20 @@
 //! pmcd says that something changed. When the connection breaks, the call at
 //! hand fails; the next call tries once to connect anew.
 
+use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
+use super::connect::{connect, source_error};
 use super::link::{Link, LinkError};
 use super::metadata_cache::MetadataCache;
 use super::options::ConnectOptions;
-use super::spec::{HostSpec, Target};
+use super::spec::HostSpec;
 use crate::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
-use crate::pdu::{Features, MAX_CONTAINER_NAME, MAX_REQUEST_BYTES, PmnsNames, Resolution};
+use crate::pdu::{Features, MAX_REQUEST_BYTES, PmnsNames, Resolution};
 use crate::pdu::{TextKind, TextRequest, TextSubject};
-use crate::proto::{
-    ConnectionConfig, Event, FetchRequest, Peer, ProtocolError, Reply, Request, StateChange,
-};
+use crate::proto::{Event, FetchRequest, ProtocolError, Reply, Request, StateChange};
 use crate::result::ResultBatch;
 use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
-use crate::transport::{connect_tcp, connect_unix};
 
 /// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
 /// pmNewContext(3)).
@@ -35,6 +33,16 @@ pub struct HostContext {
     /// What the next successful fetch has to report.
     pending: FetchEvents,
     prepared: Option<PreparedList>,
+}
+
+impl fmt::Debug for HostContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HostContext")
+            .field("spec", &self.spec)
+            .field("connected", &self.is_connected())
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The requests for a list of metrics, kept for as long as the list is fetched.
@@ -441,141 +449,4 @@ fn is_metric_name_below(name: &str, node: &str) -> bool {
     let below = node.is_empty()
         || name.strip_prefix(node).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
     below && name.split('.').all(|part| !part.is_empty()) && !name.contains(char::is_control)
-}
-
-/// Connects to the pmcd of a specification and performs the handshake.
-fn connect(spec: &HostSpec, options: &ConnectOptions) -> Result<Link, SourceError> {
-    let unsupported =
-        |message: String| Err(SourceError::Specification { target: spec.to_string(), message });
-    if let Some(name) = spec.unsupported.first() {
-        return unsupported(format!("the attribute `{name}` is not supported yet"));
-    }
-    let container = spec.container.as_ref().or(options.container.as_ref());
-    if let Some(name) = container
-        && !is_container_name(name)
-    {
-        return unsupported(format!(
-            "`{name}` is not the name of a container: letters, digits, `.`, `-` and `_` are"
-        ));
-    }
-    match &spec.target {
-        Target::Unix { socket } => {
-            connect_socket(socket.as_ref().unwrap_or(&options.socket), container, options)
-        }
-        Target::Local { socket } => {
-            let socket = socket.as_ref().unwrap_or(&options.socket);
-            connect_socket(socket, container, options).or_else(|first| {
-                match connect_host("localhost", &options.ports, container, options) {
-                    // The socket is the usual way: what is wrong with it says more.
-                    Err(SourceError::Connect { .. }) => Err(first),
-                    outcome => outcome,
-                }
-            })
-        }
-        Target::Host { name, ports } => {
-            if spec.secure || options.secure {
-                return unsupported(
-                    "TLS is not supported yet; pcp:// makes a connection without it, unless PCP_SECURE_SOCKETS is set".to_owned(),
-                );
-            }
-            if let Some(proxy) = spec.proxy.as_ref().or(options.proxy.as_ref()) {
-                return unsupported(format!(
-                    "the proxy `{proxy}` cannot be used: proxies are not supported yet"
-                ));
-            }
-            let ports = if ports.is_empty() { &options.ports } else { ports };
-            connect_host(name, ports, container, options)
-        }
-    }
-}
-
-/// True for what pmcd accepts as the name of a container.
-fn is_container_name(name: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    (1..=MAX_CONTAINER_NAME).contains(&name.len()) && name.chars().all(allowed)
-}
-
-fn connect_socket(
-    path: &std::path::Path,
-    container: Option<&String>,
-    options: &ConnectOptions,
-) -> Result<Link, SourceError> {
-    let target = path.display().to_string();
-    match connect_unix(path, options.connect_timeout) {
-        Ok(stream) => establish(target, Box::new(stream), Peer::SameHost, container, options),
-        Err(source) => Err(SourceError::Connect {
-            target,
-            help: "is pmcd running? `--local` gives metrics of this machine without PCP",
-            source,
-        }),
-    }
-}
-
-fn connect_host(
-    name: &str,
-    ports: &[u16],
-    container: Option<&String>,
-    options: &ConnectOptions,
-) -> Result<Link, SourceError> {
-    let list: Vec<String> = ports.iter().map(u16::to_string).collect();
-    let host = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
-    let target = format!("{host}:{}", list.join(","));
-    match connect_tcp(name, ports, options.connect_timeout) {
-        Ok(stream) => establish(target, Box::new(stream), Peer::Remote, container, options),
-        Err(source) => {
-            let help = match source.kind() {
-                std::io::ErrorKind::HostUnreachable => "is the name of the host right?",
-                std::io::ErrorKind::ConnectionRefused => {
-                    "is pmcd running there, on that port, and open to the network?"
-                }
-                _ => "can the host be reached, and does a firewall let connections to pmcd pass?",
-            };
-            Err(SourceError::Connect { target, help, source })
-        }
-    }
-}
-
-fn establish(
-    target: String,
-    stream: Box<dyn crate::transport::ByteStream>,
-    peer: Peer,
-    container: Option<&String>,
-    options: &ConnectOptions,
-) -> Result<Link, SourceError> {
-    let config =
-        ConnectionConfig { peer, container: container.cloned(), ..ConnectionConfig::default() };
-    Link::establish(stream, config, options.request_timeout).map_err(|error| {
-        let target = match error {
-            LinkError::Timeout(_) => format!("{target}: connected, but is it a pmcd?"),
-            _ => target,
-        };
-        source_error(target, error)
-    })
-}
-
-fn source_error(target: String, error: LinkError) -> SourceError {
-    let error = match error {
-        LinkError::Io(source) => return SourceError::Io { target, source },
-        LinkError::Timeout(timeout) => {
-            return SourceError::Timeout { target, seconds: Duration::as_secs_f64(&timeout) };
-        }
-        LinkError::Protocol(error) => error,
-    };
-    let refused = |what: &str, status| SourceError::Status {
-        target: format!("{target}: pmcd rejected {what}"),
-        status,
-    };
-    match error {
-        ProtocolError::Refused(status) => refused("the connection", status),
-        ProtocolError::Rejected(status) => refused("the credentials or the container", status),
-        ProtocolError::FirstFetch(status) => refused("the fetch", status),
-        ProtocolError::Unsupported(message) => {
-            SourceError::Specification { target, message: message.to_owned() }
-        }
-        ProtocolError::Closed { .. } => {
-            let source = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, error.to_string());
-            SourceError::Io { target, source }
-        }
-        error => SourceError::Malformed { target, message: error.to_string() },
-    }
 }

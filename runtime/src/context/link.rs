@@ -92,3 +92,56 @@ impl Link {
         Ok(self.stream.receive(self.connection.inbox(), deadline)? > 0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pdu::{Features, Hello, Pdu, PduType, Writer};
+    use crate::transport::Readiness;
+
+    /// A peer that greets, takes every request and then gives one byte at a
+    /// time of a reply that never ends.
+    struct Drip {
+        greeting: Vec<u8>,
+        given: usize,
+    }
+
+    impl ByteStream for Drip {
+        fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
+            deadline.remaining()?;
+            inbox.push(self.greeting.get(self.given).copied().unwrap_or(0));
+            self.given += 1;
+            Ok(1)
+        }
+
+        fn wait(&mut self, _: Deadline) -> io::Result<Readiness> {
+            Ok(Readiness { receive: true, send: true })
+        }
+    }
+
+    #[test]
+    fn a_reply_that_drips_runs_into_the_deadline_of_the_whole() {
+        let mut greeting = Vec::new();
+        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
+        let start = greeting.len();
+        Writer::begin(&mut greeting, PduType::PmnsNames).finish();
+        greeting[start..start + 4].copy_from_slice(&(64u32 << 20).to_be_bytes());
+        let timeout = Some(Duration::from_millis(20));
+        let stream = Box::new(Drip { greeting, given: 0 });
+        let mut link =
+            Link::establish(stream, ConnectionConfig::default(), timeout).expect("a greeting");
+        link.request(Request::Traverse("")).expect("ready");
+        let outcome = link.next_event();
+        assert!(matches!(outcome, Err(LinkError::Timeout(_))), "{outcome:?}");
+    }
+
+    #[test]
+    fn links_can_be_handed_to_other_threads() {
+        fn check<T: Send>() {}
+        check::<Link>();
+    }
+}

@@ -3,6 +3,7 @@
 //! A context implements [`crate::source::MetadataSource`] and
 //! [`crate::source::FetchSource`] over what the modules below it provide.
 
+mod connect;
 pub mod host;
 mod link;
 mod metadata_cache;

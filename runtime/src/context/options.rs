@@ -99,9 +99,12 @@ impl ConnectOptions {
     }
 }
 
+/// Longest time-out that is taken for one: some thirty years.
+const MAX_TIMEOUT_SECONDS: f64 = 1e9;
+
 /// A number of seconds, zero for no limit.
 fn parse_timeout(text: &str) -> Option<Option<Duration>> {
-    let seconds: f64 = text.trim().parse().ok()?;
+    let seconds: f64 = text.trim().parse().ok().filter(|s| *s <= MAX_TIMEOUT_SECONDS)?;
     let timeout = Duration::try_from_secs_f64(seconds).ok()?;
     Some((!timeout.is_zero()).then_some(timeout))
 }

@@ -34,7 +34,9 @@ impl Socket {
         let fits = match (self.armed, left) {
             (None, None) => true,
             // Too early an end is found and repaired by the caller's loop.
-            (Some(armed), Some(left)) => armed <= left + SLACK && left <= armed * 2,
+            (Some(armed), Some(left)) => {
+                armed <= left.saturating_add(SLACK) && left <= armed.saturating_mul(2)
+            }
             _ => false,
         };
         if !fits {

@@ -315,7 +315,7 @@ fn peers_that_are_no_pmcd_or_refuse_are_told_apart() {
     };
     let outcome = |script, options: ConnectOptions| {
         let fake = FakePmcd::start(vec![script]);
-        let error = HostContext::open_with(&fake.spec(), options).err().expect("no connection");
+        let error = HostContext::open_with(&fake.spec(), options).expect_err("no connection");
         let port = fake.port.to_string();
         fake.finish();
         (error.status(), error.to_string().replace(&port, "PORT"))
@@ -395,7 +395,7 @@ fn replies_cut_stalled_or_garbled_fail_the_fetch_and_nothing_else() {
 fn what_cannot_be_connected_to_says_why() {
     let outcome = |spec: &str, options: ConnectOptions| {
         let spec: HostSpec = spec.parse().expect("a specification");
-        HostContext::open_with(&spec, options).err().expect("no connection").to_string()
+        HostContext::open_with(&spec, options).expect_err("no connection").to_string()
     };
     let nowhere = ConnectOptions { socket: "/nowhere/socket".into(), ports: vec![1], ..options() };
     let socket = "cannot connect to /nowhere/socket: No such file or directory (os error 2); \
@@ -419,7 +419,9 @@ fn what_cannot_be_connected_to_says_why() {
     ] {
         assert!(outcome(spec, nowhere.clone()).contains(reason), "{spec}");
     }
-    let secure = ConnectOptions { secure: true, ..options() };
+    // Without TLS there is no way around the socket either.
+    let secure = ConnectOptions { secure: true, ..nowhere };
+    assert_eq!(outcome("local:", secure.clone()), socket);
     assert!(outcome("web1", secure).contains("PCP_SECURE_SOCKETS"));
 }
 

@@ -29,7 +29,20 @@ fn contexts(pmcd: &RealPmcd) -> Vec<HostContext> {
     specs[..usable].iter().map(open).collect()
 }
 
-/// What `pminfo -dmM` prints of one metric, as far as it is compared.
+#[test]
+fn a_container_can_be_named() {
+    let Some(pmcd) = RealPmcd::start() else { return };
+    let spec = format!("unix:{}?container=web_1.a-b", pmcd.socket.display());
+    let spec = spec.parse().expect("a specification");
+    let mut host = HostContext::open_with(&spec, ConnectOptions::default()).expect("accepted");
+    assert_eq!(host.lookup_names(&["pmcd.version"]).expect("an answer"), [Ok(Pmid::new(2, 0, 7))]);
+    let mut batch = ResultBatch::default();
+    let list = FetchList::new(vec![Pmid::new(2, 0, 7)], vec![]);
+    host.fetch(&list, &mut batch).expect("values");
+    assert_eq!(batch.parts()[0].sets().map(|set| set.count).collect::<Vec<_>>(), [Ok(1)]);
+}
+
+/// What `pminfo -dm` prints of one metric, as far as it is compared.
 fn described(name: &str, desc: &Result<MetricDesc, PmStatus>) -> Vec<String> {
     let desc = match desc {
         Ok(desc) => desc,
@@ -308,7 +321,7 @@ fn agent_pid(pmcd: &RealPmcd, program: &str) -> u32 {
         parents.take(4).any(|pid| pid == pmcd.pid)
     };
     let agents = processes.iter().filter(|(_, (_, name))| name.ends_with(program));
-    agents.map(|(pid, _)| *pid).find(descends).expect("an agent of this pmcd")
+    agents.map(|(pid, _)| *pid).find(descends).unwrap_or_else(|| panic!("no {program} below {}: {processes:?}", pmcd.pid))
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// A running pmcd with the sample agents.
 pub struct RealPmcd {
@@ -9,6 +10,19 @@ pub struct RealPmcd {
     pub port: u16,
     pub socket: PathBuf,
     folder: tempfile::TempDir,
+}
+
+/// A port that nobody listens on, below those that the system gives to
+/// outgoing connections, so that none of these takes it meanwhile.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let process = u16::try_from(std::process::id() % 1000).expect("below 1000");
+    loop {
+        let port = 20_000 + process * 10 + NEXT.fetch_add(1, Ordering::Relaxed) % 10_000;
+        if std::net::TcpListener::bind(("0.0.0.0", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 fn script() -> Command {
@@ -30,9 +44,7 @@ impl RealPmcd {
         // pmcd changes its user before it makes its files.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(folder.path(), open).expect("permissions");
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = free.local_addr().expect("an address").port();
-        drop(free);
+        let port = free_port();
         let started = script()
             .args(["start", &port.to_string()])
             .env("TMPDIR", folder.path())
