@@ -321,7 +321,7 @@ fn agent_pid(pmcd: &RealPmcd, program: &str) -> u32 {
         parents.take(4).any(|pid| pid == pmcd.pid)
     };
     let agents = processes.iter().filter(|(_, (_, name))| name.ends_with(program));
-    agents.map(|(pid, _)| *pid).find(descends).unwrap_or_else(|| panic!("no {program} below {}: {processes:?}", pmcd.pid))
+    agents.map(|(pid, _)| *pid).find(descends).expect("an agent of this pmcd")
 }
 
 #[test]
