@@ -129,10 +129,12 @@ pub struct FetchEvents {
 #[non_exhaustive]
 pub enum SourceError {
     /// The host or socket could not be reached.
-    #[error("cannot connect to {target}: {source}")]
+    #[error("cannot connect to {target}: {source}; {help}")]
     Connect {
         /// Host specification or socket path.
         target: String,
+        /// What to look at or to try.
+        help: &'static str,
         /// What the system said.
         #[source]
         source: std::io::Error,
@@ -195,7 +197,13 @@ impl SourceError {
     pub fn status(&self) -> PmStatus {
         match self {
             SourceError::Connect { source, .. } | SourceError::Io { source, .. } => {
-                source.raw_os_error().map_or(PmStatus::IPC, |errno| PmStatus(-errno))
+                use rustix::io::Errno;
+                let errno = source.raw_os_error().or(match source.kind() {
+                    std::io::ErrorKind::HostUnreachable => Some(Errno::HOSTUNREACH.raw_os_error()),
+                    std::io::ErrorKind::TimedOut => Some(Errno::TIMEDOUT.raw_os_error()),
+                    _ => None,
+                });
+                errno.map_or(PmStatus::IPC, |errno| PmStatus(-errno))
             }
             SourceError::Timeout { .. } => PmStatus::TIMEOUT,
             SourceError::Malformed { .. } => PmStatus::IPC,
