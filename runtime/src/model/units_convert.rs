@@ -215,7 +215,8 @@ fn extra(from: ExtraUnit, to: ExtraUnit) -> Result<Option<(f64, f64, f64, f64)>,
         return Ok(Some(if per { (0.0, d, 0.0, b) } else { (a, b, c, d) }));
     }
     let steps = if per { -steps } else { steps };
-    let power = 10f64.powi(steps.abs());
+    // At most 10^9, which is exact.
+    let power = 10i64.pow(steps.unsigned_abs()) as f64;
     Ok(Some(if steps > 0 { (0.0, power, 0.0, 1.0) } else { (0.0, 1.0, 0.0, power) }))
 }
 
