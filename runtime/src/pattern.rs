@@ -387,8 +387,18 @@ impl<'t> Bracket<'t> {
 
 /// [`CLASSES`] in the target syntax.
 const CLASS_TRANSLATIONS: [&str; 12] = [
-    "[:alpha:]", "[:digit:]", "[:alnum:]", "[:upper:]", "[:lower:]", "[:space:]", "[:blank:]",
-    "[:punct:]", "[:print:]", "[:graph:]", "[:cntrl:]", "[:xdigit:]",
+    "[:alpha:]",
+    "[:digit:]",
+    "[:alnum:]",
+    "[:upper:]",
+    "[:lower:]",
+    "[:space:]",
+    "[:blank:]",
+    "[:punct:]",
+    "[:print:]",
+    "[:graph:]",
+    "[:cntrl:]",
+    "[:xdigit:]",
 ];
 
 fn push_literal(out: &mut String, character: char) {

@@ -14,7 +14,8 @@ use super::token::{Invalid, Keyword, RawToken, Token, TokenAt};
 
 /// All tokens of a text shorter than 4 GiB.
 pub fn lex(text: &str, dialect: Dialect) -> Vec<TokenAt<'_>> {
-    let mut lexer = Lexer { dialect, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
+    let mut lexer =
+        Lexer { dialect, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
     let mut raw = RawToken::lexer(text);
     let mut tokens = Vec::new();
     while let Some(kind) = raw.next() {

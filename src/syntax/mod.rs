@@ -17,6 +17,8 @@ mod keywords;
 mod lexer;
 mod origin;
 mod pcp_error;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};

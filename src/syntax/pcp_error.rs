@@ -120,7 +120,8 @@ impl<'t> Finder<'t> {
 
     /// An error at the token before the next one.
     fn fail_behind<T>(&self, message: String) -> Found<T> {
-        let offset = self.tokens.get(self.next.wrapping_sub(1)).map_or(-1, |at| i64::from(at.start));
+        let offset =
+            self.tokens.get(self.next.wrapping_sub(1)).map_or(-1, |at| i64::from(at.start));
         Err(PcpError { offset, message: Some(message) })
     }
 
@@ -146,7 +147,9 @@ impl<'t> Finder<'t> {
             Open::Call(Call::Match) => {
                 Some("<expr>) expected to follow matchinst(<filter>,".to_owned())
             }
-            Open::Question { .. } => Some("Arithmetic expression expected to follow QUEST".to_owned()),
+            Open::Question { .. } => {
+                Some("Arithmetic expression expected to follow QUEST".to_owned())
+            }
             Open::Operator { kind, node } => {
                 Some(format!("{kind} expression expected to follow {node}"))
             }
@@ -168,7 +171,9 @@ impl<'t> Finder<'t> {
                 self.next += 1;
                 return Ok(Some(Operand::Other));
             }
-            Token::LeftParen => self.open.push(if at_start { Open::FirstParen } else { Open::Paren }),
+            Token::LeftParen => {
+                self.open.push(if at_start { Open::FirstParen } else { Open::Paren })
+            }
             Token::Minus => self.open.push(Open::Operator { kind: "Arithmetic", node: "NEG" }),
             Token::Bang => self.open.push(Open::Operator { kind: "Boolean", node: "NOT" }),
             Token::NoValue if self.novalue_may_stand() => return self.novalue().map(Some),
@@ -389,9 +394,8 @@ impl<'t> Finder<'t> {
             && !keywords::constant_fits(&keywords::number(text), value_type)
         {
             let name = value_type.name();
-            return self.fail_behind(format!(
-                "Incompatible floating point constant and type '{name}'"
-            ));
+            return self
+                .fail_behind(format!("Incompatible floating point constant and type '{name}'"));
         }
         Ok(Some(Operand::Other))
     }
