@@ -15,10 +15,11 @@ use crate::source::Span;
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Expr, ExprId, NodeKind, Number, Spanned, Temporal, UnaryOp,
 };
-use super::explain::{Explainer, choices};
+use super::explain::Explainer;
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
 use super::origin::Origin;
+use super::suggest::choices;
 use super::token::{Keyword, Token};
 
 /// The arena under construction.

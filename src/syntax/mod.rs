@@ -12,11 +12,16 @@
 
 pub mod ast;
 mod builder;
+mod calls;
+mod delimiters;
 mod explain;
 mod keywords;
 mod lexer;
+mod lexical;
 mod origin;
 mod pcp_error;
+mod repair;
+mod suggest;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -25,12 +30,14 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
 use crate::source::SourceId;
 
-use ast::Expr;
+use ast::{Expr, NodeKind};
 use builder::Builder;
 use explain::Explainer;
 use origin::Origin;
+use pcp_error::{Refusal, RefusedAt};
+use token::TokenAt;
 
-pub use pcp_error::PcpError;
+pub use pcp_error::{MAX_NESTING, PcpError};
 
 #[allow(
     clippy::all,
@@ -80,17 +87,68 @@ fn parse_at(
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
     let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    if text.len() > MAX_EXPRESSION_BYTES {
+        let message = format!("the expression has more than {MAX_EXPRESSION_BYTES} bytes");
+        diagnostics.push(Diagnostic::error(Code::TooComplex, origin.span(0, 0), message));
+        return refused(origin, end, PcpError { offset: 0, message: None });
+    }
     let tokens = lexer::lex(text, dialect);
-    let error = pcp_error::find(text, &tokens, dialect).err();
-    let explainer = Explainer::new(text, &tokens);
+    match pcp_error::find(text, &tokens, dialect) {
+        Ok(()) => {
+            let expr = build(text, &tokens, origin, dialect, diagnostics);
+            ParsedExpr { expr, error: None }
+        }
+        Err(Refusal { error, at: RefusedAt::Nesting { token } }) => {
+            let at = tokens[token];
+            let message = format!("more than {MAX_NESTING} levels of nesting");
+            let span = origin.span(at.start, at.end);
+            diagnostics.push(
+                Diagnostic::error(Code::TooComplex, span, message)
+                    .label(span, "one level too many begins here"),
+            );
+            refused(origin, end, error)
+        }
+        Err(Refusal { error, at: RefusedAt::Token }) => {
+            let expr = teach(text, &tokens, origin, dialect, diagnostics);
+            ParsedExpr { expr, error: Some(error) }
+        }
+    }
+}
+
+fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {
+    let mut expr = Expr::default();
+    expr.push(NodeKind::Error, origin.span(0, end));
+    ParsedExpr { expr, error: Some(error) }
+}
+
+/// Runs the generated parser.
+fn build(
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    origin: &Origin,
+    dialect: Dialect,
+    diagnostics: &mut Diagnostics,
+) -> Expr {
+    let explainer = Explainer::new(text, tokens);
     let mut builder = Builder::new(origin, dialect, explainer, diagnostics);
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
-    let expr = match grammar::ExpressionParser::new().parse(&mut builder, stream) {
+    match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
-        Err(_) => builder.refuse(0, end),
-    };
-    if error.is_some() && diagnostics.is_empty() {
-        diagnostics.push(Diagnostic::error(Code::UnexpectedToken, origin.span(0, end), "TODO"));
+        Err(_) => builder.refuse(0, u32::try_from(text.len()).unwrap_or(u32::MAX)),
     }
-    ParsedExpr { expr, error }
+}
+
+/// Finds as many mistakes as possible in a text that libpcp refuses.
+fn teach(
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    origin: &Origin,
+    dialect: Dialect,
+    diagnostics: &mut Diagnostics,
+) -> Expr {
+    let before = diagnostics.len();
+    let repaired = repair::repair(text, tokens, origin, dialect, diagnostics);
+    let expr = build(text, &repaired, origin, dialect, diagnostics);
+    debug_assert!(diagnostics.len() > before, "a refused text has a diagnostic: {text:?}");
+    expr
 }
