@@ -34,6 +34,8 @@ pub struct Builder<'b> {
     /// True once such a keyword could not be understood.
     bad_keyword: bool,
     recoveries: usize,
+    /// How many diagnostics other expressions have.
+    first_diagnostic: usize,
 }
 
 /// A token's text with its place.
@@ -55,12 +57,14 @@ pub struct Stop;
 const MAX_RECOVERIES: usize = 20;
 
 impl<'b> Builder<'b> {
-    /// An empty arena; `explainer` says what is wrong where the grammar stumbles.
+    /// An empty arena; `explainer` says what is wrong where the grammar
+    /// stumbles, unless a diagnostic from `first_diagnostic` on has said so.
     pub fn new(
         origin: &'b Origin,
         dialect: Dialect,
         explainer: Explainer<'b>,
         diagnostics: &'b mut Diagnostics,
+        first_diagnostic: usize,
     ) -> Builder<'b> {
         Builder {
             expr: Expr::default(),
@@ -71,6 +75,7 @@ impl<'b> Builder<'b> {
             keywords: Attributes::default(),
             bad_keyword: false,
             recoveries: 0,
+            first_diagnostic,
         }
     }
 
@@ -362,7 +367,12 @@ impl<'b> Builder<'b> {
             return Err(lalrpop_util::ParseError::User { error: Stop });
         }
         if let Some(diagnostic) = self.explainer.explain(&recovery.error, self.origin) {
-            self.diagnostics.push(diagnostic);
+            // A token that was repaired and is still wrong has its report.
+            let place = (diagnostic.span.source, diagnostic.span.start);
+            let mut earlier = self.diagnostics.iter().skip(self.first_diagnostic);
+            if !earlier.any(|earlier| (earlier.span.source, earlier.span.start) == place) {
+                self.diagnostics.push(diagnostic);
+            }
         }
         Ok(self.error_node(start, end.max(start)))
     }

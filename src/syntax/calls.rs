@@ -7,6 +7,7 @@
 
 use crate::diag::{Code, Diagnostic};
 
+use super::lexical::is_metric_name;
 use super::repair::Repair;
 use super::suggest::{choices, nearest};
 use super::token::{Invalid, Token};
@@ -46,6 +47,9 @@ enum Verdict {
 
 /// Tokens of an argument: first and last index; `None` for nothing between two commas.
 type Argument = Option<(usize, usize)>;
+
+/// Says that a comma is missing between two arguments.
+const MISSING_COMMA: &str = "a comma is missing";
 
 struct Call {
     name: String,
@@ -175,6 +179,13 @@ impl Call {
                 _ => Some((*first, *last)),
             },
             [Some(_), Some((first, last))] => Some((*first, *last)),
+            [Some((first, last))]
+                if matches!(repair.tokens[*last].token, Token::Str(_)) && first < last =>
+            {
+                let message = format!("{MISSING_COMMA} before the units");
+                repair.report(self.error(repair, Some((*last, *last)), message).help(example));
+                return repair.blot_out(self.function, self.close);
+            }
             _ => {
                 let message = "`rescale()` takes an expression and units".to_owned();
                 repair.report(self.error(repair, self.whole(), message).help(example));
@@ -185,7 +196,8 @@ impl Call {
         let message = "the units of `rescale()` are a text in double quotes".to_owned();
         let mut diagnostic = self.error(repair, Some((first, last)), message).help(example);
         let text = repair.slice(first, last);
-        if text.len() <= 80 && !text.contains('"') && repair.tokens[first].token != Token::LeftParen {
+        if text.len() <= 80 && !text.contains('"') && repair.tokens[first].token != Token::LeftParen
+        {
             diagnostic = diagnostic.fix(repair.span(first, last), format!("\"{text}\""));
         }
         repair.report(diagnostic);
@@ -210,12 +222,21 @@ impl Call {
         match repair.tokens[first].token {
             Token::Pattern(_) if first == last => {}
             Token::Invalid(Invalid::UnterminatedPattern) => return Verdict::Refused,
+            Token::Pattern(_) => {
+                let message = format!("{MISSING_COMMA} after the pattern");
+                repair.report(self.error(repair, Some((first + 1, last)), message).help(example));
+                return Verdict::Refused;
+            }
             token => {
                 let message = "`matchinst()` begins with a pattern between slashes".to_owned();
                 let error = self.error(repair, Some((first, last)), message).help(example);
                 let fixed = match token {
-                    Token::Str(text) if first == last && !text.contains('/') => {
-                        error.fix(repair.span(first, last), format!("/{text}/"))
+                    Token::Str(text) if first == last => {
+                        let inside = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
+                        match inside.unwrap_or(text) {
+                            text if text.contains('/') => error,
+                            text => error.fix(repair.span(first, last), format!("/{text}/")),
+                        }
                     }
                     _ => error,
                 };
@@ -234,15 +255,21 @@ impl Call {
     /// `mkconst(NUMBER, keywords)`
     fn make_constant(&self, repair: &mut Repair<'_, '_>) -> Verdict {
         let example = "as in `mkconst(8, type=u64, units=\"byte\")`";
-        let number = match self.arguments.first().copied().flatten() {
-            Some((first, last)) if first == last => match repair.tokens[first].token {
-                Token::Integer(_) | Token::Double(_) | Token::Invalid(_) => true,
-                _ => false,
-            },
-            _ => false,
-        };
-        if !number {
-            let argument = self.arguments.first().copied().flatten();
+        let argument = self.arguments.first().copied().flatten();
+        let number = argument.filter(|(first, _)| {
+            matches!(
+                repair.tokens[*first].token,
+                Token::Integer(_) | Token::Double(_) | Token::Invalid(_)
+            )
+        });
+        if let Some((first, last)) = number
+            && first < last
+        {
+            let message = format!("{MISSING_COMMA} after the number");
+            repair.report(self.error(repair, Some((first + 1, last)), message).help(example));
+            return Verdict::Refused;
+        }
+        if number.is_none() {
             let negative =
                 argument.is_some_and(|(first, _)| repair.tokens[first].token == Token::Minus);
             let message = "`mkconst()` begins with a number".to_owned();
@@ -293,8 +320,15 @@ impl Call {
     /// `keyword=value` each.
     fn keywords(&self, repair: &mut Repair<'_, '_>, arguments: &[Argument]) -> Verdict {
         let mut verdict = Verdict::Sound;
-        for (position, argument) in arguments.iter().enumerate() {
-            if let Some(diagnostic) = self.keyword(repair, *argument, position) {
+        // What stands before the argument: a comma or the opening parenthesis.
+        let mut before = match self.arguments.len() - arguments.len() {
+            0 => self.open,
+            _ => self.arguments[0].map_or(self.open, |(_, last)| last + 1),
+        };
+        for argument in arguments {
+            let diagnostic = self.keyword(repair, *argument, before);
+            before = argument.map_or(before, |(_, last)| last) + 1;
+            if let Some(diagnostic) = diagnostic {
                 repair.report(diagnostic);
                 verdict = Verdict::Refused;
             }
@@ -306,14 +340,14 @@ impl Call {
         &self,
         repair: &Repair<'_, '_>,
         argument: Argument,
-        position: usize,
+        before: usize,
     ) -> Option<Diagnostic> {
         let name = &self.name;
         let known = if repair.dialect.is_version_7() { &KEYWORDS[..] } else { &KEYWORDS[..3] };
         let list = format!("`keyword=value` with {}", choices(known.iter().copied()));
         let Some((first, last)) = argument else {
-            let message = format!("argument {} of `{name}()` is empty", position + 1);
-            return Some(self.error(repair, None, message).help(list));
+            let message = format!("an argument of `{name}()` is missing after this");
+            return Some(self.error(repair, Some((before, before)), message).help(list));
         };
         let at = |index: usize| repair.tokens[index].token;
         let written = repair.slice(first, first);
@@ -324,9 +358,9 @@ impl Call {
             };
             let error = self.error(repair, Some((first, first)), message);
             return Some(match nearest(written, known.iter().copied()) {
-                Some(meant) if meant != written => {
-                    error.help(format!("did you mean `{meant}`?")).fix(repair.span(first, first), meant)
-                }
+                Some(meant) if meant != written => error
+                    .help(format!("did you mean `{meant}`?"))
+                    .fix(repair.span(first, first), meant),
                 _ => error.help(list),
             });
         }
@@ -357,7 +391,11 @@ impl Call {
                 Some(self.error(repair, Some((value + 1, last)), message).help(help))
             }
             (Some(value), _) => {
-                let wanted = if meta { "the name of a metric, without quotes" } else { "a word, a number or a text" };
+                let wanted = if meta {
+                    "the name of a metric, without quotes"
+                } else {
+                    "a word, a number or a text"
+                };
                 let message = format!("the value of `{written}=` is {wanted}");
                 Some(self.error(repair, Some((value, last)), message))
             }
@@ -367,9 +405,4 @@ impl Call {
             }
         }
     }
-}
-
-fn is_metric_name(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
 }

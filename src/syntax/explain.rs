@@ -10,6 +10,7 @@ use crate::diag::{Code, Diagnostic};
 
 use super::builder::Stop;
 use super::origin::Origin;
+use super::repair::FUNCTIONS;
 use super::token::{Token, TokenAt};
 
 /// Longest piece of text that a message quotes, in bytes.
@@ -122,7 +123,9 @@ impl<'b> Explainer<'b> {
                 )
             }
             Token::RightParen if operand_due => match before.map(|before| before.token) {
-                Some(Token::LeftParen) => error("there is nothing between the parentheses".to_owned()),
+                Some(Token::LeftParen) => {
+                    error("there is nothing between the parentheses".to_owned())
+                }
                 _ => behind(
                     error("an operand is expected before `)`".to_owned()),
                     "nothing follows this",
@@ -156,10 +159,16 @@ impl<'b> Explainer<'b> {
                 error("`!` cannot follow an operand".to_owned()).help("unequal is `!=`"),
                 "a complete operand",
             ),
-            _ => behind(
-                error(format!("an operator is expected before {found}")),
-                "the operand ends here",
-            ),
+            _ => {
+                let error = error(format!("an operator is expected before {found}"));
+                match before.map(|before| before.token) {
+                    Some(Token::Name(name)) if FUNCTIONS.contains(&name) => {
+                        behind(error, "taken for the name of a metric")
+                            .help(format!("a call is written `{name}(...)`"))
+                    }
+                    _ => behind(error, "the operand ends here"),
+                }
+            }
         }
     }
 

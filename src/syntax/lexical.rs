@@ -5,6 +5,7 @@
 //! Looks at neighbours only, never at the structure of the expression.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::Span;
 
 use super::origin::Origin;
 use super::token::{Invalid, Token, TokenAt};
@@ -36,7 +37,17 @@ pub fn repair<'t>(
             out.push(at);
             continue;
         };
+        let before = out.last().map(|at| at.token);
         let token = match why {
+            Invalid::HalfOperator(_) if tokens.get(index).map(|at| at.token) == Some(at.token) => {
+                let end = tokens[index].end;
+                let meant = if why == Invalid::HalfOperator('&') { "&&" } else { "||" };
+                diagnostics.push(broken_operator(origin.span(at.start, end), meant));
+                let token = replacement(text, at, why, before);
+                out.push(TokenAt { token, start: at.start, end });
+                index += 1;
+                continue;
+            }
             Invalid::Character('#') => {
                 let end = text.len() as u32;
                 let span = origin.span(at.start, end);
@@ -50,9 +61,9 @@ pub fn repair<'t>(
             _ => {
                 reported_characters += 1;
                 if reported_characters <= 20 {
-                    diagnostics.push(report(text, at, why, origin));
+                    diagnostics.push(report(text, at, why, before, origin));
                 }
-                replacement(text, at, why, out.last().map(|at| at.token))
+                replacement(text, at, why, before)
             }
         };
         out.push(TokenAt { token, ..at });
@@ -71,21 +82,45 @@ fn replacement<'t>(
         let range = at.start as usize + 1..(at.end - trailing).max(at.start + 1) as usize;
         text.get(range).unwrap_or("")
     };
-    let string_expected = matches!(before, Some(Token::Assign | Token::Comma));
     match why {
         Invalid::HalfOperator('&') => Token::AndAnd,
         Invalid::HalfOperator(_) => Token::OrOr,
         // Operators of other languages; what they mean does not matter any more.
         Invalid::Character('%' | '^') => Token::Star,
-        Invalid::SingleQuoted if string_expected => Token::Str(inside(1)),
-        Invalid::UnterminatedString if string_expected => Token::Str(inside(0)),
+        Invalid::SingleQuoted if text_expected(before) => Token::Str(inside(1)),
+        Invalid::SingleQuoted if is_metric_name(inside(1)) => Token::Name(inside(1)),
+        Invalid::UnterminatedString if text_expected(before) => Token::Str(inside(0)),
         Invalid::UnterminatedInstance => Token::Instance(inside(0)),
         Invalid::TooLarge if before == Some(Token::LeftParen) => Token::Integer("0"),
         other => Token::Invalid(other),
     }
 }
 
-fn report(text: &str, at: TokenAt<'_>, why: Invalid, origin: &Origin) -> Diagnostic {
+/// An operator of two characters with blanks between them.
+pub(super) fn broken_operator(span: Span, meant: &str) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, format!("blanks within `{meant}`"))
+        .help(format!("write `{meant}`"))
+        .fix(span, meant)
+}
+
+/// True where a text may stand: as units or as the value of a keyword.
+fn text_expected(before: Option<Token<'_>>) -> bool {
+    matches!(before, Some(Token::Assign | Token::Comma))
+}
+
+/// True for what the lexer takes for one name.
+pub(super) fn is_metric_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+}
+
+fn report(
+    text: &str,
+    at: TokenAt<'_>,
+    why: Invalid,
+    before: Option<Token<'_>>,
+    origin: &Origin,
+) -> Diagnostic {
     let span = origin.span(at.start, at.end);
     let first = origin.span(at.start, at.start + 1);
     let spelling = &text[at.start as usize..at.end as usize];
@@ -101,6 +136,9 @@ fn report(text: &str, at: TokenAt<'_>, why: Invalid, origin: &Origin) -> Diagnos
             let diagnostic =
                 Diagnostic::error(Code::IllegalCharacter, span, "single quotes mean nothing here");
             match spelling.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+                Some(inside) if !text_expected(before) && is_metric_name(inside) => {
+                    diagnostic.help("metrics are named without quotes").fix(span, inside)
+                }
                 Some(inside) if !inside.contains('"') => diagnostic
                     .help("texts stand in double quotes")
                     .fix(span, format!("\"{inside}\"")),
@@ -140,7 +178,7 @@ fn report(text: &str, at: TokenAt<'_>, why: Invalid, origin: &Origin) -> Diagnos
     }
 }
 
-fn unterminated(span: crate::source::Span, what: &str, end: &str) -> Diagnostic {
+fn unterminated(span: Span, what: &str, end: &str) -> Diagnostic {
     Diagnostic::error(Code::Unterminated, span, format!("this {what} has no end"))
         .label(span, "begins here")
         .help(format!("end it with `{end}`"))
@@ -152,8 +190,10 @@ fn advice(character: char) -> Option<&'static str> {
         '%' => "there is no remainder operator",
         '^' => "there is no power operator; multiply instead",
         '{' | '}' => "group with parentheses",
-        ']' => "an instance name begins with `[` and ends at the first `]`; \
-                write `\\]` for one that belongs to it",
+        ']' => {
+            "an instance name begins with `[` and ends at the first `]`; \
+                write `\\]` for one that belongs to it"
+        }
         '_' => "a metric's name begins with a letter",
         ';' => "nothing ends an expression but its line",
         '\\' => "a backslash joins lines only as the very last character of a line",
@@ -218,11 +258,15 @@ fn stuck_number<'t>(
         return (diagnostic(message).help(help).fix(span, value.to_string()), refused);
     }
     let is_exponent = spelling.bytes().any(|byte| matches!(byte, b'e' | b'E'))
-        && spelling.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
+        && spelling
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
     if is_exponent && spelling.len() <= 40 {
         let message = "numbers have no exponents".to_owned();
         return match spelling.parse::<f64>() {
-            Ok(value) if value.is_finite() && (value == 0.0 || value.abs() >= 1e-30) && value < 1e30 => {
+            Ok(value)
+                if value.is_finite() && (value == 0.0 || value.abs() >= 1e-30) && value < 1e30 =>
+            {
                 let plain = value.to_string();
                 let plain = match plain.contains('.') || value <= f64::from(u32::MAX) {
                     true => plain,

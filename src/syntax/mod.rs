@@ -95,7 +95,7 @@ fn parse_at(
     let tokens = lexer::lex(text, dialect);
     match pcp_error::find(text, &tokens, dialect) {
         Ok(()) => {
-            let expr = build(text, &tokens, origin, dialect, diagnostics);
+            let expr = build(text, &tokens, origin, dialect, diagnostics, 0);
             ParsedExpr { expr, error: None }
         }
         Err(Refusal { error, at: RefusedAt::Nesting { token } }) => {
@@ -108,8 +108,9 @@ fn parse_at(
             );
             refused(origin, end, error)
         }
-        Err(Refusal { error, at: RefusedAt::Token }) => {
-            let expr = teach(text, &tokens, origin, dialect, diagnostics);
+        Err(Refusal { error, at: RefusedAt::Token { next } }) => {
+            let place = Refused { next, error: &error };
+            let expr = teach(text, &tokens, place, origin, dialect, diagnostics);
             ParsedExpr { expr, error: Some(error) }
         }
     }
@@ -121,16 +122,18 @@ fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {
     ParsedExpr { expr, error: Some(error) }
 }
 
-/// Runs the generated parser.
+/// Runs the generated parser. Places that diagnostics from `first_diagnostic`
+/// on speak of get no others.
 fn build(
     text: &str,
     tokens: &[TokenAt<'_>],
     origin: &Origin,
     dialect: Dialect,
     diagnostics: &mut Diagnostics,
+    first_diagnostic: usize,
 ) -> Expr {
     let explainer = Explainer::new(text, tokens);
-    let mut builder = Builder::new(origin, dialect, explainer, diagnostics);
+    let mut builder = Builder::new(origin, dialect, explainer, diagnostics, first_diagnostic);
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
@@ -138,17 +141,43 @@ fn build(
     }
 }
 
+/// Recovery takes time quadratic in the number of tokens or worse, so in
+/// expressions of more tokens than this only the first syntax error is reported.
+const MAX_RECOVERY_TOKENS: usize = 1_000;
+
+/// Where libpcp refuses a text.
+struct Refused<'r> {
+    next: usize,
+    error: &'r PcpError,
+}
+
 /// Finds as many mistakes as possible in a text that libpcp refuses.
 fn teach(
     text: &str,
     tokens: &[TokenAt<'_>],
+    refused: Refused<'_>,
     origin: &Origin,
     dialect: Dialect,
     diagnostics: &mut Diagnostics,
 ) -> Expr {
-    let before = diagnostics.len();
+    let first = diagnostics.len();
+    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
     let repaired = repair::repair(text, tokens, origin, dialect, diagnostics);
-    let expr = build(text, &repaired, origin, dialect, diagnostics);
-    debug_assert!(diagnostics.len() > before, "a refused text has a diagnostic: {text:?}");
+    let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
+        build(text, &repaired, origin, dialect, diagnostics, first)
+    } else {
+        if diagnostics.len() == first {
+            diagnostics.extend(Explainer::new(text, tokens).explain_token(refused.next, origin));
+        }
+        let mut expr = Expr::default();
+        expr.push(NodeKind::Error, origin.span(0, end));
+        expr
+    };
+    if diagnostics.len() == first {
+        let offset = u32::try_from(refused.error.offset).unwrap_or(0).min(end);
+        let span = origin.span(offset, offset);
+        let message = refused.error.message.as_deref().unwrap_or("this is not understood");
+        diagnostics.push(Diagnostic::error(Code::UnexpectedToken, span, message));
+    }
     expr
 }

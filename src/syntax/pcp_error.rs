@@ -39,7 +39,10 @@ pub struct Refusal {
 /// Kinds of places of an error.
 pub enum RefusedAt {
     /// Something that is wrong.
-    Token,
+    Token {
+        /// Index of the next token to read; the number of tokens at the end.
+        next: usize,
+    },
     /// Something that is too deep inside, though it may be right.
     Nesting {
         /// Index of the token that begins the level too much.
@@ -54,7 +57,7 @@ pub fn find(text: &str, tokens: &[TokenAt<'_>], dialect: Dialect) -> Result<(), 
     finder.expression().map_err(|error| {
         let at = match finder.is_too_deep() {
             true => RefusedAt::Nesting { token: finder.next.saturating_sub(1) },
-            false => RefusedAt::Token,
+            false => RefusedAt::Token { next: finder.next },
         };
         Refusal { error, at }
     })

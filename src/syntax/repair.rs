@@ -22,8 +22,21 @@ const MAX_REPORTS: usize = 20;
 
 /// Words that a call may begin with.
 pub(super) const FUNCTIONS: [&str; 15] = [
-    "avg", "count", "delta", "max", "min", "sum", "anon", "rate", "instant", "mkconst", "rescale",
-    "defined", "matchinst", "scalar", "novalue",
+    "avg",
+    "count",
+    "delta",
+    "max",
+    "min",
+    "sum",
+    "anon",
+    "rate",
+    "instant",
+    "mkconst",
+    "rescale",
+    "defined",
+    "matchinst",
+    "scalar",
+    "novalue",
 ];
 
 /// The tokens of a refused text, and what is found on the way.
@@ -49,16 +62,8 @@ pub fn repair<'t>(
     let tokens = lexical::repair(text, tokens, origin, diagnostics);
     let delimiters = Delimiters::new(&tokens);
     let out = Vec::with_capacity(tokens.len() + 1);
-    let mut repair = Repair {
-        text,
-        tokens,
-        delimiters,
-        origin,
-        dialect,
-        diagnostics,
-        reports: 0,
-        out,
-    };
+    let mut repair =
+        Repair { text, tokens, delimiters, origin, dialect, diagnostics, reports: 0, out };
     repair.close_parentheses();
     let mut index = 0;
     while index < repair.tokens.len() {
@@ -196,9 +201,12 @@ impl<'t> Repair<'_, 't> {
                 self.unknown_function(index, name)
             }
             token if token.is_function() => calls::check(self, index, token),
-            Token::Less | Token::Equal | Token::NotEqual | Token::Star => {
-                self.two_operators(index)
-            }
+            Token::Less
+            | Token::Greater
+            | Token::Equal
+            | Token::NotEqual
+            | Token::Bang
+            | Token::Star => self.two_operators(index),
             token => {
                 self.push(token, index, index);
                 index + 1
@@ -225,9 +233,22 @@ impl<'t> Repair<'_, 't> {
         last + 1
     }
 
-    /// `<>`, `===`, `!==`, `**`: two tokens that touch and mean one operator elsewhere.
+    /// Two tokens that mean one operator: `< =` with a blank, or `<>`, `===`,
+    /// `!==`, `**` of other languages.
     fn two_operators(&mut self, index: usize) -> usize {
         let token = self.tokens[index].token;
+        let whole = match (token, self.at(index + 1)) {
+            (Token::Less, Some(Token::Assign)) => Some(("<=", Token::LessEqual)),
+            (Token::Greater, Some(Token::Assign)) => Some((">=", Token::GreaterEqual)),
+            (Token::Bang, Some(Token::Assign)) => Some(("!=", Token::NotEqual)),
+            _ => None,
+        };
+        if let Some((meant, token)) = whole {
+            let span = self.span(index, index + 1);
+            self.report(lexical::broken_operator(span, meant));
+            self.push(token, index, index + 1);
+            return index + 2;
+        }
         let next = self.tokens.get(index + 1).filter(|at| at.start == self.tokens[index].end);
         let meant = match (token, next.map(|at| at.token)) {
             (Token::Less, Some(Token::Greater)) => Some(("!=", Token::NotEqual)),
@@ -357,9 +378,7 @@ impl<'t> Repair<'_, 't> {
                 diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");
             }
             Some(meant) => {
-                diagnostic = diagnostic
-                    .help(format!("did you mean `{meant}`?"))
-                    .fix(span, meant);
+                diagnostic = diagnostic.help(format!("did you mean `{meant}`?")).fix(span, meant);
             }
             None if matches!(self.at(index + 2), Some(Token::RightParen)) => {}
             None => {

@@ -3,19 +3,26 @@
 //! Knows nothing of the language but the words it is given.
 
 /// The candidate nearest to `word`, if one is near enough to be meant: the
-/// same but for case, or at most a third of its letters wrong.
+/// same but for case, begun with the same three letters or more and not ended,
+/// or at most a third of its letters wrong.
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // Nothing that long is a misspelling of a word of ours.
     if word.len() > 32 {
         return None;
     }
     let word = word.to_ascii_lowercase();
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let beginning = candidates
+        .iter()
+        .copied()
+        .find(|candidate| word.len() >= 3 && candidate.starts_with(word.as_str()));
     candidates
         .into_iter()
         .map(|candidate| (distance(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3).min(2))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+        .or(beginning)
 }
 
 /// How many bytes must be inserted, deleted, replaced or swapped with their
@@ -62,6 +69,7 @@ mod tests {
             ("ave", Some("avg")),
             ("cuont", Some("count")),
             ("matchinstance", None),
+            ("match", Some("matchinst")),
             ("matchints", Some("matchinst")),
             ("rescael", Some("rescale")),
             ("x", None),

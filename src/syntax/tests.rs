@@ -122,17 +122,28 @@ fn show() {
     for row in rows(include_str!("testdata/refusals.jsonl")) {
         let text = row["expr"].as_str().expect("a text");
         let (parsed, diagnostics) = parse(text, Dialect::Pcp7_2);
-        if parsed.error.is_none() { continue }
+        if parsed.error.is_none() {
+            continue;
+        }
         println!("{text:32} {}", dump(&parsed.expr));
         for d in &diagnostics {
-            println!("      {}..{} {} {} | {} | {:?}", d.span.start, d.span.end, d.code, d.message, d.help.as_deref().unwrap_or("-"), d.fix.as_ref().map(|f| (f.span.start, f.span.end, &f.text)));
+            println!(
+                "      {}..{} {} {} | {} | {:?}",
+                d.span.start,
+                d.span.end,
+                d.code,
+                d.message,
+                d.help.as_deref().unwrap_or("-"),
+                d.fix.as_ref().map(|f| (f.span.start, f.span.end, &f.text))
+            );
         }
     }
 }
 
 #[test]
 fn local_errors_list() {
-    let list = std::fs::read_to_string("/work/shared/conformance/derived/errors.list.jsonl").unwrap();
+    let list =
+        std::fs::read_to_string("/work/shared/conformance/derived/errors.list.jsonl").unwrap();
     let (mut n6, mut ok6, mut n7, mut ok7) = (0, 0, 0, 0);
     let mut bad = Vec::new();
     for line in list.lines() {
@@ -141,7 +152,11 @@ fn local_errors_list() {
         let a6 = answer(&parse(text, Dialect::Pcp6_0).0);
         let w6 = serde_json::json!({"offset": row["offset"], "message": row["message"]});
         n6 += 1;
-        if a6 == w6 { ok6 += 1 } else { bad.push(format!("6 {text:?}: {a6} not {w6}")) }
+        if a6 == w6 {
+            ok6 += 1
+        } else {
+            bad.push(format!("6 {text:?}: {a6} not {w6}"))
+        }
         let w7 = match row.get("v7") {
             Some(v) if v["ok"] == true => Value::from("ok"),
             Some(v) => serde_json::json!({"offset": v["offset"], "message": v["message"]}),
@@ -153,4 +168,37 @@ fn local_errors_list() {
     }
     println!("6.0: {ok6}/{n6}  7.2: {ok7}/{n7}");
     println!("{}", bad.join("\n"));
+}
+
+#[test]
+fn large_expressions_take_little_time() {
+    let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
+    let sum = |n: usize| vec!["disk.dev.read"; n].join(" + ");
+    for (text, accepted) in [
+        (deep(10_000), true),
+        (deep(10_001), false),
+        (format!("{}a", "(".repeat(10_000)), false),
+        (format!("a{}", ")".repeat(1 << 20)), false),
+        ("(".repeat(1 << 20), false),
+        ("!".repeat(1 << 20), false),
+        ("a ".repeat(1 << 19), false),
+        ("scalar(".repeat(1 << 17), false),
+        (format!("{}{}", "delta(".repeat(500), "a b ".repeat(1 << 18)), false),
+        (format!("{}{}", "-".repeat(800), "a ".repeat(100)), false),
+        ("%".repeat(1 << 20), false),
+        ("'".repeat(1 << 20), false),
+        ("a?".repeat(1 << 19), false),
+        ("foo(".repeat(1 << 18), false),
+        ("1e".repeat(1 << 19), false),
+        (sum(1 << 16), true),
+        (format!("{} +", sum(1 << 16)), false),
+        ("9".repeat(1 << 20), false),
+        (format!("{}.5", "9".repeat(1 << 20)), true),
+    ] {
+        let (parsed, diagnostics) = parse(&text, Dialect::Fixed);
+        let shown = &text[..20];
+        assert_eq!(parsed.error.is_none(), accepted, "{shown}");
+        assert_eq!(diagnostics.is_empty(), accepted, "{shown}");
+        assert!(diagnostics.len() <= 50, "{shown}: {}", diagnostics.len());
+    }
 }
