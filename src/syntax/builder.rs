@@ -34,6 +34,8 @@ pub struct Builder<'b> {
     /// True once such a keyword could not be understood.
     bad_keyword: bool,
     recoveries: usize,
+    /// True once there is an error node, below which operands may be left.
+    has_errors: bool,
     /// How many diagnostics other expressions have.
     first_diagnostic: usize,
 }
@@ -75,13 +77,14 @@ impl<'b> Builder<'b> {
             keywords: Attributes::default(),
             bad_keyword: false,
             recoveries: 0,
+            has_errors: false,
             first_diagnostic,
         }
     }
 
     /// The finished arena, in which everything hangs together.
     pub fn finish(mut self) -> Expr {
-        if self.recoveries > 0 {
+        if self.has_errors {
             self.expr.drop_unreachable();
         }
         self.expr
@@ -350,6 +353,7 @@ impl<'b> Builder<'b> {
 
     /// Stands for text that was refused and reported.
     pub fn error_node(&mut self, start: u32, end: u32) -> ExprId {
+        self.has_errors = true;
         self.push(NodeKind::Error, start, end)
     }
 

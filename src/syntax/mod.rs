@@ -13,13 +13,19 @@
 pub mod ast;
 mod builder;
 mod calls;
+mod config;
+mod control;
 mod delimiters;
 mod explain;
+mod fuzz;
 mod keywords;
 mod lexer;
 mod lexical;
+mod lines;
+mod load;
 mod origin;
 mod pcp_error;
+mod print;
 mod repair;
 mod suggest;
 #[cfg(test)]
@@ -37,7 +43,14 @@ use origin::Origin;
 use pcp_error::{Refusal, RefusedAt};
 use token::TokenAt;
 
+pub use config::{
+    Definition, DefinitionItem, DefinitionReader, HelpText, TextKind, parse_definitions,
+};
+pub use control::ControlOption;
+pub use fuzz::{fuzz_definitions, fuzz_parse};
+pub use load::{MAX_FILE_BYTES, load_paths};
 pub use pcp_error::{MAX_NESTING, PcpError};
+pub use print::print_expr;
 
 #[allow(
     clippy::all,
@@ -174,6 +187,7 @@ fn teach(
         expr
     };
     if diagnostics.len() == first {
+        debug_assert!(tokens.len() > MAX_RECOVERY_TOKENS, "the grammar accepts {text:?}");
         let offset = u32::try_from(refused.error.offset).unwrap_or(0).min(end);
         let span = origin.span(offset, offset);
         let message = refused.error.message.as_deref().unwrap_or("this is not understood");

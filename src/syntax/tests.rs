@@ -116,60 +116,6 @@ fn refusals_are_those_of_libpcp() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Prints what a person would see; run with `--nocapture`.
-#[test]
-fn show() {
-    for row in rows(include_str!("testdata/refusals.jsonl")) {
-        let text = row["expr"].as_str().expect("a text");
-        let (parsed, diagnostics) = parse(text, Dialect::Pcp7_2);
-        if parsed.error.is_none() {
-            continue;
-        }
-        println!("{text:32} {}", dump(&parsed.expr));
-        for d in &diagnostics {
-            println!(
-                "      {}..{} {} {} | {} | {:?}",
-                d.span.start,
-                d.span.end,
-                d.code,
-                d.message,
-                d.help.as_deref().unwrap_or("-"),
-                d.fix.as_ref().map(|f| (f.span.start, f.span.end, &f.text))
-            );
-        }
-    }
-}
-
-#[test]
-fn local_errors_list() {
-    let list =
-        std::fs::read_to_string("/work/shared/conformance/derived/errors.list.jsonl").unwrap();
-    let (mut n6, mut ok6, mut n7, mut ok7) = (0, 0, 0, 0);
-    let mut bad = Vec::new();
-    for line in list.lines() {
-        let row: Value = serde_json::from_str(line).unwrap();
-        let text = row["expr"].as_str().unwrap();
-        let a6 = answer(&parse(text, Dialect::Pcp6_0).0);
-        let w6 = serde_json::json!({"offset": row["offset"], "message": row["message"]});
-        n6 += 1;
-        if a6 == w6 {
-            ok6 += 1
-        } else {
-            bad.push(format!("6 {text:?}: {a6} not {w6}"))
-        }
-        let w7 = match row.get("v7") {
-            Some(v) if v["ok"] == true => Value::from("ok"),
-            Some(v) => serde_json::json!({"offset": v["offset"], "message": v["message"]}),
-            None => continue,
-        };
-        n7 += 1;
-        let a7 = answer(&parse(text, Dialect::Pcp7_2).0);
-        if a7 == w7 { ok7 += 1 } else { bad.push(format!("7 {text:?}: {a7} not {w7}")) }
-    }
-    println!("6.0: {ok6}/{n6}  7.2: {ok7}/{n7}");
-    println!("{}", bad.join("\n"));
-}
-
 #[test]
 fn large_expressions_take_little_time() {
     let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
@@ -200,5 +146,41 @@ fn large_expressions_take_little_time() {
         assert_eq!(parsed.error.is_none(), accepted, "{shown}");
         assert_eq!(diagnostics.is_empty(), accepted, "{shown}");
         assert!(diagnostics.len() <= 50, "{shown}: {}", diagnostics.len());
+    }
+}
+
+/// Numbers that look random and are the same in each run.
+pub(super) struct Generator(u64);
+
+impl Generator {
+    pub(super) fn new(seed: u64) -> Generator {
+        Generator(seed)
+    }
+
+    /// A number below `limit`.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        // An additive sequence, scrambled: SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ word >> 31) % limit as u64) as usize
+    }
+}
+
+/// Calls `check` with the data, cut off at every byte, and with bytes replaced.
+pub(super) fn mutations(data: &[u8], generator: &mut Generator, check: impl Fn(&[u8])) {
+    for end in 0..=data.len() {
+        check(&data[..end]);
+    }
+    for _ in 0..data.len().min(200) {
+        let mut changed = data.to_vec();
+        let place = generator.below(changed.len());
+        changed[place] = match generator.below(3) {
+            0 => changed[place] ^ 1 << generator.below(8),
+            1 => b"()[]/\\\"'?:=,!-+.\n#&"[generator.below(19)],
+            _ => data[generator.below(data.len())],
+        };
+        check(&changed);
     }
 }
