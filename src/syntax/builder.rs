@@ -5,6 +5,7 @@
 //! wrong. It knows nothing of precedence.
 
 use lalrpop_util::ErrorRecovery;
+use pmderive_runtime::model::UnitsError;
 use pmderive_runtime::pattern::Pattern;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -14,10 +15,11 @@ use crate::source::Span;
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Expr, ExprId, NodeKind, Number, Spanned, Temporal, UnaryOp,
 };
-use super::explain::{Explainer, choices};
+use super::explain::Explainer;
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
 use super::origin::Origin;
+use super::suggest::choices;
 use super::token::{Keyword, Token};
 
 /// The arena under construction.
@@ -32,6 +34,21 @@ pub struct Builder<'b> {
     /// True once such a keyword could not be understood.
     bad_keyword: bool,
     recoveries: usize,
+    /// True once there is an error node, below which operands may be left.
+    has_errors: bool,
+    /// How many diagnostics other expressions have.
+    first_diagnostic: usize,
+}
+
+/// A token's text with its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'t> {
+    /// The text, without delimiters.
+    pub text: &'t str,
+    /// Offset of its first byte in the expression.
+    pub at: u32,
+    /// The place of the token, delimiters included.
+    pub span: Span,
 }
 
 /// The parser gives up: there are more mistakes than anyone reads at once.
@@ -42,12 +59,14 @@ pub struct Stop;
 const MAX_RECOVERIES: usize = 20;
 
 impl<'b> Builder<'b> {
-    /// An empty arena; `explainer` says what is wrong where the grammar stumbles.
+    /// An empty arena; `explainer` says what is wrong where the grammar
+    /// stumbles, unless a diagnostic from `first_diagnostic` on has said so.
     pub fn new(
         origin: &'b Origin,
         dialect: Dialect,
         explainer: Explainer<'b>,
         diagnostics: &'b mut Diagnostics,
+        first_diagnostic: usize,
     ) -> Builder<'b> {
         Builder {
             expr: Expr::default(),
@@ -58,12 +77,14 @@ impl<'b> Builder<'b> {
             keywords: Attributes::default(),
             bad_keyword: false,
             recoveries: 0,
+            has_errors: false,
+            first_diagnostic,
         }
     }
 
     /// The finished arena, in which everything hangs together.
     pub fn finish(mut self) -> Expr {
-        if self.recoveries > 0 {
+        if self.has_errors {
             self.expr.drop_unreachable();
         }
         self.expr
@@ -85,14 +106,19 @@ impl<'b> Builder<'b> {
         self.expr.push(kind, span)
     }
 
-    /// A text with its place.
+    /// A token's text, which begins `delimiter` bytes after the token.
+    pub fn word<'t>(&self, text: &'t str, delimiter: u32, start: u32, end: u32) -> Word<'t> {
+        Word { text, at: start + delimiter, span: self.span(start, end) }
+    }
+
+    /// A value with its place.
     pub fn spanned<T>(&self, value: T, start: u32, end: u32) -> Spanned<T> {
         Spanned { value, span: self.span(start, end) }
     }
 
     /// `disk.dev.read`
-    pub fn metric(&mut self, name: Spanned<&str>) -> ExprId {
-        self.expr.push(NodeKind::Metric(name.value.into()), name.span)
+    pub fn metric(&mut self, name: Word<'_>) -> ExprId {
+        self.expr.push(NodeKind::Metric(name.text.into()), name.span)
     }
 
     /// `42`, `1.5`
@@ -101,14 +127,8 @@ impl<'b> Builder<'b> {
     }
 
     /// `operand[instance]`
-    pub fn select(
-        &mut self,
-        operand: ExprId,
-        instance: Spanned<&str>,
-        start: u32,
-        end: u32,
-    ) -> ExprId {
-        let instance = Spanned { value: unescape(instance.value), span: instance.span };
+    pub fn select(&mut self, operand: ExprId, instance: Word<'_>, start: u32, end: u32) -> ExprId {
+        let instance = Spanned { value: unescape(instance.text), span: instance.span };
         self.push(NodeKind::Select { operand, instance }, start, end)
     }
 
@@ -116,12 +136,12 @@ impl<'b> Builder<'b> {
     pub fn match_instances(
         &mut self,
         negated: bool,
-        pattern: Spanned<&str>,
+        pattern: Word<'_>,
         operand: ExprId,
         start: u32,
         end: u32,
     ) -> ExprId {
-        let pattern = Spanned { value: unescape(pattern.value), span: pattern.span };
+        let pattern = Spanned { value: unescape(pattern.text), span: pattern.span };
         if let Err(error) = Pattern::new(&pattern.value) {
             let message = "this pattern is no POSIX extended regular expression";
             self.diagnostics.push(
@@ -177,26 +197,26 @@ impl<'b> Builder<'b> {
     pub fn aggregate(
         &mut self,
         function: Aggregate,
-        metric: Spanned<&str>,
+        metric: Word<'_>,
         start: u32,
         end: u32,
     ) -> ExprId {
-        let metric = Spanned { value: metric.value.into(), span: metric.span };
+        let metric = Spanned { value: metric.text.into(), span: metric.span };
         self.push(NodeKind::Aggregate { function, metric }, start, end)
     }
 
     /// `defined(metric)`
-    pub fn defined(&mut self, metric: Spanned<&str>, start: u32, end: u32) -> ExprId {
-        let metric = Spanned { value: metric.value.into(), span: metric.span };
+    pub fn defined(&mut self, metric: Word<'_>, start: u32, end: u32) -> ExprId {
+        let metric = Spanned { value: metric.text.into(), span: metric.span };
         self.push(NodeKind::Defined(metric), start, end)
     }
 
     /// `anon(PM_TYPE_U32)`
-    pub fn anon(&mut self, name: Spanned<&str>, start: u32, end: u32) -> ExprId {
-        match keywords::anon_type(name.value) {
+    pub fn anon(&mut self, name: Word<'_>, start: u32, end: u32) -> ExprId {
+        match keywords::anon_type(name.text) {
             Some(value_type) => self.push(NodeKind::Anon(value_type), start, end),
             None => {
-                let message = format!("`{}` is no type that `anon()` takes", name.value);
+                let message = format!("`{}` is no type that `anon()` takes", name.text);
                 let help = format!("one of {}", choices(ANON_TYPES.map(|(name, _)| name)));
                 self.diagnostics
                     .push(Diagnostic::error(Code::WrongArguments, name.span, message).help(help));
@@ -222,28 +242,23 @@ impl<'b> Builder<'b> {
     }
 
     /// `rescale(operand, "units")`
-    pub fn rescale(
-        &mut self,
-        operand: ExprId,
-        units: Spanned<&str>,
-        start: u32,
-        end: u32,
-    ) -> ExprId {
-        match keywords::units(units.value, self.dialect) {
+    pub fn rescale(&mut self, operand: ExprId, units: Word<'_>, start: u32, end: u32) -> ExprId {
+        match keywords::units(units.text, self.dialect) {
             Ok(value) => {
                 let units = Spanned { value, span: units.span };
                 self.push(NodeKind::Rescale { operand, units }, start, end)
             }
             Err(reason) => {
-                self.diagnostics.push(bad_units(units, &reason));
+                let refused = self.bad_units(units, &reason);
+                self.diagnostics.push(refused);
                 self.error_node(start, end)
             }
         }
     }
 
     /// One of `type=`, `semantics=`, `units=`, `indom=`.
-    pub fn keyword(&mut self, keyword: Keyword, value: Spanned<&str>) {
-        let Spanned { value: text, span } = value;
+    pub fn keyword(&mut self, keyword: Keyword, value: Word<'_>) {
+        let Word { text, span, .. } = value;
         let refused = match keyword {
             Keyword::Type => match keywords::value_type(text) {
                 Some(value) => {
@@ -266,7 +281,7 @@ impl<'b> Builder<'b> {
                     self.keywords.units = Some(Spanned { value, span });
                     return;
                 }
-                Err(reason) => bad_units(value, &reason),
+                Err(reason) => self.bad_units(value, &reason),
             },
             Keyword::Indom => match keywords::indom(text) {
                 Some(value) => {
@@ -283,9 +298,23 @@ impl<'b> Builder<'b> {
         self.diagnostics.push(refused);
     }
 
+    fn bad_units(&self, text: Word<'_>, error: &UnitsError) -> Diagnostic {
+        // The range lies within a text shorter than 4 GiB.
+        let place = |position: usize| text.at + u32::try_from(position).unwrap_or(0);
+        let span = match error.range.is_empty() {
+            true => text.span,
+            false => self.span(place(error.range.start), place(error.range.end)),
+        };
+        let message = format!("`{}` is no units text", text.text);
+        Diagnostic::error(Code::BadUnits, span, message).label(span, error.to_string()).help(
+            "units are words such as byte, Kbyte, sec, millisec, count, with `^` for powers and \
+             one `/` before the divisor: \"Kbyte / sec\"",
+        )
+    }
+
     /// `meta=metric`
-    pub fn meta(&mut self, name: Spanned<&str>) {
-        self.keywords.meta = Some(Spanned { value: name.value.into(), span: name.span });
+    pub fn meta(&mut self, name: Word<'_>) {
+        self.keywords.meta = Some(Spanned { value: name.text.into(), span: name.span });
     }
 
     /// The keywords of the call that ends here, if all were understood.
@@ -295,9 +324,9 @@ impl<'b> Builder<'b> {
     }
 
     /// `mkconst(number, ...)`
-    pub fn make_constant(&mut self, text: Spanned<&str>, start: u32, end: u32) -> ExprId {
+    pub fn make_constant(&mut self, text: Word<'_>, start: u32, end: u32) -> ExprId {
         let Some(attributes) = self.take_keywords() else { return self.error_node(start, end) };
-        let number: Number = keywords::number(text.value);
+        let number: Number = keywords::number(text.text);
         if let Some(wanted) = &attributes.value_type
             && !keywords::constant_fits(&number, wanted.value)
         {
@@ -324,6 +353,7 @@ impl<'b> Builder<'b> {
 
     /// Stands for text that was refused and reported.
     pub fn error_node(&mut self, start: u32, end: u32) -> ExprId {
+        self.has_errors = true;
         self.push(NodeKind::Error, start, end)
     }
 
@@ -341,21 +371,18 @@ impl<'b> Builder<'b> {
             return Err(lalrpop_util::ParseError::User { error: Stop });
         }
         if let Some(diagnostic) = self.explainer.explain(&recovery.error, self.origin) {
-            self.diagnostics.push(diagnostic);
+            // A token that was repaired and is still wrong has its report.
+            let place = (diagnostic.span.source, diagnostic.span.start);
+            let mut earlier = self.diagnostics.iter().skip(self.first_diagnostic);
+            if !earlier.any(|earlier| (earlier.span.source, earlier.span.start) == place) {
+                self.diagnostics.push(diagnostic);
+            }
         }
         Ok(self.error_node(start, end.max(start)))
     }
 }
 
-fn bad_value(keyword: &str, value: Spanned<&str>) -> Diagnostic {
-    let message = format!("`{}` is no value of `{keyword}=`", value.value);
+fn bad_value(keyword: &str, value: Word<'_>) -> Diagnostic {
+    let message = format!("`{}` is no value of `{keyword}=`", value.text);
     Diagnostic::error(Code::BadKeywordValue, value.span, message)
-}
-
-fn bad_units(text: Spanned<&str>, reason: &str) -> Diagnostic {
-    let message = format!("`{}` is no units text", text.value);
-    Diagnostic::error(Code::BadUnits, text.span, message).label(text.span, reason).help(
-        "units are words such as byte, Kbyte, sec, millisec, count, with `^` for powers and `/` \
-         before the divisor: \"Kbyte / sec\"",
-    )
 }

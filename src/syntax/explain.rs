@@ -1,33 +1,200 @@
-//! temporary
+//! Says in terms of the language what the grammar stumbled over.
+//!
+//! Takes the token at which the generated parser could not go on and the
+//! tokens around it. Mistakes that one can recognise without a grammar are
+//! [`super::repair`]'s.
+
 use lalrpop_util::ParseError;
 
 use crate::diag::{Code, Diagnostic};
 
 use super::builder::Stop;
 use super::origin::Origin;
+use super::repair::FUNCTIONS;
 use super::token::{Token, TokenAt};
 
+/// Longest piece of text that a message quotes, in bytes.
+const MAX_QUOTED: usize = 40;
+
+/// The tokens that the parser reads.
 pub struct Explainer<'b> {
     text: &'b str,
     tokens: &'b [TokenAt<'b>],
+    /// Index of the token of the last report, so that none gets two.
+    reported: Option<usize>,
 }
 
 impl<'b> Explainer<'b> {
+    /// An explainer of errors in these tokens.
     pub fn new(text: &'b str, tokens: &'b [TokenAt<'b>]) -> Explainer<'b> {
-        Explainer { text, tokens }
+        Explainer { text, tokens, reported: None }
     }
 
+    /// The diagnostic for a parser's error, unless that place has one already.
     pub fn explain(
-        &self,
+        &mut self,
         error: &ParseError<u32, Token<'_>, Stop>,
         origin: &Origin,
     ) -> Option<Diagnostic> {
-        let _ = (self.text, self.tokens, error);
-        Some(Diagnostic::error(Code::UnexpectedToken, origin.span(0, 0), "syntax error"))
+        let index = match error {
+            ParseError::UnrecognizedToken { token: (start, ..), .. }
+            | ParseError::ExtraToken { token: (start, ..) } => {
+                self.tokens.partition_point(|at| at.start < *start)
+            }
+            _ => self.tokens.len(),
+        };
+        self.explain_token(index, origin)
+    }
+
+    /// The diagnostic for an error at the token of this index, or at the end.
+    pub fn explain_token(&mut self, index: usize, origin: &Origin) -> Option<Diagnostic> {
+        if self.reported.replace(index) == Some(index) {
+            return None;
+        }
+        let before = index.checked_sub(1).map(|index| self.tokens[index]);
+        let at = self.tokens.get(index).copied();
+        if let Some(Token::Invalid(_)) = at.map(|at| at.token) {
+            return None;
+        }
+        if let Some(Token::Invalid(_)) = before.map(|at| at.token) {
+            return None;
+        }
+        // Parentheses that were supplied stand for the end.
+        let at = at.filter(|at| at.start < at.end);
+        Some(match at {
+            None => self.at_end(index, before, origin),
+            Some(at) => self.at_token(index, before, at, origin),
+        })
+    }
+
+    fn quote(&self, at: TokenAt<'_>) -> String {
+        match self.text.get(at.start as usize..at.end as usize) {
+            Some(text) if text.len() <= MAX_QUOTED => format!("`{text}`"),
+            _ => "this".to_owned(),
+        }
+    }
+
+    fn at_end(&self, index: usize, before: Option<TokenAt<'_>>, origin: &Origin) -> Diagnostic {
+        let end = self.text.len() as u32;
+        let span = origin.span(end, end);
+        let error = |message: &str| Diagnostic::error(Code::UnexpectedEnd, span, message);
+        let Some(before) = before else { return error("there is no expression") };
+        let place = origin.span(before.start, before.end);
+        if wants_operand(before.token) {
+            return error("the expression ends where an operand is expected")
+                .label(place, format!("{} needs something to its right", self.quote(before)));
+        }
+        match self.open_question(index) {
+            Some(question) => {
+                let place = origin.span(question.start, question.end);
+                error("the expression ends before the `:` of its `?`")
+                    .label(place, "this `?` needs a `:` and a second branch")
+            }
+            None => error("the expression ends too early"),
+        }
+    }
+
+    fn at_token(
+        &self,
+        index: usize,
+        before: Option<TokenAt<'_>>,
+        at: TokenAt<'_>,
+        origin: &Origin,
+    ) -> Diagnostic {
+        let span = origin.span(at.start, at.end);
+        let found = self.quote(at);
+        let error = |message: String| Diagnostic::error(Code::UnexpectedToken, span, message);
+        let operand_due = before.is_none_or(|before| wants_operand(before.token));
+        let behind = |error: Diagnostic, fact: &str| match before {
+            Some(before) => error.label(origin.span(before.start, before.end), fact),
+            None => error,
+        };
+        match at.token {
+            Token::Plus if operand_due => behind(
+                error("`+` has nothing to its left".to_owned())
+                    .help("there is no sign `+`; leave it out")
+                    .fix(span, ""),
+                "an operand is expected after this",
+            ),
+            token if operand_due && (token.is_binary_operator() || token == Token::Question) => {
+                behind(
+                    error(format!("{found} has nothing to its left")),
+                    "an operand is expected after this",
+                )
+            }
+            Token::RightParen if operand_due => match before.map(|before| before.token) {
+                Some(Token::LeftParen) => {
+                    error("there is nothing between the parentheses".to_owned())
+                }
+                _ => behind(
+                    error("an operand is expected before `)`".to_owned()),
+                    "nothing follows this",
+                ),
+            },
+            Token::Colon if operand_due => behind(
+                error("an operand is expected before `:`".to_owned()),
+                "nothing follows this",
+            ),
+            Token::Colon => error("`:` without a `?` before it".to_owned())
+                .help("a choice is written `condition ? value : other value`"),
+            Token::RightParen | Token::Comma if self.open_question(index).is_some() => {
+                let question = self.open_question(index).unwrap_or(at);
+                error(format!("{found} before the `:` of a `?`")).label(
+                    origin.span(question.start, question.end),
+                    "this `?` needs a `:` and a second branch",
+                )
+            }
+            Token::Comma => error("`,` separates arguments only".to_owned()),
+            Token::Str(text) => {
+                let error = error("a text cannot be an operand".to_owned());
+                let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
+                    && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+                match is_name {
+                    true => error.help("metrics are named without quotes").fix(span, text),
+                    false => error,
+                }
+            }
+            _ if operand_due => error(format!("{found} cannot stand where an operand is expected")),
+            Token::Bang => behind(
+                error("`!` cannot follow an operand".to_owned()).help("unequal is `!=`"),
+                "a complete operand",
+            ),
+            _ => {
+                let error = error(format!("an operator is expected before {found}"));
+                match before.map(|before| before.token) {
+                    Some(Token::Name(name)) if FUNCTIONS.contains(&name) => {
+                        behind(error, "taken for the name of a metric")
+                            .help(format!("a call is written `{name}(...)`"))
+                    }
+                    _ => behind(error, "the operand ends here"),
+                }
+            }
+        }
+    }
+
+    /// The innermost `?` before a token whose `:` is still to come.
+    fn open_question(&self, index: usize) -> Option<TokenAt<'b>> {
+        let (mut parentheses, mut colons) = (0usize, 0usize);
+        for at in self.tokens[..index].iter().rev() {
+            match at.token {
+                Token::RightParen => parentheses += 1,
+                Token::LeftParen if parentheses == 0 => return None,
+                Token::LeftParen => parentheses -= 1,
+                Token::Colon if parentheses == 0 => colons += 1,
+                Token::Question if parentheses == 0 && colons == 0 => return Some(*at),
+                Token::Question if parentheses == 0 => colons -= 1,
+                _ => {}
+            }
+        }
+        None
     }
 }
 
-/// `a`, `b` or `c`
-pub fn choices<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
-    names.into_iter().collect::<Vec<_>>().join(", ")
+/// True for tokens after which an operand must come.
+fn wants_operand(token: Token<'_>) -> bool {
+    token.is_binary_operator()
+        || matches!(
+            token,
+            Token::LeftParen | Token::Comma | Token::Question | Token::Colon | Token::Bang
+        )
 }

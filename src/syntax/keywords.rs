@@ -4,7 +4,7 @@
 //! From a spelling to a value of the model or to libpcp's words of refusal;
 //! places and diagnostics are the callers' business.
 
-use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
+use pmderive_runtime::model::{InDom, Semantics, Units, UnitsError, ValueType};
 
 use crate::dialect::Dialect;
 
@@ -74,10 +74,11 @@ fn decimal(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Dimension and scale of a units text; the error is `pmParseUnitsStr(3)`'s text.
-pub fn units(text: &str, dialect: Dialect) -> Result<Units, String> {
-    let _ = (text, dialect);
-    Ok(Units::NONE)
+/// Dimension and scale of a units text. A multiplier in it has no effect.
+pub fn units(text: &str, dialect: Dialect) -> Result<Units, UnitsError> {
+    let parsed =
+        if dialect.is_version_7() { Units::parse(text) } else { Units::parse_version_6(text) };
+    parsed.map(|parsed| parsed.units)
 }
 
 /// True if a constant spelled like this may have this type.

@@ -12,23 +12,45 @@
 
 pub mod ast;
 mod builder;
+mod calls;
+mod config;
+mod control;
+mod delimiters;
 mod explain;
+mod fuzz;
 mod keywords;
 mod lexer;
+mod lexical;
+mod lines;
+mod load;
 mod origin;
 mod pcp_error;
+mod print;
+mod repair;
+mod suggest;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
 use crate::source::SourceId;
 
-use ast::Expr;
+use ast::{Expr, NodeKind};
 use builder::Builder;
 use explain::Explainer;
 use origin::Origin;
+use pcp_error::{Refusal, RefusedAt};
+use token::TokenAt;
 
-pub use pcp_error::PcpError;
+pub use config::{
+    Definition, DefinitionItem, DefinitionReader, HelpText, TextKind, parse_definitions,
+};
+pub use control::ControlOption;
+pub use fuzz::{fuzz_definitions, fuzz_parse};
+pub use load::{MAX_FILE_BYTES, load_paths};
+pub use pcp_error::{MAX_NESTING, PcpError};
+pub use print::print_expr;
 
 #[allow(
     clippy::all,
@@ -78,17 +100,98 @@ fn parse_at(
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
     let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-    let tokens = lexer::lex(text, dialect);
-    let error = pcp_error::find(text, &tokens, dialect).err();
-    let explainer = Explainer::new(text, &tokens);
-    let mut builder = Builder::new(origin, dialect, explainer, diagnostics);
-    let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
-    let expr = match grammar::ExpressionParser::new().parse(&mut builder, stream) {
-        Ok(_) => builder.finish(),
-        Err(_) => builder.refuse(0, end),
-    };
-    if error.is_some() && diagnostics.is_empty() {
-        diagnostics.push(Diagnostic::error(Code::UnexpectedToken, origin.span(0, end), "TODO"));
+    if text.len() > MAX_EXPRESSION_BYTES {
+        let message = format!("the expression has more than {MAX_EXPRESSION_BYTES} bytes");
+        diagnostics.push(Diagnostic::error(Code::TooComplex, origin.span(0, 0), message));
+        return refused(origin, end, PcpError { offset: 0, message: None });
     }
-    ParsedExpr { expr, error }
+    let tokens = lexer::lex(text, dialect);
+    match pcp_error::find(text, &tokens, dialect) {
+        Ok(()) => {
+            let expr = build(text, &tokens, origin, dialect, diagnostics, 0);
+            ParsedExpr { expr, error: None }
+        }
+        Err(Refusal { error, at: RefusedAt::Nesting { token } }) => {
+            let at = tokens[token];
+            let message = format!("more than {MAX_NESTING} levels of nesting");
+            let span = origin.span(at.start, at.end);
+            diagnostics.push(
+                Diagnostic::error(Code::TooComplex, span, message)
+                    .label(span, "one level too many begins here"),
+            );
+            refused(origin, end, error)
+        }
+        Err(Refusal { error, at: RefusedAt::Token { next } }) => {
+            let place = Refused { next, error: &error };
+            let expr = teach(text, &tokens, place, origin, dialect, diagnostics);
+            ParsedExpr { expr, error: Some(error) }
+        }
+    }
+}
+
+fn refused(origin: &Origin, end: u32, error: PcpError) -> ParsedExpr {
+    let mut expr = Expr::default();
+    expr.push(NodeKind::Error, origin.span(0, end));
+    ParsedExpr { expr, error: Some(error) }
+}
+
+/// Runs the generated parser. Places that diagnostics from `first_diagnostic`
+/// on speak of get no others.
+fn build(
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    origin: &Origin,
+    dialect: Dialect,
+    diagnostics: &mut Diagnostics,
+    first_diagnostic: usize,
+) -> Expr {
+    let explainer = Explainer::new(text, tokens);
+    let mut builder = Builder::new(origin, dialect, explainer, diagnostics, first_diagnostic);
+    let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
+    match grammar::ExpressionParser::new().parse(&mut builder, stream) {
+        Ok(_) => builder.finish(),
+        Err(_) => builder.refuse(0, u32::try_from(text.len()).unwrap_or(u32::MAX)),
+    }
+}
+
+/// Recovery takes time quadratic in the number of tokens or worse, so in
+/// expressions of more tokens than this only the first syntax error is reported.
+const MAX_RECOVERY_TOKENS: usize = 1_000;
+
+/// Where libpcp refuses a text.
+struct Refused<'r> {
+    next: usize,
+    error: &'r PcpError,
+}
+
+/// Finds as many mistakes as possible in a text that libpcp refuses.
+fn teach(
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    refused: Refused<'_>,
+    origin: &Origin,
+    dialect: Dialect,
+    diagnostics: &mut Diagnostics,
+) -> Expr {
+    let first = diagnostics.len();
+    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let repaired = repair::repair(text, tokens, origin, dialect, diagnostics);
+    let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
+        build(text, &repaired, origin, dialect, diagnostics, first)
+    } else {
+        if diagnostics.len() == first {
+            diagnostics.extend(Explainer::new(text, tokens).explain_token(refused.next, origin));
+        }
+        let mut expr = Expr::default();
+        expr.push(NodeKind::Error, origin.span(0, end));
+        expr
+    };
+    if diagnostics.len() == first {
+        debug_assert!(tokens.len() > MAX_RECOVERY_TOKENS, "the grammar accepts {text:?}");
+        let offset = u32::try_from(refused.error.offset).unwrap_or(0).min(end);
+        let span = origin.span(offset, offset);
+        let message = refused.error.message.as_deref().unwrap_or("this is not understood");
+        diagnostics.push(Diagnostic::error(Code::UnexpectedToken, span, message));
+    }
+    expr
 }

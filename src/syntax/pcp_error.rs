@@ -24,11 +24,43 @@ pub struct PcpError {
     pub message: Option<String>,
 }
 
+/// Most constructs that may be open at once: parentheses, calls, prefix
+/// operators, `?`. libpcp's own limit is of the same order, but has no words.
+pub const MAX_NESTING: usize = 10_000;
+
+/// The first error and what kind of place it has.
+pub struct Refusal {
+    /// libpcp's report.
+    pub error: PcpError,
+    /// Where it is.
+    pub at: RefusedAt,
+}
+
+/// Kinds of places of an error.
+pub enum RefusedAt {
+    /// Something that is wrong.
+    Token {
+        /// Index of the next token to read; the number of tokens at the end.
+        next: usize,
+    },
+    /// Something that is too deep inside, though it may be right.
+    Nesting {
+        /// Index of the token that begins the level too much.
+        token: usize,
+    },
+}
+
 /// Finds the first error, if there is one.
-pub fn find(text: &str, tokens: &[TokenAt<'_>], dialect: Dialect) -> Result<(), PcpError> {
+pub fn find(text: &str, tokens: &[TokenAt<'_>], dialect: Dialect) -> Result<(), Refusal> {
     let end = i64::try_from(text.len()).unwrap_or(i64::MAX) - 1;
     let mut finder = Finder { tokens, next: 0, end, dialect, open: vec![Open::Start] };
-    finder.expression()
+    finder.expression().map_err(|error| {
+        let at = match finder.is_too_deep() {
+            true => RefusedAt::Nesting { token: finder.next.saturating_sub(1) },
+            false => RefusedAt::Token { next: finder.next },
+        };
+        Refusal { error, at }
+    })
 }
 
 /// What is open around the place of reading.
@@ -87,6 +119,9 @@ struct Finder<'t> {
 impl<'t> Finder<'t> {
     fn expression(&mut self) -> Found<()> {
         loop {
+            if self.is_too_deep() {
+                return Err(PcpError { offset: self.end, message: None });
+            }
             let operand = self.operand()?;
             if let Some(mut operand) = operand
                 && !self.after_operand(&mut operand)?
@@ -94,6 +129,10 @@ impl<'t> Finder<'t> {
                 return Ok(());
             }
         }
+    }
+
+    fn is_too_deep(&self) -> bool {
+        self.open.len() > MAX_NESTING + 1
     }
 
     /// The next token, `None` at the end. A token that is none is the error.

@@ -198,18 +198,6 @@ pub struct TokenAt<'t> {
     pub end: u32,
 }
 
-impl Keyword {
-    /// The keyword as it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Keyword::Type => "type",
-            Keyword::Semantics => "semantics",
-            Keyword::Units => "units",
-            Keyword::Indom => "indom",
-        }
-    }
-}
-
 impl Invalid {
     /// What libpcp says about it.
     pub const fn pcp_message(self) -> &'static str {

@@ -1,0 +1,408 @@
+//! Mistakes in the arguments of functions.
+//!
+//! Checks the shape of a call by its tokens: how many arguments there are, and
+//! those that must be a name, a text, a pattern or a keyword. Arguments that are
+//! expressions are left to the grammar; a call that is wrong beyond them is
+//! reported here and blotted out.
+
+use crate::diag::{Code, Diagnostic};
+
+use super::lexical::is_metric_name;
+use super::repair::Repair;
+use super::suggest::{choices, nearest};
+use super::token::{Invalid, Token};
+
+/// Keywords of `mkconst()` and `novalue()`.
+const KEYWORDS: [&str; 5] = ["type", "semantics", "units", "indom", "meta"];
+
+/// Checks the call whose function's name stands at `index`; gives the index of
+/// the token to go on with.
+pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Token<'t>) -> usize {
+    let Some(call) = Call::new(repair, index) else {
+        // The lexer makes a function only of a word before a parenthesis.
+        repair.push(function, index, index);
+        return index + 1;
+    };
+    let verdict = match function {
+        Token::Aggregate(_) | Token::Defined | Token::Anon | Token::NameTemporal(_) => {
+            call.takes_name(repair, function)
+        }
+        Token::Temporal(_) | Token::Scalar => call.takes_expression(repair),
+        Token::Rescale => return call.rescale(repair, function),
+        Token::MatchInst => call.match_instances(repair),
+        Token::MkConst => call.make_constant(repair),
+        Token::NoValue => call.no_value(repair),
+        _ => call.reserved(repair),
+    };
+    match verdict {
+        Verdict::Sound => call.keep(repair, function),
+        Verdict::Refused => repair.blot_out(index, call.close),
+    }
+}
+
+enum Verdict {
+    Sound,
+    Refused,
+}
+
+/// Tokens of an argument: first and last index; `None` for nothing between two commas.
+type Argument = Option<(usize, usize)>;
+
+/// Says that a comma is missing between two arguments.
+const MISSING_COMMA: &str = "a comma is missing";
+
+struct Call {
+    name: String,
+    function: usize,
+    open: usize,
+    close: usize,
+    arguments: Vec<Argument>,
+}
+
+impl Call {
+    fn new(repair: &Repair<'_, '_>, function: usize) -> Option<Call> {
+        let open = function + 1;
+        let pair = repair.delimiters.pair(open).filter(|pair| pair.open == open)?;
+        let close = pair.close?;
+        let ends = pair.commas.iter().copied().chain([close]);
+        let mut start = open + 1;
+        let mut arguments: Vec<Argument> = Vec::new();
+        for end in ends {
+            arguments.push((end > start).then(|| (start, end - 1)));
+            start = end + 1;
+        }
+        if arguments == [None] {
+            arguments.clear();
+        }
+        let name = repair.slice(function, function).to_ascii_lowercase();
+        Some(Call { name, function, open, close, arguments })
+    }
+
+    /// Lets the call stand; the grammar reads its arguments.
+    fn keep<'t>(&self, repair: &mut Repair<'_, 't>, function: Token<'t>) -> usize {
+        repair.push(function, self.function, self.function);
+        let mut index = self.function + 1;
+        // Keywords and their `=` are right here and wrong everywhere else.
+        let literal = matches!(function, Token::MkConst | Token::NoValue);
+        while literal && index <= self.close || index == self.open {
+            repair.push(repair.tokens[index].token, index, index);
+            index += 1;
+        }
+        index
+    }
+
+    fn error<'t>(
+        &self,
+        repair: &Repair<'_, 't>,
+        argument: Option<(usize, usize)>,
+        message: String,
+    ) -> Diagnostic {
+        let (first, last) = argument.unwrap_or((self.open, self.close));
+        Diagnostic::error(Code::WrongArguments, repair.span(first, last), message)
+    }
+
+    fn whole(&self) -> Option<(usize, usize)> {
+        (self.close > self.open + 1).then(|| (self.open + 1, self.close - 1))
+    }
+
+    /// `avg(NAME)`
+    fn takes_name<'t>(&self, repair: &mut Repair<'_, 't>, function: Token<'t>) -> Verdict {
+        let name = &self.name;
+        let what = if function == Token::Anon { "a type's name" } else { "the name of a metric" };
+        let mut diagnostic = match self.arguments.as_slice() {
+            [] => self.error(repair, None, format!("`{name}()` needs {what}")),
+            [Some((first, last))] if first == last => match repair.tokens[*first].token {
+                Token::Name(_) | Token::Invalid(_) => return Verdict::Sound,
+                Token::Str(text) => {
+                    let span = repair.span(*first, *first);
+                    let message = format!("`{name}()` takes {what}, not a text");
+                    let error = self.error(repair, Some((*first, *last)), message);
+                    match is_metric_name(text) {
+                        true => error.help("remove the quotes").fix(span, text),
+                        false => error,
+                    }
+                }
+                _ => {
+                    let message = format!("`{name}()` takes {what} and nothing else");
+                    self.error(repair, Some((*first, *last)), message)
+                }
+            },
+            [Some(argument)] => {
+                let message = format!("`{name}()` takes {what}, not an expression");
+                let label = repair.span(argument.0, argument.1);
+                self.error(repair, Some(*argument), message).label(label, "an expression")
+            }
+            _ => {
+                let message = format!("`{name}()` takes {what} and no other argument");
+                self.error(repair, self.whole(), message)
+            }
+        };
+        if diagnostic.help.is_none() {
+            diagnostic.help = match function {
+                Token::Aggregate(_) => Some(format!(
+                    "`{name}()` combines the instances of one metric as it is fetched; \
+                     apply it to each metric and combine the results"
+                )),
+                Token::NameTemporal(_) => {
+                    Some(format!("expressions within `{name}()` are understood from version 7 on"))
+                }
+                _ => None,
+            };
+        }
+        repair.report(diagnostic);
+        Verdict::Refused
+    }
+
+    /// `delta(EXPR)`
+    fn takes_expression(&self, repair: &mut Repair<'_, '_>) -> Verdict {
+        let name = &self.name;
+        let diagnostic = match self.arguments.as_slice() {
+            [Some(_)] => return Verdict::Sound,
+            [] => self.error(repair, None, format!("`{name}()` needs an expression")),
+            _ => {
+                let message = format!("`{name}()` takes one expression");
+                let comma = self.arguments[0].map_or(self.open + 1, |(_, last)| last + 1);
+                self.error(repair, Some((comma, self.close - 1)), message)
+                    .label(repair.span(comma, self.close - 1), "one argument too many")
+            }
+        };
+        repair.report(diagnostic);
+        Verdict::Refused
+    }
+
+    /// `rescale(EXPR, "UNITS")`
+    fn rescale<'t>(&self, repair: &mut Repair<'_, 't>, function: Token<'t>) -> usize {
+        let example = "as in `rescale(mem.util.free, \"Mbyte\")`";
+        let refused = match self.arguments.as_slice() {
+            [Some(_), Some((first, last))] if first == last => match repair.tokens[*first].token {
+                Token::Str(_) | Token::Invalid(_) => None,
+                _ => Some((*first, *last)),
+            },
+            [Some(_), Some((first, last))] => Some((*first, *last)),
+            [Some((first, last))]
+                if matches!(repair.tokens[*last].token, Token::Str(_)) && first < last =>
+            {
+                let message = format!("{MISSING_COMMA} before the units");
+                repair.report(self.error(repair, Some((*last, *last)), message).help(example));
+                return repair.blot_out(self.function, self.close);
+            }
+            _ => {
+                let message = "`rescale()` takes an expression and units".to_owned();
+                repair.report(self.error(repair, self.whole(), message).help(example));
+                return repair.blot_out(self.function, self.close);
+            }
+        };
+        let Some((first, last)) = refused else { return self.keep(repair, function) };
+        let message = "the units of `rescale()` are a text in double quotes".to_owned();
+        let mut diagnostic = self.error(repair, Some((first, last)), message).help(example);
+        let text = repair.slice(first, last);
+        if text.len() <= 80 && !text.contains('"') && repair.tokens[first].token != Token::LeftParen
+        {
+            diagnostic = diagnostic.fix(repair.span(first, last), format!("\"{text}\""));
+        }
+        repair.report(diagnostic);
+        repair.blot_out(self.function, self.close)
+    }
+
+    /// `matchinst(/PATTERN/, EXPR)`
+    fn match_instances(&self, repair: &mut Repair<'_, '_>) -> Verdict {
+        let example = "as in `matchinst(/^sd/, disk.dev.read)`";
+        let mut filter = self.arguments.first().copied().flatten();
+        if let Some((first, last)) = filter
+            && repair.tokens[first].token == Token::Bang
+            && first < last
+        {
+            filter = Some((first + 1, last));
+        }
+        let Some((first, last)) = filter else {
+            let message = "`matchinst()` takes a pattern and an expression".to_owned();
+            repair.report(self.error(repair, None, message).help(example));
+            return Verdict::Refused;
+        };
+        match repair.tokens[first].token {
+            Token::Pattern(_) if first == last => {}
+            Token::Invalid(Invalid::UnterminatedPattern) => return Verdict::Refused,
+            Token::Pattern(_) => {
+                let message = format!("{MISSING_COMMA} after the pattern");
+                repair.report(self.error(repair, Some((first + 1, last)), message).help(example));
+                return Verdict::Refused;
+            }
+            token => {
+                let message = "`matchinst()` begins with a pattern between slashes".to_owned();
+                let error = self.error(repair, Some((first, last)), message).help(example);
+                let fixed = match token {
+                    Token::Str(text) if first == last => {
+                        let inside = text.strip_prefix('/').and_then(|text| text.strip_suffix('/'));
+                        match inside.unwrap_or(text) {
+                            text if text.contains('/') => error,
+                            text => error.fix(repair.span(first, last), format!("/{text}/")),
+                        }
+                    }
+                    _ => error,
+                };
+                repair.report(fixed);
+                return Verdict::Refused;
+            }
+        }
+        if let [_, Some(_)] = self.arguments.as_slice() {
+            return Verdict::Sound;
+        }
+        let message = "`matchinst()` takes one expression after its pattern".to_owned();
+        repair.report(self.error(repair, self.whole(), message).help(example));
+        Verdict::Refused
+    }
+
+    /// `mkconst(NUMBER, keywords)`
+    fn make_constant(&self, repair: &mut Repair<'_, '_>) -> Verdict {
+        let example = "as in `mkconst(8, type=u64, units=\"byte\")`";
+        let argument = self.arguments.first().copied().flatten();
+        let number = argument.filter(|(first, _)| {
+            matches!(
+                repair.tokens[*first].token,
+                Token::Integer(_) | Token::Double(_) | Token::Invalid(_)
+            )
+        });
+        if let Some((first, last)) = number
+            && first < last
+        {
+            let message = format!("{MISSING_COMMA} after the number");
+            repair.report(self.error(repair, Some((first + 1, last)), message).help(example));
+            return Verdict::Refused;
+        }
+        if number.is_none() {
+            let negative =
+                argument.is_some_and(|(first, _)| repair.tokens[first].token == Token::Minus);
+            let message = "`mkconst()` begins with a number".to_owned();
+            let help = match negative {
+                true => "numbers have no sign; negate the result: `-mkconst(1, type=32)`",
+                false => example,
+            };
+            repair.report(self.error(repair, argument, message).help(help));
+            return Verdict::Refused;
+        }
+        if self.arguments.len() == 1 {
+            let message = "`mkconst()` needs at least one keyword after its number".to_owned();
+            repair.report(self.error(repair, self.whole(), message).help(example));
+            return Verdict::Refused;
+        }
+        self.keywords(repair, &self.arguments[1..])
+    }
+
+    /// `novalue(keywords)`, which only a branch of a ternary can be.
+    fn no_value(&self, repair: &mut Repair<'_, '_>) -> Verdict {
+        let before = self.function.checked_sub(1).map(|before| repair.tokens[before].token);
+        let after = repair.tokens.get(self.close + 1).map(|at| at.token);
+        let placed = match before {
+            Some(Token::Question) => after == Some(Token::Colon),
+            Some(Token::Colon) => true,
+            _ => false,
+        };
+        if !placed {
+            let span = repair.span(self.function, self.close);
+            let message = "`novalue()` stands only as a whole branch of `?:`";
+            repair.report(
+                Diagnostic::error(Code::MisplacedNoValue, span, message)
+                    .help("as in `defined(a) ? a : novalue()`, without parentheses around it"),
+            );
+            return Verdict::Refused;
+        }
+        self.keywords(repair, &self.arguments)
+    }
+
+    /// `meta(`
+    fn reserved(&self, repair: &mut Repair<'_, '_>) -> Verdict {
+        let span = repair.span(self.function, self.function);
+        let message = format!("`{}` is a reserved word and no function", self.name);
+        repair.report(Diagnostic::error(Code::UnknownFunction, span, message));
+        Verdict::Refused
+    }
+
+    /// `keyword=value` each.
+    fn keywords(&self, repair: &mut Repair<'_, '_>, arguments: &[Argument]) -> Verdict {
+        let mut verdict = Verdict::Sound;
+        // What stands before the argument: a comma or the opening parenthesis.
+        let mut before = match self.arguments.len() - arguments.len() {
+            0 => self.open,
+            _ => self.arguments[0].map_or(self.open, |(_, last)| last + 1),
+        };
+        for argument in arguments {
+            let diagnostic = self.keyword(repair, *argument, before);
+            before = argument.map_or(before, |(_, last)| last) + 1;
+            if let Some(diagnostic) = diagnostic {
+                repair.report(diagnostic);
+                verdict = Verdict::Refused;
+            }
+        }
+        verdict
+    }
+
+    fn keyword(
+        &self,
+        repair: &Repair<'_, '_>,
+        argument: Argument,
+        before: usize,
+    ) -> Option<Diagnostic> {
+        let name = &self.name;
+        let known = if repair.dialect.is_version_7() { &KEYWORDS[..] } else { &KEYWORDS[..3] };
+        let list = format!("`keyword=value` with {}", choices(known.iter().copied()));
+        let Some((first, last)) = argument else {
+            let message = format!("an argument of `{name}()` is missing after this");
+            return Some(self.error(repair, Some((before, before)), message).help(list));
+        };
+        let at = |index: usize| repair.tokens[index].token;
+        let written = repair.slice(first, first);
+        if !matches!(at(first), Token::Keyword(_) | Token::MetaKeyword) {
+            let message = match at(first) {
+                Token::Name(_) => format!("`{written}` is no keyword of `{name}()`"),
+                _ => format!("`{name}()` takes keywords with values here"),
+            };
+            let error = self.error(repair, Some((first, first)), message);
+            return Some(match nearest(written, known.iter().copied()) {
+                Some(meant) if meant != written => error
+                    .help(format!("did you mean `{meant}`?"))
+                    .fix(repair.span(first, first), meant),
+                _ => error.help(list),
+            });
+        }
+        if last == first || at(first + 1) != Token::Assign {
+            let message = format!("`{written}` has no value");
+            return Some(
+                self.error(repair, Some((first, last)), message)
+                    .help(format!("write `{written}=` and the value")),
+            );
+        }
+        let meta = at(first) == Token::MetaKeyword;
+        let value = (first + 2 <= last).then_some(first + 2);
+        let right_kind = value.map(|value| match at(value) {
+            Token::Name(_) | Token::Invalid(_) => true,
+            Token::Str(_) | Token::Integer(_) | Token::Double(_) => !meta,
+            _ => false,
+        });
+        match (value, right_kind) {
+            (Some(value), Some(true)) if value == last => None,
+            (Some(value), Some(true)) => {
+                let message = format!("there is more than one value after `{written}=`");
+                let help = match at(first) {
+                    Token::Keyword(super::token::Keyword::Units) => {
+                        "units of more than one word stand in double quotes"
+                    }
+                    _ => "a comma goes between two keywords",
+                };
+                Some(self.error(repair, Some((value + 1, last)), message).help(help))
+            }
+            (Some(value), _) => {
+                let wanted = if meta {
+                    "the name of a metric, without quotes"
+                } else {
+                    "a word, a number or a text"
+                };
+                let message = format!("the value of `{written}=` is {wanted}");
+                Some(self.error(repair, Some((value, last)), message))
+            }
+            (None, _) => {
+                let message = format!("`{written}=` has no value");
+                Some(self.error(repair, Some((first, last)), message))
+            }
+        }
+    }
+}

@@ -1,0 +1,614 @@
+//! Definition files: metrics, their help texts, control options.
+//!
+//! A [`DefinitionReader`] takes the texts of files one after the other and
+//! gives their items; it remembers the names defined so far, since a name
+//! counts once and a help text belongs to a metric defined before it. A
+//! mistake ends the line it is in and nothing else.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
+use crate::source::{SourceId, SourceMap, Span};
+
+use super::ast::Spanned;
+use super::control::{ControlOption, parse_options};
+use super::lines::{Line, Lines};
+use super::origin::Origin;
+use super::suggest::{choices, nearest};
+use super::{ParsedExpr, parse_at};
+
+/// One thing that a definition file says.
+#[derive(Clone, Debug)]
+pub enum DefinitionItem {
+    /// `name = expression`
+    Definition(Definition),
+    /// `name(oneline) = text`
+    Text(HelpText),
+    /// One option of a `#control` line.
+    Control {
+        /// Which.
+        option: ControlOption,
+        /// Its value, which it can have.
+        value: i32,
+        /// The whole line.
+        span: Span,
+    },
+}
+
+/// A derived metric's definition. Names are unique among those that a reader
+/// gives and that have no error.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// The metric's name.
+    pub name: Spanned<Box<str>>,
+    /// Its expression.
+    pub expr: ParsedExpr,
+    /// The text after the `=`, lines joined: what libpcp prints with an error
+    /// and what the offset of [`super::PcpError`], plus `skipped`, points into.
+    pub text: Box<str>,
+    /// Bytes of `text` before the expression's first.
+    pub skipped: u32,
+    /// The place of the expression.
+    pub expr_span: Span,
+    /// Number of the definition's first line, from 1.
+    pub line: u32,
+}
+
+/// A help text.
+#[derive(Clone, Debug)]
+pub struct HelpText {
+    /// Name of a metric defined before.
+    pub metric: Spanned<Box<str>>,
+    /// Which of its texts.
+    pub kind: TextKind,
+    /// The text itself.
+    pub text: Box<str>,
+    /// Number of the first line, from 1.
+    pub line: u32,
+}
+
+/// Help texts of a metric, as `pmLookupText(3)` tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextKind {
+    /// `oneline`
+    OneLine,
+    /// `helptext`
+    Help,
+}
+
+/// Reads definition files in their order.
+#[derive(Debug)]
+pub struct DefinitionReader {
+    dialect: Dialect,
+    /// Names defined, with the place.
+    defined: HashMap<Box<str>, Span>,
+    /// Names whose definition was refused.
+    refused: HashSet<Box<str>>,
+    texts: HashMap<(Box<str>, TextKind), Span>,
+}
+
+/// Parses one definition file; see [`DefinitionReader::read`].
+pub fn parse_definitions(
+    source: SourceId,
+    sources: &SourceMap,
+    dialect: Dialect,
+    diagnostics: &mut Diagnostics,
+) -> Vec<DefinitionItem> {
+    DefinitionReader::new(dialect).read(source, sources, diagnostics)
+}
+
+/// Places of one line being read.
+struct Reading<'r, 't> {
+    lines: &'r mut Lines<'t>,
+    diagnostics: &'r mut Diagnostics,
+    items: &'r mut Vec<DefinitionItem>,
+}
+
+impl DefinitionReader {
+    /// A reader that knows no names yet.
+    pub fn new(dialect: Dialect) -> DefinitionReader {
+        DefinitionReader {
+            dialect,
+            defined: HashMap::new(),
+            refused: HashSet::new(),
+            texts: HashMap::new(),
+        }
+    }
+
+    /// Reads one file (`pmLoadDerivedConfig(3)`). Items stand in their order
+    /// in the file; a definition whose expression is wrong is one too.
+    pub fn read(
+        &mut self,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<DefinitionItem> {
+        let mut lines = Lines::new(source, &sources.get(source).text, self.dialect);
+        let mut items = Vec::new();
+        while let Some(line) = lines.next_line() {
+            let reading = Reading { lines: &mut lines, diagnostics, items: &mut items };
+            self.line(line, reading);
+        }
+        items
+    }
+
+    fn line(&mut self, line: Line<'_>, reading: Reading<'_, '_>) {
+        let text = &*line.text;
+        if text.is_empty() || text == "\r" {
+            return;
+        }
+        if text.starts_with('#') {
+            return self.comment(&line, reading);
+        }
+        let whole = trimmed(text, 0..text.len());
+        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
+        if whole.is_empty() {
+            reading.diagnostics.push(
+                Diagnostic::warning(
+                    Code::BadDefinitionLine,
+                    span(&line.origin, &(0..text.len())),
+                    "a line of blanks only",
+                )
+                .help("libpcp complains about it; leave the line empty"),
+            );
+            return;
+        }
+        let Some(assign) = text.find('=') else {
+            let error =
+                |message: &str| Diagnostic::error(Code::BadDefinitionLine, place(&whole), message);
+            reading.diagnostics.push(match text[whole.clone()].starts_with('#') {
+                true => error("a comment begins in the first column")
+                    .fix(span(&line.origin, &(0..whole.start)), ""),
+                false => error("there is no `=` in this line")
+                    .help("a definition is written `name = expression`"),
+            });
+            return;
+        };
+        let (open, close) = (text[..assign].find('('), text[..assign].find(')'));
+        if open.is_some() || close.is_some() {
+            return self.attribute(&line, assign, open, close, reading);
+        }
+        self.definition(&line, assign, reading);
+    }
+
+    fn comment(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
+        const MARK: &str = "#control";
+        let text = &*line.text;
+        let is_control = self.dialect.is_version_7()
+            && text.get(..MARK.len()).is_some_and(|start| start.eq_ignore_ascii_case(MARK));
+        if !is_control {
+            return;
+        }
+        let rest = &text[MARK.len()..];
+        if !rest.starts_with(is_space) {
+            return;
+        }
+        let options = trimmed(text, MARK.len()..text.len());
+        if options.is_empty() {
+            return;
+        }
+        let origin = line.origin.skip(offset(options.start));
+        let span = span(&line.origin, &(0..options.end));
+        for (option, value) in parse_options(&text[options], &origin, reading.diagnostics) {
+            reading.items.push(DefinitionItem::Control { option, value, span });
+        }
+    }
+
+    /// `name = expression`
+    fn definition(&mut self, line: &Line<'_>, assign: usize, reading: Reading<'_, '_>) {
+        let text = &*line.text;
+        let range = trimmed(text, 0..assign);
+        let name = &text[range.clone()];
+        if let Some(diagnostic) = check_name(name, &range, assign, &line.origin) {
+            reading.diagnostics.push(diagnostic);
+            return;
+        }
+        let name: Spanned<Box<str>> =
+            Spanned { value: name.into(), span: span(&line.origin, &range) };
+        let value = trimmed(text, assign + 1..text.len());
+        if value.is_empty() {
+            reading.diagnostics.push(
+                Diagnostic::error(
+                    Code::BadDefinitionLine,
+                    span(&line.origin, &(text.len()..text.len())),
+                    "there is no expression",
+                )
+                .label(span(&line.origin, &(assign..assign + 1)), "an expression must follow"),
+            );
+            self.refused.insert(name.value);
+            return;
+        }
+        // Blanks at the end belong to the expression: libpcp counts them in positions.
+        let first = reading.diagnostics.len();
+        let expr = parse_at(
+            &line.origin.skip(offset(value.start)),
+            &text[value.start..],
+            self.dialect,
+            reading.diagnostics,
+        );
+        reading.diagnostics.name_metric(first, &name.value);
+        if expr.error.is_some() {
+            self.refused.insert(name.value.clone());
+        } else if let Some(earlier) = self.defined.get(&name.value) {
+            let message = format!("`{}` is defined already", name.value);
+            let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
+                .help("the first definition stays");
+            if earlier.source == name.span.source {
+                diagnostic = diagnostic.label(*earlier, "defined here first");
+            }
+            reading.diagnostics.push(diagnostic);
+            return;
+        } else {
+            self.defined.insert(name.value.clone(), name.span);
+        }
+        reading.items.push(DefinitionItem::Definition(Definition {
+            name,
+            expr,
+            text: text[assign + 1..].into(),
+            skipped: offset(value.start - assign - 1),
+            expr_span: span(&line.origin, &value),
+            line: line.number,
+        }));
+    }
+
+    /// `name(attribute) = text`
+    fn attribute(
+        &mut self,
+        line: &Line<'_>,
+        assign: usize,
+        open: Option<usize>,
+        close: Option<usize>,
+        reading: Reading<'_, '_>,
+    ) {
+        let text = &*line.text;
+        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
+        let error = |range: std::ops::Range<usize>, message: String| {
+            Diagnostic::error(Code::BadAttribute, place(&range), message)
+        };
+        let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
+        let value = self.value(line, assign, reading.lines, reading.diagnostics);
+        let (open, close) = match (open, close) {
+            (Some(open), Some(close)) if open < close => (open, close),
+            (Some(open), None) => {
+                let message = "this `(` is not closed before the `=`".to_owned();
+                reading.diagnostics.push(error(open..open + 1, message).help(form));
+                return;
+            }
+            (_, close) => {
+                let close = close.unwrap_or(assign);
+                let message = "`)` without a `(` before it".to_owned();
+                reading.diagnostics.push(error(close..close + 1, message).help(form));
+                return;
+            }
+        };
+        let range = trimmed(text, 0..open);
+        let name = &text[range.clone()];
+        if let Some(diagnostic) = check_name(name, &range, open, &line.origin) {
+            reading.diagnostics.push(diagnostic);
+            return;
+        }
+        let between = trimmed(text, close + 1..assign);
+        if !between.is_empty() {
+            let message = "there is something between `)` and `=`".to_owned();
+            reading.diagnostics.push(error(between, message).help(form));
+            return;
+        }
+        let attribute = trimmed(text, open + 1..close);
+        let kind = match &text[attribute.clone()] {
+            "oneline" => TextKind::OneLine,
+            "helptext" => TextKind::Help,
+            "" => {
+                let message = "there is no attribute between the parentheses".to_owned();
+                reading.diagnostics.push(error(open..close + 1, message).help(form));
+                return;
+            }
+            other => {
+                let message = format!("there is no attribute `{other}`");
+                let known = ["oneline", "helptext"];
+                let diagnostic = error(attribute.clone(), message);
+                reading.diagnostics.push(match nearest(other, known) {
+                    Some(meant) => diagnostic
+                        .help(format!("did you mean `{meant}`?"))
+                        .fix(place(&attribute), meant),
+                    None => diagnostic.help(format!("it is {}", choices(known))),
+                });
+                return;
+            }
+        };
+        let Some(value) = value else { return };
+        let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
+        if !self.defined.contains_key(name) {
+            // A metric whose definition was refused needs no second complaint.
+            if !self.refused.contains(name) {
+                let message = format!("no metric `{name}` is defined before this line");
+                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message);
+                let meant = nearest(name, self.defined.keys().map(|name| &**name));
+                reading.diagnostics.push(match meant {
+                    Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
+                    None => diagnostic.help("a help text follows the definition of its metric"),
+                });
+            }
+            return;
+        }
+        let key = (metric.value.clone(), kind);
+        if let Some(earlier) = self.texts.get(&key) {
+            let message = format!("`{name}` has this text already");
+            let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
+                .help("the first text stays");
+            if earlier.source == metric.span.source {
+                diagnostic = diagnostic.label(*earlier, "given here first");
+            }
+            reading.diagnostics.push(diagnostic);
+            return;
+        }
+        self.texts.insert(key, metric.span);
+        let text = HelpText { metric, kind, text: value, line: line.number };
+        reading.items.push(DefinitionItem::Text(text));
+    }
+
+    /// The text after the `=` of an attribute. In quotes it may go on over
+    /// lines, which are then passed.
+    fn value(
+        &self,
+        line: &Line<'_>,
+        assign: usize,
+        lines: &mut Lines<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Box<str>> {
+        let text = &*line.text;
+        let value = trimmed(text, assign + 1..text.len());
+        let quote = match text[value.clone()].chars().next() {
+            None => {
+                diagnostics.push(Diagnostic::error(
+                    Code::BadAttribute,
+                    span(&line.origin, &(text.len()..text.len())),
+                    "there is no text",
+                ));
+                return None;
+            }
+            Some(quote @ ('"' | '\'')) => quote,
+            // Without quotes, all to the end of the line, blanks included.
+            Some(_) => {
+                let rest = &text[value.start..];
+                return Some(rest.strip_suffix('\r').unwrap_or(rest).into());
+            }
+        };
+        let source = span(&line.origin, &(value.start..value.start + 1));
+        let start = source.start as usize + 1;
+        let mut plain = String::new();
+        let mut characters = lines.text()[start..].char_indices();
+        while let Some((position, character)) = characters.next() {
+            match character {
+                '\\' => match characters.next() {
+                    Some((_, '\n')) | None => {}
+                    Some((_, other)) => plain.push(other),
+                },
+                end if end == quote => {
+                    let after = start + position + 1;
+                    let rest = lines.text()[after..].split('\n').next().unwrap_or("");
+                    let extra = trimmed(rest, 0..rest.len());
+                    if !extra.is_empty() {
+                        let origin = Origin::new(source.source, offset(after));
+                        diagnostics.push(Diagnostic::warning(
+                            Code::BadAttribute,
+                            span(&origin, &extra),
+                            "text after the closing quote is ignored",
+                        ));
+                    }
+                    lines.skip_line_of(start + position);
+                    return Some(plain.into());
+                }
+                other => plain.push(other),
+            }
+        }
+        diagnostics.push(
+            Diagnostic::error(Code::Unterminated, source, "this text has no end")
+                .label(source, "begins here")
+                .help(format!("end it with `{quote}`")),
+        );
+        None
+    }
+}
+
+/// What is wrong with a metric's name, if anything is.
+fn check_name(
+    name: &str,
+    range: &std::ops::Range<usize>,
+    end: usize,
+    origin: &Origin,
+) -> Option<Diagnostic> {
+    if name.is_empty() {
+        return Some(
+            Diagnostic::error(
+                Code::BadDefinitionLine,
+                span(origin, &(end..end + 1)),
+                "there is no metric name",
+            )
+            .help("a definition is written `name = expression`"),
+        );
+    }
+    let mut component_begins = true;
+    for (position, character) in name.char_indices() {
+        let wrong = match character {
+            '.' if component_begins => Some("a letter must stand before this point"),
+            '.' => None,
+            'a'..='z' | 'A'..='Z' => None,
+            '0'..='9' | '_' if !component_begins => None,
+            '0'..='9' | '_' => Some("each component of a name begins with a letter"),
+            other if is_space(other) => Some("a name has no blanks"),
+            _ => Some("names consist of letters, digits, `_` and `.`"),
+        };
+        component_begins = character == '.';
+        if let Some(wrong) = wrong {
+            let at = range.start + position;
+            let place = span(origin, &(at..at + character.len_utf8()));
+            return Some(bad_name(name, place, wrong));
+        }
+    }
+    if component_begins {
+        let place = span(origin, &(range.end - 1..range.end));
+        let diagnostic = bad_name(name, place, "a name does not end with a point");
+        return Some(diagnostic.fix(place, ""));
+    }
+    None
+}
+
+fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
+    let shown = if name.len() <= 60 { name } else { "this" };
+    let message = format!("`{shown}` cannot be the name of a metric");
+    Diagnostic::error(Code::BadMetricName, place, message).label(place, wrong)
+}
+
+/// `isspace(3)` in the C locale.
+fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t'..='\r')
+}
+
+/// The range without blanks at its ends; an empty one stands where it ended.
+fn trimmed(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+    let inside = &text[range.clone()];
+    let end = range.start + inside.trim_end_matches(is_space).len();
+    let start = range.end - inside.trim_start_matches(is_space).len();
+    start.min(end)..end
+}
+
+fn span(origin: &Origin, range: &std::ops::Range<usize>) -> Span {
+    origin.span(offset(range.start), offset(range.end))
+}
+
+/// Offsets of files fit 32 bits, see [`super::load::MAX_FILE_BYTES`].
+fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, dialect: Dialect) -> (Vec<String>, Vec<String>) {
+        let mut sources = SourceMap::default();
+        let id = sources.add("test.conf", text);
+        let mut diagnostics = Diagnostics::default();
+        let items = parse_definitions(id, &sources, dialect, &mut diagnostics)
+            .into_iter()
+            .map(|item| match item {
+                DefinitionItem::Definition(definition) => {
+                    assert_eq!(sources.slice(definition.name.span), &*definition.name.value);
+                    let state = if definition.expr.error.is_some() { "refused " } else { "" };
+                    format!(
+                        "{} {state}{}={}",
+                        definition.line, definition.name.value, definition.text
+                    )
+                }
+                DefinitionItem::Text(text) => {
+                    format!("{} {}({:?})={}", text.line, text.metric.value, text.kind, text.text)
+                }
+                DefinitionItem::Control { option, value, .. } => format!("{option:?}={value}"),
+            })
+            .collect();
+        let diagnostics = diagnostics
+            .iter()
+            .map(|diagnostic| {
+                let (line, column) = sources.line_column(id, diagnostic.span.start);
+                let covered = sources.slice(diagnostic.span);
+                format!("{line}:{column} {} {covered:?}", diagnostic.code)
+            })
+            .collect();
+        (items, diagnostics)
+    }
+
+    #[test]
+    fn files_are_read_line_by_line() {
+        let text = "\
+# comment
+a = disk.dev.read\r
+\r
+
+b.c=a[x] + \\
+  2
+a(oneline) = short  \n\
+a ( helptext ) = \"long \\\"q\\\\ \\
+joined
+kept\" extra
+#control novalue=1,g=5
+#Controls are many
+last = mkconst(1, type=u64)";
+        let (items, diagnostics) = read(text, Dialect::Fixed);
+        assert_eq!(
+            items,
+            [
+                "2 a= disk.dev.read\r",
+                "5 b.c=a[x] +   2",
+                "7 a(OneLine)=short  ",
+                "8 a(Help)=long \"q\\ joined\nkept",
+                "NoValue=1",
+                "GlobalLimit=5",
+                "13 last= mkconst(1, type=u64)",
+            ]
+        );
+        assert_eq!(diagnostics, ["10:7 PMD0033 \"extra\""]);
+        let (items, _) = read("#control g=5\na = b \\\n", Dialect::Pcp6_0);
+        assert_eq!(items, ["2 refused a= b \\"]);
+    }
+
+    #[test]
+    fn every_mistake_is_reported_at_its_place() {
+        let text = "\
+nothing here
+ = a
+1a = b
+a..b = c
+a. = b
+x y = c
+a =
+a = b +
+ok = a + \\
+ b c
+ok2 = b
+ok2 = c
+none(oneline) = text
+ok2(onelin) = text
+ok2(oneline) =
+ok2(oneline = text
+ok2)oneline( = text
+ok2(oneline) = \"open
+ok2(oneline) = x
+ok2(oneline) = y
+ # late
+   \n\
+#control foo=1,g=x
+ok(oneline) = of a refused metric
+ok3 = (a";
+        let (items, diagnostics) = read(text, Dialect::Fixed);
+        assert_eq!(
+            diagnostics,
+            [
+                "1:1 PMD0030 \"nothing here\"",
+                "2:2 PMD0030 \"=\"",
+                "3:1 PMD0031 \"1\"",
+                "4:3 PMD0031 \".\"",
+                "5:2 PMD0031 \".\"",
+                "6:2 PMD0031 \" \"",
+                "7:4 PMD0030 \"\"",
+                "8:8 PMD0011 \"\"",
+                "10:4 PMD0010 \"c\"",
+                "12:1 PMD0032 \"ok2\"",
+                "13:1 PMD0033 \"none\"",
+                "14:5 PMD0033 \"onelin\"",
+                "15:15 PMD0033 \"\"",
+                "16:4 PMD0033 \"(\"",
+                "17:4 PMD0033 \")\"",
+                "18:16 PMD0003 \"\\\"\"",
+                "20:1 PMD0033 \"ok2\"",
+                "21:2 PMD0030 \"# late\"",
+                "22:1 PMD0030 \"   \"",
+                "23:10 PMD0034 \"foo=1\"",
+                "23:16 PMD0034 \"g=x\"",
+                "25:9 PMD0012 \"\"",
+            ]
+        );
+        let good: Vec<&String> = items.iter().filter(|item| !item.contains("refused")).collect();
+        assert_eq!(good, ["11 ok2= b", "19 ok2(OneLine)=x"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
+//!
+//! From `name=integer,...` to options with values. What an option does is the
+//! registry's business.
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+
+use super::origin::Origin;
+use super::suggest::{choices, nearest};
+
+/// Options of `pmSetDerivedControl(3)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ControlOption {
+    /// Most global derived metrics, -1 for no limit.
+    GlobalLimit,
+    /// Most derived metrics of a context, -1 for no limit.
+    ContextLimit,
+    /// Debugging output of the parser, 0 or 1.
+    DebugSyntax,
+    /// Debugging output of the semantic checks, 0 or 1.
+    DebugSemantics,
+    /// Debugging output of the evaluation, 0 or 1.
+    DebugEval,
+    /// Whether a missing operand counts as `novalue()`, 0 or 1.
+    NoValue,
+}
+
+/// Names of the options. `novalue` is what the manual page calls the last one.
+const OPTIONS: [(&str, ControlOption); 7] = [
+    ("GLOBAL_LIMIT", ControlOption::GlobalLimit),
+    ("CONTEXT_LIMIT", ControlOption::ContextLimit),
+    ("DEBUG_SYNTAX", ControlOption::DebugSyntax),
+    ("DEBUG_SEMANTICS", ControlOption::DebugSemantics),
+    ("DEBUG_EVAL", ControlOption::DebugEval),
+    ("OPTION_NOVALUE", ControlOption::NoValue),
+    ("NOVALUE", ControlOption::NoValue),
+];
+
+impl ControlOption {
+    /// The option of this name or unambiguous beginning of a name, any case.
+    fn find(name: &str) -> Option<ControlOption> {
+        let whole = |candidate: &&(&str, ControlOption)| candidate.0.eq_ignore_ascii_case(name);
+        if let Some((_, option)) = OPTIONS.iter().find(whole) {
+            return Some(*option);
+        }
+        let mut beginnings = OPTIONS.iter().filter(|(candidate, _)| {
+            candidate.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+        });
+        match (beginnings.next(), beginnings.next()) {
+            (Some((_, option)), None) if !name.is_empty() => Some(*option),
+            _ => None,
+        }
+    }
+
+    fn takes(self, value: i32) -> bool {
+        match self {
+            ControlOption::GlobalLimit | ControlOption::ContextLimit => value == -1 || value > 0,
+            _ => value == 0 || value == 1,
+        }
+    }
+}
+
+/// Reads `name=integer[,name=integer...]`. An unknown name skips its item, any
+/// other mistake the rest of the text.
+pub(super) fn parse_options(
+    text: &str,
+    origin: &Origin,
+    diagnostics: &mut Diagnostics,
+) -> Vec<(ControlOption, i32)> {
+    let mut options = Vec::new();
+    let mut start = 0;
+    for item in text.split(',') {
+        let end = start + item.len();
+        let span = origin.span(offset(start), offset(end));
+        start = end + 1;
+        let error = |message: String| Diagnostic::error(Code::BadControl, span, message);
+        let Some((name, value)) = item.split_once('=') else {
+            let message = format!("`{item}` has no value");
+            diagnostics.push(error(message).help("write `name=number`"));
+            break;
+        };
+        let Ok(value) = value.parse::<i32>() else {
+            let message = match value {
+                "" => format!("`{name}=` has no value"),
+                _ => format!("`{value}` is no whole number"),
+            };
+            diagnostics.push(error(message).help("write `name=number`, without blanks"));
+            break;
+        };
+        match ControlOption::find(name) {
+            Some(option) if option.takes(value) => options.push((option, value)),
+            Some(ControlOption::GlobalLimit | ControlOption::ContextLimit) => {
+                let message = format!("`{name}` cannot be {value}");
+                diagnostics.push(error(message).help("a limit is above 0, or -1 for none"));
+            }
+            Some(_) => {
+                let message = format!("`{name}` cannot be {value}");
+                diagnostics.push(error(message).help("it is 0 or 1"));
+            }
+            None => {
+                let message = format!("there is no control option `{name}`");
+                let names = OPTIONS.map(|(name, _)| name);
+                let help = match nearest(name, names) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("one of {}", choices(names.into_iter().take(6))),
+                };
+                diagnostics.push(error(message).help(help));
+            }
+        }
+    }
+    options
+}
+
+fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::SourceId;
+
+    #[test]
+    fn options_by_name_alias_and_beginning() {
+        use ControlOption::*;
+        for (text, expected, errors) in [
+            ("GLOBAL_LIMIT=5", vec![(GlobalLimit, 5)], 0),
+            ("novalue=1,g=-1", vec![(NoValue, 1), (GlobalLimit, -1)], 0),
+            ("opt=1,debug=1,debug_e=1", vec![(NoValue, 1), (DebugEval, 1)], 1),
+            ("=1,c=2", vec![(ContextLimit, 2)], 1),
+            ("g=0,novalue=2,debug_sy=1", vec![(DebugSyntax, 1)], 2),
+            ("g,c=2", vec![], 1),
+            ("g=,c=2", vec![], 1),
+            ("g=5x,c=2", vec![], 1),
+        ] {
+            let mut diagnostics = Diagnostics::default();
+            let origin = Origin::new(SourceId(0), 9);
+            assert_eq!(parse_options(text, &origin, &mut diagnostics), expected, "{text}");
+            assert_eq!(diagnostics.errors(), errors, "{text}");
+        }
+    }
+}

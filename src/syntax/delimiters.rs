@@ -1,0 +1,78 @@
+//! Which parenthesis belongs to which.
+//!
+//! Takes the tokens of an expression and gives for each `(` its `)` and the
+//! commas directly between them, in one pass. Says nothing about the tokens'
+//! meaning.
+
+use super::token::{Token, TokenAt};
+
+/// The parentheses of one expression.
+#[derive(Debug, Default)]
+pub struct Delimiters {
+    /// Pairs in the order of their `(`.
+    pairs: Vec<Pair>,
+    /// For each token, the index of the pair that it opens or closes.
+    of_token: Vec<Option<u32>>,
+    /// Tokens `)` without partner.
+    pub stray: Vec<usize>,
+    /// Deepest nesting.
+    pub depth: usize,
+}
+
+/// Two parentheses, as indices of tokens.
+#[derive(Debug)]
+pub struct Pair {
+    /// The `(`.
+    pub open: usize,
+    /// The `)`, if there is one.
+    pub close: Option<usize>,
+    /// The commas between them that no inner pair has.
+    pub commas: Vec<usize>,
+}
+
+impl Delimiters {
+    /// Matches the parentheses of these tokens.
+    pub fn new(tokens: &[TokenAt<'_>]) -> Delimiters {
+        let mut found = Delimiters::default();
+        let mut open: Vec<u32> = Vec::new();
+        for (index, at) in tokens.iter().enumerate() {
+            let mut pair = None;
+            match at.token {
+                Token::LeftParen => {
+                    // Fewer pairs than tokens, fewer tokens than bytes, and those fit 32 bits.
+                    let number = found.pairs.len() as u32;
+                    found.pairs.push(Pair { open: index, close: None, commas: Vec::new() });
+                    open.push(number);
+                    found.depth = found.depth.max(open.len());
+                    pair = Some(number);
+                }
+                Token::RightParen => {
+                    pair = open.pop();
+                    match pair {
+                        Some(number) => found.pairs[number as usize].close = Some(index),
+                        None => found.stray.push(index),
+                    }
+                }
+                Token::Comma => {
+                    if let Some(number) = open.last() {
+                        found.pairs[*number as usize].commas.push(index);
+                    }
+                }
+                _ => {}
+            }
+            found.of_token.push(pair);
+        }
+        found
+    }
+
+    /// The pair that this token opens or closes.
+    pub fn pair(&self, token: usize) -> Option<&Pair> {
+        let number = self.of_token.get(token).copied().flatten()?;
+        self.pairs.get(number as usize)
+    }
+
+    /// The `(` without partner, outermost first.
+    pub fn unclosed(&self) -> impl Iterator<Item = usize> {
+        self.pairs.iter().filter(|pair| pair.close.is_none()).map(|pair| pair.open)
+    }
+}

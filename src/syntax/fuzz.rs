@@ -1,0 +1,192 @@
+//! Entry points for fuzzers.
+//!
+//! Each takes arbitrary bytes and panics where a promise of this stage is
+//! broken; malformed input is no such thing.
+
+use crate::diag::Diagnostics;
+use crate::dialect::Dialect;
+use crate::source::{SourceId, SourceMap, Span};
+
+use super::ast::NodeKind;
+use super::config::{DefinitionItem, parse_definitions};
+use super::print::print_expr;
+use super::{ParsedExpr, parse_expr};
+
+/// The dialect and the text in a fuzzer's bytes.
+fn input(data: &[u8]) -> Option<(Dialect, &str)> {
+    let (first, rest) = data.split_first()?;
+    let dialects = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
+    let dialect = dialects[usize::from(*first) % dialects.len()];
+    Some((dialect, std::str::from_utf8(rest).ok()?))
+}
+
+/// Parses an expression, prints it and parses it again.
+#[doc(hidden)]
+pub fn fuzz_parse(data: &[u8]) {
+    let Some((dialect, text)) = input(data) else { return };
+    let mut diagnostics = Diagnostics::default();
+    let parsed = parse_expr(SourceId(0), text, 0, dialect, &mut diagnostics);
+    check_places(&diagnostics, text);
+    check_parsed(&parsed, text, dialect);
+    assert_eq!(parsed.error.is_none(), diagnostics.is_empty(), "{diagnostics:?}");
+}
+
+/// Parses a file of definitions.
+#[doc(hidden)]
+pub fn fuzz_definitions(data: &[u8]) {
+    let Some((dialect, text)) = input(data) else { return };
+    let mut sources = SourceMap::default();
+    let source = sources.add("fuzz", text);
+    let mut diagnostics = Diagnostics::default();
+    let items = parse_definitions(source, &sources, dialect, &mut diagnostics);
+    check_places(&diagnostics, text);
+    for item in items {
+        if let DefinitionItem::Definition(definition) = item {
+            check_place(definition.expr_span, text);
+            check_place(definition.name.span, text);
+            let expression = &definition.text[definition.skipped as usize..];
+            check_parsed(&definition.expr, expression, dialect);
+        }
+    }
+}
+
+fn check_parsed(parsed: &ParsedExpr, text: &str, dialect: Dialect) {
+    assert!(!parsed.expr.is_empty());
+    let mut reached = vec![false; parsed.expr.len()];
+    reached[parsed.expr.root().0 as usize] = true;
+    for (id, node) in parsed.expr.nodes().rev() {
+        assert!(reached[id.0 as usize], "node {id:?} hangs in the air");
+        parsed.expr.operands(id, |operand| {
+            assert!(operand < id, "operands come first");
+            reached[operand.0 as usize] = true;
+        });
+        assert!(parsed.error.is_some() || !matches!(node.kind, NodeKind::Error));
+    }
+    if let Some(error) = &parsed.error {
+        let length = i64::try_from(text.len()).expect("a text in memory");
+        assert!((-1..length.max(1)).contains(&error.offset), "{error:?}");
+        return;
+    }
+    let printed = print_expr(&parsed.expr);
+    let mut diagnostics = Diagnostics::default();
+    let again = parse_expr(SourceId(0), &printed, 0, dialect, &mut diagnostics);
+    assert!(diagnostics.is_empty(), "{text:?} prints as {printed:?}: {diagnostics:?}");
+    assert!(again.expr.is_same_tree(&parsed.expr), "{text:?} prints as {printed:?}");
+}
+
+fn check_places(diagnostics: &Diagnostics, text: &str) {
+    for diagnostic in diagnostics {
+        check_place(diagnostic.span, text);
+        diagnostic.labels.iter().for_each(|label| check_place(label.span, text));
+        diagnostic.fix.iter().for_each(|fix| check_place(fix.span, text));
+        assert!(diagnostic.message.len() < 1000, "{}", diagnostic.message);
+    }
+}
+
+fn check_place(span: Span, text: &str) {
+    assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} in {text:?}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::tests::{Generator, mutations};
+
+    fn seeds() -> Vec<String> {
+        let rows = include_str!("testdata/refusals.jsonl").lines();
+        let rows = rows.chain(include_str!("testdata/parses.jsonl").lines());
+        rows.map(|row| {
+            let row: serde_json::Value = serde_json::from_str(row).expect("a JSON object");
+            row["expr"].as_str().expect("a text").to_owned()
+        })
+        .collect()
+    }
+
+    #[test]
+    fn mutated_expressions_keep_the_promises() {
+        let mut generator = Generator::new(1);
+        for seed in seeds() {
+            for first in 0..3 {
+                let data: Vec<u8> = [first].into_iter().chain(seed.bytes()).collect();
+                mutations(&data, &mut generator, fuzz_parse);
+            }
+        }
+    }
+
+    #[test]
+    fn shuffled_tokens_keep_the_promises() {
+        let words = [
+            "a",
+            "b.c",
+            "1",
+            "2.5",
+            ".",
+            "(",
+            "(",
+            ")",
+            ")",
+            ",",
+            "?",
+            ":",
+            "=",
+            "+",
+            "-",
+            "-",
+            "*",
+            "/",
+            "!",
+            "!",
+            "<",
+            "==",
+            "&&",
+            "||",
+            "[x]",
+            "[",
+            "\"byte\"",
+            "\"",
+            "avg(",
+            "delta(",
+            "defined(",
+            "anon(",
+            "scalar(",
+            "rescale(",
+            "matchinst(",
+            "matchinst(/x/,",
+            "mkconst(",
+            "mkconst(1,type=",
+            "novalue()",
+            "novalue(",
+            "type",
+            "units",
+            "meta",
+            "%",
+            "&",
+            "e5",
+            " ",
+            "\u{e9}",
+            "'",
+            "#",
+            "rate (",
+            "Avg(",
+        ];
+        let mut generator = Generator::new(2);
+        for _ in 0..30_000 {
+            let mut data = vec![generator.below(3) as u8];
+            for _ in 0..generator.below(16) {
+                data.extend(words[generator.below(words.len())].bytes());
+            }
+            fuzz_parse(&data);
+        }
+    }
+
+    #[test]
+    fn mutated_files_keep_the_promises() {
+        let mut generator = Generator::new(3);
+        let mut file = String::from("\0# comment \\\n joined\n#control novalue=1,g=5\n");
+        for (number, seed) in seeds().iter().enumerate().step_by(7) {
+            file.push_str(&format!("m{number} = {seed}\nm{number}(oneline) = \"text\\\n of two\n"));
+            file.push_str("lines\"\r\nx.y = a \\\n + b\n");
+        }
+        mutations(file.as_bytes(), &mut generator, fuzz_definitions);
+    }
+}

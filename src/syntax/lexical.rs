@@ -1,0 +1,285 @@
+//! Mistakes within tokens: characters, numbers and quotes.
+//!
+//! Reports what the lexer could not make sense of, puts tokens that were
+//! certainly meant in its place, and joins numbers with what sticks to them.
+//! Looks at neighbours only, never at the structure of the expression.
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::Span;
+
+use super::origin::Origin;
+use super::token::{Invalid, Token, TokenAt};
+
+/// Reports lexical mistakes and gives the tokens without them.
+pub fn repair<'t>(
+    text: &'t str,
+    tokens: &[TokenAt<'t>],
+    origin: &Origin,
+    diagnostics: &mut Diagnostics,
+) -> Vec<TokenAt<'t>> {
+    let mut out: Vec<TokenAt<'t>> = Vec::with_capacity(tokens.len());
+    let mut index = 0;
+    let mut reported_characters = 0;
+    while index < tokens.len() {
+        let at = tokens[index];
+        let glued = glued_to_number(tokens, index);
+        if glued > index {
+            let end = tokens[glued].end;
+            let spelling = &text[at.start as usize..end as usize];
+            let (diagnostic, token) = stuck_number(spelling, origin, at.start, end);
+            diagnostics.push(diagnostic);
+            out.push(TokenAt { token, start: at.start, end });
+            index = glued + 1;
+            continue;
+        }
+        index += 1;
+        let Token::Invalid(why) = at.token else {
+            out.push(at);
+            continue;
+        };
+        let before = out.last().map(|at| at.token);
+        let token = match why {
+            Invalid::HalfOperator(_) if tokens.get(index).map(|at| at.token) == Some(at.token) => {
+                let end = tokens[index].end;
+                let meant = if why == Invalid::HalfOperator('&') { "&&" } else { "||" };
+                diagnostics.push(broken_operator(origin.span(at.start, end), meant));
+                let token = replacement(text, at, why, before);
+                out.push(TokenAt { token, start: at.start, end });
+                index += 1;
+                continue;
+            }
+            Invalid::Character('#') => {
+                let end = text.len() as u32;
+                let span = origin.span(at.start, end);
+                diagnostics.push(
+                    Diagnostic::error(Code::IllegalCharacter, span, "`#` begins no comment here")
+                        .help("a comment has a line of its own")
+                        .fix(span, ""),
+                );
+                break;
+            }
+            _ => {
+                reported_characters += 1;
+                if reported_characters <= 20 {
+                    diagnostics.push(report(text, at, why, before, origin));
+                }
+                replacement(text, at, why, before)
+            }
+        };
+        out.push(TokenAt { token, ..at });
+    }
+    out
+}
+
+/// The token that was meant in place of an invalid one.
+fn replacement<'t>(
+    text: &'t str,
+    at: TokenAt<'t>,
+    why: Invalid,
+    before: Option<Token<'_>>,
+) -> Token<'t> {
+    let inside = |trailing: u32| {
+        let range = at.start as usize + 1..(at.end - trailing).max(at.start + 1) as usize;
+        text.get(range).unwrap_or("")
+    };
+    match why {
+        Invalid::HalfOperator('&') => Token::AndAnd,
+        Invalid::HalfOperator(_) => Token::OrOr,
+        // Operators of other languages; what they mean does not matter any more.
+        Invalid::Character('%' | '^') => Token::Star,
+        Invalid::SingleQuoted if text_expected(before) => Token::Str(inside(1)),
+        Invalid::SingleQuoted if is_metric_name(inside(1)) => Token::Name(inside(1)),
+        Invalid::UnterminatedString if text_expected(before) => Token::Str(inside(0)),
+        Invalid::UnterminatedInstance => Token::Instance(inside(0)),
+        Invalid::TooLarge if before == Some(Token::LeftParen) => Token::Integer("0"),
+        other => Token::Invalid(other),
+    }
+}
+
+/// An operator of two characters with blanks between them.
+pub(super) fn broken_operator(span: Span, meant: &str) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, format!("blanks within `{meant}`"))
+        .help(format!("write `{meant}`"))
+        .fix(span, meant)
+}
+
+/// True where a text may stand: as units or as the value of a keyword.
+fn text_expected(before: Option<Token<'_>>) -> bool {
+    matches!(before, Some(Token::Assign | Token::Comma))
+}
+
+/// True for what the lexer takes for one name.
+pub(super) fn is_metric_name(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+}
+
+fn report(
+    text: &str,
+    at: TokenAt<'_>,
+    why: Invalid,
+    before: Option<Token<'_>>,
+    origin: &Origin,
+) -> Diagnostic {
+    let span = origin.span(at.start, at.end);
+    let first = origin.span(at.start, at.start + 1);
+    let spelling = &text[at.start as usize..at.end as usize];
+    match why {
+        Invalid::HalfOperator(character) => {
+            let meant = format!("{character}{character}");
+            let message = format!("`{character}` is no operator");
+            Diagnostic::error(Code::IllegalCharacter, span, message)
+                .help(format!("there are no operators on bits; write `{meant}`"))
+                .fix(span, meant)
+        }
+        Invalid::SingleQuoted => {
+            let diagnostic =
+                Diagnostic::error(Code::IllegalCharacter, span, "single quotes mean nothing here");
+            match spelling.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+                Some(inside) if !text_expected(before) && is_metric_name(inside) => {
+                    diagnostic.help("metrics are named without quotes").fix(span, inside)
+                }
+                Some(inside) if !inside.contains('"') => diagnostic
+                    .help("texts stand in double quotes")
+                    .fix(span, format!("\"{inside}\"")),
+                _ => diagnostic.help("texts stand in double quotes"),
+            }
+        }
+        Invalid::TooLarge => {
+            let diagnostic = Diagnostic::error(
+                Code::ConstantTooLarge,
+                span,
+                "this integer is larger than 4294967295",
+            );
+            if spelling.len() <= 40 {
+                diagnostic
+                    .help("written with a point it is a double, which reaches further")
+                    .fix(span, format!("{spelling}."))
+            } else {
+                diagnostic
+            }
+        }
+        Invalid::UnterminatedString => unterminated(first, "text", "\""),
+        Invalid::UnterminatedInstance => unterminated(first, "instance name", "]"),
+        Invalid::UnterminatedPattern => unterminated(first, "pattern", "/"),
+        Invalid::Character(character) => {
+            let message = if character.is_control() {
+                format!("a control character (U+{:04X})", u32::from(character))
+            } else {
+                format!("`{character}` cannot stand in an expression")
+            };
+            let diagnostic = Diagnostic::error(Code::IllegalCharacter, span, message);
+            match advice(character) {
+                Some(advice) => diagnostic.help(advice),
+                None => diagnostic,
+            }
+        }
+        Invalid::Refused => Diagnostic::error(Code::IllegalCharacter, span, "this is no token"),
+    }
+}
+
+fn unterminated(span: Span, what: &str, end: &str) -> Diagnostic {
+    Diagnostic::error(Code::Unterminated, span, format!("this {what} has no end"))
+        .label(span, "begins here")
+        .help(format!("end it with `{end}`"))
+}
+
+/// What to do about a character that other languages use.
+fn advice(character: char) -> Option<&'static str> {
+    Some(match character {
+        '%' => "there is no remainder operator",
+        '^' => "there is no power operator; multiply instead",
+        '{' | '}' => "group with parentheses",
+        ']' => {
+            "an instance name begins with `[` and ends at the first `]`; \
+                write `\\]` for one that belongs to it"
+        }
+        '_' => "a metric's name begins with a letter",
+        ';' => "nothing ends an expression but its line",
+        '\\' => "a backslash joins lines only as the very last character of a line",
+        '$' | '@' | '~' | '`' => "metrics are named as they are, without a mark",
+        '\u{2013}' | '\u{2014}' | '\u{2212}' => "the minus sign is `-`",
+        '\u{d7}' => "the multiplication sign is `*`",
+        '\u{f7}' => "the division sign is `/`",
+        '\u{2264}' => "less or equal is `<=`",
+        '\u{2265}' => "greater or equal is `>=`",
+        '\u{2260}' => "unequal is `!=`",
+        '\u{201c}' | '\u{201d}' | '\u{2018}' | '\u{2019}' => "texts stand in plain quotes: `\"`",
+        '\u{a0}' => "this looks like a blank and is none",
+        _ => return None,
+    })
+}
+
+/// Index of the last token of those that touch a number in a way no correct
+/// expression has: `1e5`, `1.5e-3`, `0x1f`, `1.2.3`, `5th`.
+fn glued_to_number(tokens: &[TokenAt<'_>], first: usize) -> usize {
+    let is_number = |token| {
+        matches!(token, Token::Integer(_) | Token::Double(_) | Token::Invalid(Invalid::TooLarge))
+    };
+    let touches = |index: usize| {
+        tokens.get(index).filter(|at| at.start == tokens[index - 1].end).map(|at| at.token)
+    };
+    if !is_number(tokens[first].token) {
+        return first;
+    }
+    let mut last = first;
+    while let Some(token) = touches(last + 1) {
+        match token {
+            Token::Name(name) => {
+                last += 1;
+                let exponent = matches!(name, "e" | "E");
+                let sign = matches!(touches(last + 1), Some(Token::Minus | Token::Plus));
+                if exponent && sign && touches(last + 2).is_some_and(is_number) {
+                    last += 2;
+                }
+            }
+            token if is_number(token) => last += 1,
+            _ => break,
+        }
+    }
+    last
+}
+
+/// Reports a number with something stuck to it, and says what to take it for.
+fn stuck_number<'t>(
+    spelling: &'t str,
+    origin: &Origin,
+    start: u32,
+    end: u32,
+) -> (Diagnostic, Token<'t>) {
+    let span = origin.span(start, end);
+    let refused = Token::Invalid(Invalid::Refused);
+    let shown = if spelling.len() <= 40 { spelling } else { "this" };
+    let hexadecimal = spelling.strip_prefix("0x").or_else(|| spelling.strip_prefix("0X"));
+    let diagnostic = |message: String| Diagnostic::error(Code::UnexpectedToken, span, message);
+    if let Some(value) = hexadecimal.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
+        let message = "numbers are written in decimal digits only".to_owned();
+        let help = format!("write `{value}`");
+        return (diagnostic(message).help(help).fix(span, value.to_string()), refused);
+    }
+    let is_exponent = spelling.bytes().any(|byte| matches!(byte, b'e' | b'E'))
+        && spelling
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
+    if is_exponent && spelling.len() <= 40 {
+        let message = "numbers have no exponents".to_owned();
+        return match spelling.parse::<f64>() {
+            Ok(value)
+                if value.is_finite() && (value == 0.0 || value.abs() >= 1e-30) && value < 1e30 =>
+            {
+                let plain = value.to_string();
+                let plain = match plain.contains('.') || value <= f64::from(u32::MAX) {
+                    true => plain,
+                    false => format!("{plain}."),
+                };
+                (diagnostic(message).help(format!("write `{plain}`")).fix(span, plain), refused)
+            }
+            _ => (diagnostic(message), refused),
+        };
+    }
+    let message = match spelling.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        true => format!("`{shown}` is no number"),
+        false => format!("`{shown}` is neither a number nor a name"),
+    };
+    (diagnostic(message).help("a metric's name begins with a letter"), refused)
+}

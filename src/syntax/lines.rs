@@ -1,0 +1,120 @@
+//! Logical lines of a definition file.
+//!
+//! From version 7 on a backslash at the very end of a line joins it with the
+//! next. A [`Line`] is the joined text with an [`Origin`] that leads back to
+//! the file; what it says is the business of [`super::config`].
+
+use std::borrow::Cow;
+
+use crate::dialect::Dialect;
+use crate::source::SourceId;
+
+use super::origin::Origin;
+
+/// One logical line.
+#[derive(Debug)]
+pub struct Line<'t> {
+    /// Its text, without line ends and the marks that join lines.
+    pub text: Cow<'t, str>,
+    /// Where its bytes stand.
+    pub origin: Origin,
+    /// Number of its first physical line, from 1.
+    pub number: u32,
+}
+
+/// Reads a file line by line.
+#[derive(Debug)]
+pub struct Lines<'t> {
+    source: SourceId,
+    text: &'t str,
+    /// From where on nothing has been read.
+    position: usize,
+    number: u32,
+    joined_by_backslash: bool,
+}
+
+impl<'t> Lines<'t> {
+    /// All lines of a text shorter than 4 GiB.
+    pub fn new(source: SourceId, text: &'t str, dialect: Dialect) -> Lines<'t> {
+        let joined_by_backslash = dialect.is_version_7();
+        Lines { source, text, position: 0, number: 1, joined_by_backslash }
+    }
+
+    /// The whole file.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// The next logical line. The last one need not have a line end.
+    pub fn next_line(&mut self) -> Option<Line<'t>> {
+        if self.position >= self.text.len() {
+            return None;
+        }
+        let number = self.number;
+        let mut origin = Origin::new(self.source, offset(self.position));
+        let mut piece = self.physical_line();
+        let mut text = Cow::Borrowed(piece);
+        while self.joined_by_backslash && piece.ends_with('\\') && self.is_after_line_end() {
+            let joined = text.to_mut();
+            joined.pop();
+            origin.continue_at(offset(joined.len()), offset(self.position));
+            piece = self.physical_line();
+            joined.push_str(piece);
+        }
+        Some(Line { text, origin, number })
+    }
+
+    /// Goes on behind the line that holds the byte at `position` of the file.
+    pub fn skip_line_of(&mut self, position: usize) {
+        while self.position <= position && self.position < self.text.len() {
+            self.physical_line();
+        }
+    }
+
+    fn is_after_line_end(&self) -> bool {
+        self.text[..self.position].ends_with('\n')
+    }
+
+    fn physical_line(&mut self) -> &'t str {
+        let rest = &self.text[self.position..];
+        let (line, length) = match rest.find('\n') {
+            Some(end) => (&rest[..end], end + 1),
+            None => (rest, rest.len()),
+        };
+        self.position += length;
+        self.number += 1;
+        line
+    }
+}
+
+/// Offsets of files fit 32 bits, see [`super::load::MAX_FILE_BYTES`].
+fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str, dialect: Dialect) -> Vec<(u32, String, u32)> {
+        let mut lines = Lines::new(SourceId(0), text, dialect);
+        let mut found = Vec::new();
+        while let Some(line) = lines.next_line() {
+            let last = line.origin.offset(offset(line.text.len()));
+            found.push((line.number, line.text.into_owned(), last));
+        }
+        found
+    }
+
+    #[test]
+    fn backslashes_join_lines() {
+        let text = "a\\\nb\\\nc\nd\\\\\n\ne\\";
+        assert_eq!(
+            lines(text, Dialect::Fixed),
+            [(1, "abc".into(), 7), (4, "d\\".into(), 12), (6, "e\\".into(), 15)]
+        );
+        assert_eq!(lines("a\\\nb", Dialect::Pcp6_0), [(1, "a\\".into(), 2), (2, "b".into(), 4)]);
+        assert_eq!(lines("", Dialect::Fixed), []);
+        assert_eq!(lines("\n\n", Dialect::Fixed), [(1, String::new(), 0), (2, String::new(), 1)]);
+    }
+}

@@ -1,0 +1,442 @@
+//! From a tree back to text.
+//!
+//! Prints with one blank around infix operators and with those parentheses
+//! only without which the text would mean another tree. What is printed of a
+//! tree without error nodes parses to the same tree; units are spelled anew.
+
+use std::fmt::Write;
+
+use super::ast::{Attributes, BinaryOp, Expr, ExprId, NodeKind, UnaryOp};
+use super::keywords::ANON_TYPES;
+
+/// The text of an expression. Error nodes print as `?`, which nothing accepts.
+pub fn print_expr(expr: &Expr) -> String {
+    let classes = classes(expr);
+    let mut out = String::new();
+    if expr.is_empty() {
+        return out;
+    }
+    // What is still to be written, the last first.
+    let mut todo = vec![Part::Node(expr.root())];
+    while let Some(part) = todo.pop() {
+        match part {
+            Part::Text(text) => out.push_str(text),
+            Part::Owned(text) => out.push_str(&text),
+            Part::Operand(id, wanted) if wanted.accepts(classes[id.0 as usize]) => {
+                todo.push(Part::Node(id));
+            }
+            Part::Operand(id, _) => {
+                todo.extend([Part::Text(")"), Part::Node(id), Part::Text("(")]);
+            }
+            Part::Node(id) => {
+                let parts = parts(expr, id);
+                todo.extend(parts.into_iter().rev());
+            }
+        }
+    }
+    out
+}
+
+/// A piece of the output.
+enum Part {
+    Text(&'static str),
+    Owned(String),
+    /// A node as it is.
+    Node(ExprId),
+    /// A node in a place that does not take every form.
+    Operand(ExprId, Wanted),
+}
+
+/// The form that the grammar gives a node printed without parentheses: the
+/// level of its operator and, as in the grammar, what it ends with.
+#[derive(Clone, Copy, PartialEq)]
+enum Class {
+    Primary,
+    /// `-a`
+    Minus,
+    /// `!a`, `-!a`
+    Not,
+    Product(End),
+    Sum(End),
+    Relation(End),
+    Boolean,
+    Ternary,
+}
+
+/// What an expression ends with: an operand that nothing after it can join, or
+/// one below a prefix operator that takes what follows.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    Closed,
+    OpenMinus,
+    OpenNot,
+}
+
+/// Places of operands, by the forms they take.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// Only a name.
+    Selectable,
+    /// Left of `* /`.
+    LeftOfProduct,
+    /// Right of `* /`.
+    RightOfProduct,
+    /// Left of `+ -`.
+    LeftOfSum,
+    /// Right of `+ -`.
+    RightOfSum,
+    /// Left of a comparison.
+    LeftOfRelation,
+    /// Right of a comparison.
+    RightOfRelation,
+    /// Right of `&& ||`, or below `!`.
+    Relation,
+    /// Left of `&& ||`, or the last branch of a ternary.
+    Boolean,
+    /// Below unary `-`.
+    BelowMinus,
+}
+
+impl Class {
+    /// Level of its operator, loosest first.
+    fn level(self) -> u8 {
+        match self {
+            Class::Ternary => 0,
+            Class::Boolean => 1,
+            Class::Relation(_) => 2,
+            Class::Sum(_) => 3,
+            Class::Product(_) | Class::Minus | Class::Not => 4,
+            Class::Primary => 5,
+        }
+    }
+
+    fn end(self) -> End {
+        match self {
+            Class::Minus => End::OpenMinus,
+            Class::Not => End::OpenNot,
+            Class::Product(end) | Class::Sum(end) | Class::Relation(end) => end,
+            Class::Primary | Class::Boolean | Class::Ternary => End::Closed,
+        }
+    }
+}
+
+impl Wanted {
+    fn accepts(self, class: Class) -> bool {
+        let open_not = class.end() == End::OpenNot;
+        match self {
+            Wanted::Selectable => false,
+            Wanted::LeftOfProduct => class.level() >= 4 && class.end() == End::Closed,
+            Wanted::RightOfProduct => matches!(class, Class::Primary | Class::Minus | Class::Not),
+            Wanted::LeftOfSum => class.level() >= 3 && !open_not,
+            Wanted::RightOfSum | Wanted::BelowMinus => class.level() >= 4,
+            Wanted::LeftOfRelation => class.level() >= 2 && !open_not,
+            Wanted::RightOfRelation => class.level() >= 3,
+            Wanted::Relation => class.level() >= 2,
+            Wanted::Boolean => class.level() >= 1,
+        }
+    }
+}
+
+/// The form of each node.
+fn classes(expr: &Expr) -> Vec<Class> {
+    let mut classes: Vec<Class> = Vec::with_capacity(expr.len());
+    for (_, node) in expr.nodes() {
+        // The end of an operand that stands last, if it stands there without parentheses.
+        let end = |id: ExprId, wanted: Wanted| {
+            let class = classes[id.0 as usize];
+            if wanted.accepts(class) { class.end() } else { End::Closed }
+        };
+        // A sum or relation ends openly only after `!`: a `-` at its end takes nothing that they could.
+        let sum_end = |end| if end == End::OpenNot { End::OpenNot } else { End::Closed };
+        let class = match &node.kind {
+            NodeKind::Unary { op: UnaryOp::Not, .. } => Class::Not,
+            NodeKind::Unary { op: UnaryOp::Neg, operand } => {
+                match end(*operand, Wanted::BelowMinus) {
+                    End::OpenNot => Class::Not,
+                    _ => Class::Minus,
+                }
+            }
+            NodeKind::Binary { op, right, .. } => match op {
+                BinaryOp::Mul | BinaryOp::Div => {
+                    Class::Product(end(*right, Wanted::RightOfProduct))
+                }
+                BinaryOp::Add | BinaryOp::Sub => {
+                    Class::Sum(sum_end(end(*right, Wanted::RightOfSum)))
+                }
+                BinaryOp::And | BinaryOp::Or => Class::Boolean,
+                _ => Class::Relation(sum_end(end(*right, Wanted::RightOfRelation))),
+            },
+            NodeKind::Ternary { .. } => Class::Ternary,
+            _ => Class::Primary,
+        };
+        classes.push(class);
+    }
+    classes
+}
+
+/// The pieces of a node, first to last.
+fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
+    let call = |name: &'static str, operand: ExprId| {
+        vec![Part::Text(name), Part::Text("("), Part::Node(operand), Part::Text(")")]
+    };
+    match &expr.node(id).kind {
+        NodeKind::Number(number) => vec![Part::Owned(number.text.to_string())],
+        NodeKind::Metric(name) => vec![Part::Owned(name.to_string())],
+        NodeKind::Select { operand, instance } => {
+            let selector = format!("[{}]", escaped(&instance.value, ']'));
+            let operand = match expr.node(*operand).kind {
+                NodeKind::Metric(_) => Part::Node(*operand),
+                _ => Part::Operand(*operand, Wanted::Selectable),
+            };
+            vec![operand, Part::Owned(selector)]
+        }
+        NodeKind::Match { pattern, negated, operand } => {
+            let negation = if *negated { "!" } else { "" };
+            let pattern = escaped(&pattern.value, '/');
+            vec![
+                Part::Owned(format!("matchinst({negation}/{pattern}/, ")),
+                Part::Node(*operand),
+                Part::Text(")"),
+            ]
+        }
+        NodeKind::Unary { op, operand } => match op {
+            UnaryOp::Neg => vec![Part::Text("-"), Part::Operand(*operand, Wanted::BelowMinus)],
+            UnaryOp::Not => vec![Part::Text("!"), Part::Operand(*operand, Wanted::Relation)],
+        },
+        NodeKind::Binary { op, left, right, .. } => {
+            let (wanted_left, wanted_right) = match op {
+                BinaryOp::Mul | BinaryOp::Div => (Wanted::LeftOfProduct, Wanted::RightOfProduct),
+                BinaryOp::Add | BinaryOp::Sub => (Wanted::LeftOfSum, Wanted::RightOfSum),
+                BinaryOp::And | BinaryOp::Or => (Wanted::Boolean, Wanted::Relation),
+                _ => (Wanted::LeftOfRelation, Wanted::RightOfRelation),
+            };
+            vec![
+                Part::Operand(*left, wanted_left),
+                Part::Text(" "),
+                Part::Text(op.symbol()),
+                Part::Text(" "),
+                Part::Operand(*right, wanted_right),
+            ]
+        }
+        NodeKind::Ternary { guard, yes, no } => vec![
+            Part::Node(*guard),
+            Part::Text(" ? "),
+            Part::Node(*yes),
+            Part::Text(" : "),
+            Part::Operand(*no, Wanted::Boolean),
+        ],
+        NodeKind::Aggregate { function, metric } => {
+            vec![Part::Owned(format!("{}({})", function.name(), metric.value))]
+        }
+        NodeKind::Defined(metric) => vec![Part::Owned(format!("defined({})", metric.value))],
+        NodeKind::Anon(value_type) => {
+            let name = ANON_TYPES.iter().find(|(_, known)| known == value_type);
+            vec![Part::Owned(format!("anon({})", name.map_or("?", |(name, _)| name)))]
+        }
+        NodeKind::Temporal { function, operand } => call(function.name(), *operand),
+        NodeKind::Scalar(operand) => call("scalar", *operand),
+        NodeKind::Rescale { operand, units } => vec![
+            Part::Text("rescale("),
+            Part::Node(*operand),
+            Part::Owned(format!(", \"{}\")", units.value)),
+        ],
+        NodeKind::MkConst { number, attributes } => {
+            let mut text = format!("mkconst({}", number.value.text);
+            for keyword in keywords(attributes) {
+                text.push_str(", ");
+                text.push_str(&keyword);
+            }
+            vec![Part::Owned(text), Part::Text(")")]
+        }
+        NodeKind::NoValue(attributes) => {
+            vec![Part::Owned(format!("novalue({})", keywords(attributes).join(", ")))]
+        }
+        NodeKind::Error => vec![Part::Text("?")],
+    }
+}
+
+fn keywords(attributes: &Attributes) -> Vec<String> {
+    let mut list = Vec::new();
+    if let Some(value_type) = &attributes.value_type {
+        list.push(format!("type={}", value_type.value.name().to_ascii_lowercase()));
+    }
+    if let Some(semantics) = &attributes.semantics {
+        list.push(format!("semantics={}", semantics.value));
+    }
+    if let Some(units) = &attributes.units {
+        list.push(format!("units=\"{}\"", units.value));
+    }
+    if let Some(indom) = &attributes.indom {
+        list.push(match indom.value {
+            Some(indom) => format!("indom={indom}"),
+            None => "indom=null".to_owned(),
+        });
+    }
+    if let Some(meta) = &attributes.meta {
+        list.push(format!("meta={}", meta.value));
+    }
+    list
+}
+
+/// A text with a backslash before each backslash and each `end`.
+fn escaped(text: &str, end: char) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character == '\\' || character == end {
+            out.push('\\');
+        }
+        // Writing to a string cannot fail.
+        let _ = out.write_char(character);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::dialect::Dialect;
+    use crate::source::{SourceId, Span};
+    use crate::syntax::ast::{Aggregate, Spanned, Temporal};
+    use crate::syntax::keywords::number;
+    use crate::syntax::tests::{dump, parse};
+
+    #[test]
+    fn only_needed_parentheses_are_printed() {
+        for (text, printed) in [
+            ("((a))+(b*c)", "a + b * c"),
+            ("(a+b)*c", "(a + b) * c"),
+            ("a-(b-c)", "a - (b - c)"),
+            ("(a-b)-c", "a - b - c"),
+            ("(-a)*b", "(-a) * b"),
+            ("-(a*b)", "-a * b"),
+            ("-(a+b)", "-(a + b)"),
+            ("--a", "--a"),
+            ("a*(-b)", "a * -b"),
+            ("(a*-b)*c", "(a * -b) * c"),
+            ("a*(-b)+c", "a * -b + c"),
+            ("(a+!b)+c", "(a + !b) + c"),
+            ("(!a)+b", "(!a) + b"),
+            ("!(a&&b)", "!(a && b)"),
+            ("!(a<b)", "!a < b"),
+            ("(!a)<b", "(!a) < b"),
+            ("-(!a)", "-!a"),
+            ("(-!a)*b", "(-!a) * b"),
+            ("a?b:(c?d:e)", "a ? b : (c ? d : e)"),
+            ("(a?b:c)?d:e", "a ? b : c ? d : e"),
+            ("a?(b?c:d):e", "a ? b ? c : d : e"),
+            ("(a?b:c)+d", "(a ? b : c) + d"),
+            ("a?b:novalue()+1", "(a ? b : novalue()) + 1"),
+            ("a&&(b||c)", "a && (b || c)"),
+            ("(a)[x\\]y\\\\]", "a[x\\]y\\\\]"),
+            ("(a[x])[y]", "(a[x])[y]"),
+            ("(delta(a))[x]", "(delta(a))[x]"),
+            ("matchinst(!/a\\/b\\\\./,a)", "matchinst(!/a\\/b\\\\./, a)"),
+            ("mkconst(1.50,meta=x,units=kbyte,TYPE=1,type=DOUBLE)", ""),
+            (
+                "mkconst(1.50,meta=x,units=kbyte,indom=\"NULL\",type=DOUBLE,semantics=Counter)",
+                "mkconst(1.50, type=double, semantics=counter, units=\"Kbyte\", indom=null, meta=x)",
+            ),
+            ("rescale(a,\"mbyte/second\")", "rescale(a, \"Mbyte / sec\")"),
+            ("anon(PM_TYPE_U64)", "anon(PM_TYPE_U64)"),
+        ] {
+            let (parsed, _) = parse(text, Dialect::Fixed);
+            if printed.is_empty() {
+                assert!(parsed.error.is_some(), "{text}");
+                continue;
+            }
+            assert_eq!(parsed.error, None, "{text}");
+            assert_eq!(print_expr(&parsed.expr), printed, "{text}");
+        }
+    }
+
+    /// A tree made by a machine with a stack, driven by these bytes.
+    fn tree(bytes: &[u8]) -> Expr {
+        let mut expr = Expr::default();
+        let span = Span::new(SourceId(0), 0, 0);
+        let name = |text: &str| Spanned { value: text.into(), span };
+        let mut stack: Vec<ExprId> = Vec::new();
+        let binary = [
+            BinaryOp::Add,
+            BinaryOp::Sub,
+            BinaryOp::Mul,
+            BinaryOp::Div,
+            BinaryOp::Lt,
+            BinaryOp::Le,
+            BinaryOp::Eq,
+            BinaryOp::Ge,
+            BinaryOp::Gt,
+            BinaryOp::Ne,
+            BinaryOp::And,
+            BinaryOp::Or,
+        ];
+        for byte in bytes {
+            let choice = usize::from(byte >> 4);
+            let kind = match byte & 0xf {
+                0..=5 if stack.len() > 1 => {
+                    let right = stack.pop().expect("two operands");
+                    let left = stack.pop().expect("two operands");
+                    NodeKind::Binary { op: binary[choice % 12], op_span: span, left, right }
+                }
+                6 | 7 if stack.len() > 2 => {
+                    let no = stack.pop().expect("three operands");
+                    let yes = stack.pop().expect("three operands");
+                    let guard = stack.pop().expect("three operands");
+                    NodeKind::Ternary { guard, yes, no }
+                }
+                8 | 9 if !stack.is_empty() => {
+                    let op = if choice % 2 == 0 { UnaryOp::Neg } else { UnaryOp::Not };
+                    NodeKind::Unary { op, operand: stack.pop().expect("an operand") }
+                }
+                10 if !stack.is_empty() => {
+                    let operand = stack.pop().expect("an operand");
+                    match choice % 5 {
+                        0 => NodeKind::Select { operand, instance: name("a\\b] c") },
+                        1 => NodeKind::Match {
+                            operand,
+                            pattern: name("a/\\.\\\\"),
+                            negated: choice > 8,
+                        },
+                        2 => NodeKind::Temporal { function: Temporal::Rate, operand },
+                        3 => NodeKind::Scalar(operand),
+                        _ => NodeKind::Rescale {
+                            operand,
+                            units: Spanned { value: Default::default(), span },
+                        },
+                    }
+                }
+                11 => NodeKind::Number(number("1.50")),
+                12 => NodeKind::Aggregate { function: Aggregate::Sum, metric: name("x") },
+                13 => NodeKind::Defined(name("x")),
+                _ => NodeKind::Metric("a.b".into()),
+            };
+            stack.push(expr.push(kind, span));
+        }
+        while let Some(right) = stack.pop() {
+            let Some(left) = stack.pop() else { break };
+            let op = BinaryOp::Sub;
+            stack.push(expr.push(NodeKind::Binary { op, op_span: span, left, right }, span));
+        }
+        expr
+    }
+
+    proptest! {
+        #[test]
+        fn printed_trees_parse_to_themselves(bytes in prop::collection::vec(any::<u8>(), 1..120)) {
+            let expr = tree(&bytes);
+            let text = print_expr(&expr);
+            let (parsed, diagnostics) = parse(&text, Dialect::Fixed);
+            prop_assert!(diagnostics.is_empty(), "{}: {:?}", text, diagnostics);
+            prop_assert_eq!(dump(&parsed.expr), dump(&expr), "{}", text);
+            prop_assert_eq!(print_expr(&parsed.expr), text);
+        }
+    }
+
+    #[test]
+    fn deep_trees_print_without_recursion() {
+        let text = format!("{}a", "-".repeat(9_000));
+        let (parsed, _) = parse(&text, Dialect::Fixed);
+        assert_eq!(print_expr(&parsed.expr), text);
+    }
+}

@@ -1,0 +1,399 @@
+//! Recognises common mistakes in a text that libpcp refuses.
+//!
+//! Goes over the tokens, reports what is certainly wrong together with what was
+//! probably meant, and gives tokens with those mistakes repaired or blotted
+//! out, so that the grammar finds the rest without stumbling over the same
+//! place again. Correct expressions never come here.
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
+use crate::source::Span;
+
+use super::calls;
+use super::delimiters::Delimiters;
+use super::lexer;
+use super::lexical;
+use super::origin::Origin;
+use super::suggest::nearest;
+use super::token::{Invalid, Token, TokenAt};
+
+/// Most mistakes of one expression that are reported.
+const MAX_REPORTS: usize = 20;
+
+/// Words that a call may begin with.
+pub(super) const FUNCTIONS: [&str; 15] = [
+    "avg",
+    "count",
+    "delta",
+    "max",
+    "min",
+    "sum",
+    "anon",
+    "rate",
+    "instant",
+    "mkconst",
+    "rescale",
+    "defined",
+    "matchinst",
+    "scalar",
+    "novalue",
+];
+
+/// The tokens of a refused text, and what is found on the way.
+pub(super) struct Repair<'r, 't> {
+    pub text: &'t str,
+    pub tokens: Vec<TokenAt<'t>>,
+    pub delimiters: Delimiters,
+    pub origin: &'r Origin,
+    pub dialect: Dialect,
+    diagnostics: &'r mut Diagnostics,
+    reports: usize,
+    out: Vec<TokenAt<'t>>,
+}
+
+/// Reports the mistakes in `tokens` and gives repaired ones.
+pub fn repair<'t>(
+    text: &'t str,
+    tokens: &[TokenAt<'t>],
+    origin: &Origin,
+    dialect: Dialect,
+    diagnostics: &mut Diagnostics,
+) -> Vec<TokenAt<'t>> {
+    let tokens = lexical::repair(text, tokens, origin, diagnostics);
+    let delimiters = Delimiters::new(&tokens);
+    let out = Vec::with_capacity(tokens.len() + 1);
+    let mut repair =
+        Repair { text, tokens, delimiters, origin, dialect, diagnostics, reports: 0, out };
+    repair.close_parentheses();
+    let mut index = 0;
+    while index < repair.tokens.len() {
+        index = repair.token(index);
+    }
+    repair.out
+}
+
+impl<'t> Repair<'_, 't> {
+    /// Where tokens stand.
+    pub fn span(&self, first: usize, last: usize) -> Span {
+        self.origin.span(self.tokens[first].start, self.tokens[last].end)
+    }
+
+    /// What the tokens from `first` to `last` cover.
+    pub fn slice(&self, first: usize, last: usize) -> &'t str {
+        &self.text[self.tokens[first].start as usize..self.tokens[last].end as usize]
+    }
+
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        self.reports += 1;
+        if self.reports <= MAX_REPORTS {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    pub fn push(&mut self, token: Token<'t>, first: usize, last: usize) {
+        let (start, end) = (self.tokens[first].start, self.tokens[last].end);
+        self.out.push(TokenAt { token, start, end });
+    }
+
+    /// Lets the tokens from `first` to `last` stand as one that needs no
+    /// further report, and goes on behind them.
+    pub fn blot_out(&mut self, first: usize, last: usize) -> usize {
+        self.push(Token::Invalid(Invalid::Refused), first, last);
+        last + 1
+    }
+
+    fn at(&self, index: usize) -> Option<Token<'t>> {
+        self.tokens.get(index).map(|at| at.token)
+    }
+
+    /// Reports parentheses without partner and supplies or removes them.
+    fn close_parentheses(&mut self) {
+        let stray = std::mem::take(&mut self.delimiters.stray);
+        for &index in &stray {
+            let span = self.span(index, index);
+            self.report(
+                Diagnostic::error(Code::UnbalancedDelimiter, span, "`)` closes nothing")
+                    .help("remove it, or open a parenthesis before it")
+                    .fix(span, ""),
+            );
+        }
+        let unclosed: Vec<usize> = self.delimiters.unclosed().collect();
+        if unclosed.is_empty() && stray.is_empty() {
+            return;
+        }
+        let end = self.text.len() as u32;
+        // A text, name or pattern without its end has swallowed the rest, parentheses included.
+        let swallowed = self.tokens.last().is_some_and(|at| {
+            matches!(
+                at.token,
+                Token::Invalid(
+                    Invalid::UnterminatedString
+                        | Invalid::UnterminatedInstance
+                        | Invalid::UnterminatedPattern
+                )
+            )
+        });
+        if let (Some(&first), false) = (unclosed.first(), swallowed) {
+            let message = match unclosed.len() {
+                1 => "this `(` is never closed".to_owned(),
+                count => format!("{count} parentheses are never closed"),
+            };
+            let mut diagnostic =
+                Diagnostic::error(Code::UnbalancedDelimiter, self.origin.span(end, end), message)
+                    .label(self.origin.span(end, end), "`)` is missing here at the latest");
+            for &open in unclosed.iter().take(3) {
+                diagnostic = diagnostic.label(self.span(open, open), "opened here");
+            }
+            if let Some(place) = self.forced_close(first)
+                && unclosed.len() == 1
+            {
+                let place = self.origin.span(place, place);
+                diagnostic = diagnostic.fix(place, ")");
+            }
+            self.report(diagnostic);
+        }
+        let mut tokens = Vec::with_capacity(self.tokens.len() + unclosed.len());
+        let mut stray = stray.into_iter().peekable();
+        let mut missing = unclosed.len();
+        let mut unclosed = unclosed.into_iter().peekable();
+        let mut close_after = None;
+        for (index, at) in self.tokens.iter().enumerate() {
+            if stray.next_if_eq(&index).is_some() {
+                continue;
+            }
+            tokens.push(*at);
+            if unclosed.next_if_eq(&index).is_some() && self.forced_close(index).is_some() {
+                close_after = Some(index + 1);
+            }
+            if close_after == Some(index) {
+                tokens.push(TokenAt { token: Token::RightParen, start: at.end, end: at.end });
+                missing -= 1;
+            }
+        }
+        let close = TokenAt { token: Token::RightParen, start: end, end };
+        tokens.extend(std::iter::repeat_n(close, missing));
+        self.tokens = tokens;
+        self.delimiters = Delimiters::new(&self.tokens);
+    }
+
+    /// Where an open parenthesis must be closed: behind the name that is the
+    /// only argument its function takes.
+    fn forced_close(&self, open: usize) -> Option<u32> {
+        let function = self.at(open.checked_sub(1)?)?;
+        let takes_name = matches!(
+            function,
+            Token::Aggregate(_) | Token::Defined | Token::Anon | Token::NameTemporal(_)
+        );
+        match (takes_name, self.at(open + 1)) {
+            (true, Some(Token::Name(_))) => self.tokens.get(open + 1).map(|at| at.end),
+            _ => None,
+        }
+    }
+
+    /// Handles the token at `index` and gives the index to go on with.
+    fn token(&mut self, index: usize) -> usize {
+        let at = self.tokens[index];
+        match at.token {
+            Token::Assign => self.assign(index),
+            Token::Instance(_) => self.instance(index),
+            Token::Keyword(_) | Token::MetaKeyword => self.keyword(index),
+            Token::Name(name) if self.at(index + 1) == Some(Token::LeftParen) => {
+                self.unknown_function(index, name)
+            }
+            token if token.is_function() => calls::check(self, index, token),
+            Token::Less
+            | Token::Greater
+            | Token::Equal
+            | Token::NotEqual
+            | Token::Bang
+            | Token::Star => self.two_operators(index),
+            token => {
+                self.push(token, index, index);
+                index + 1
+            }
+        }
+    }
+
+    /// `=` outside the keywords of a call.
+    fn assign(&mut self, index: usize) -> usize {
+        let touching = self.tokens.get(index + 1).filter(|at| at.start == self.tokens[index].end);
+        let (meant, token, last) = match touching.map(|at| at.token) {
+            Some(Token::Less) => ("<=", Token::LessEqual, index + 1),
+            Some(Token::Greater) => (">=", Token::GreaterEqual, index + 1),
+            _ => ("==", Token::Equal, index),
+        };
+        let span = self.span(index, last);
+        let message = format!("`{}` is no operator", self.slice(index, last));
+        self.report(
+            Diagnostic::error(Code::UnexpectedToken, span, message)
+                .help(format!("to compare, write `{meant}`"))
+                .fix(span, meant),
+        );
+        self.push(token, index, last);
+        last + 1
+    }
+
+    /// Two tokens that mean one operator: `< =` with a blank, or `<>`, `===`,
+    /// `!==`, `**` of other languages.
+    fn two_operators(&mut self, index: usize) -> usize {
+        let token = self.tokens[index].token;
+        let whole = match (token, self.at(index + 1)) {
+            (Token::Less, Some(Token::Assign)) => Some(("<=", Token::LessEqual)),
+            (Token::Greater, Some(Token::Assign)) => Some((">=", Token::GreaterEqual)),
+            (Token::Bang, Some(Token::Assign)) => Some(("!=", Token::NotEqual)),
+            _ => None,
+        };
+        if let Some((meant, token)) = whole {
+            let span = self.span(index, index + 1);
+            self.report(lexical::broken_operator(span, meant));
+            self.push(token, index, index + 1);
+            return index + 2;
+        }
+        let next = self.tokens.get(index + 1).filter(|at| at.start == self.tokens[index].end);
+        let meant = match (token, next.map(|at| at.token)) {
+            (Token::Less, Some(Token::Greater)) => Some(("!=", Token::NotEqual)),
+            (Token::Equal, Some(Token::Assign)) => Some(("==", Token::Equal)),
+            (Token::NotEqual, Some(Token::Assign)) => Some(("!=", Token::NotEqual)),
+            (Token::Star, Some(Token::Star)) => None,
+            _ => {
+                self.push(token, index, index);
+                return index + 1;
+            }
+        };
+        let span = self.span(index, index + 1);
+        let message = format!("`{}` is no operator", self.slice(index, index + 1));
+        let diagnostic = Diagnostic::error(Code::UnexpectedToken, span, message);
+        match meant {
+            Some((text, token)) => {
+                self.report(diagnostic.help(format!("write `{text}`")).fix(span, text));
+                self.push(token, index, index + 1);
+            }
+            None => {
+                self.report(diagnostic.help("there is no power operator; multiply instead"));
+                self.push(Token::Star, index, index + 1);
+            }
+        }
+        index + 2
+    }
+
+    /// `[...]` behind something that it cannot select from.
+    fn instance(&mut self, index: usize) -> usize {
+        let Some(before) = index.checked_sub(1) else {
+            return self.misplaced_instance(index, "there is no metric before it");
+        };
+        match self.tokens[before].token {
+            Token::Name(_) => {}
+            Token::RightParen => {
+                let open = self.delimiters.pair(before).map(|pair| pair.open);
+                let function = open.and_then(|open| open.checked_sub(1)).filter(|function| {
+                    self.tokens[*function].token.is_function()
+                        || matches!(self.tokens[*function].token, Token::Name(_))
+                });
+                if let Some(function) = function {
+                    let call = self.slice(function, before);
+                    let span = self.span(index, index);
+                    let mut diagnostic = Diagnostic::error(
+                        Code::UnexpectedToken,
+                        span,
+                        "an instance cannot be selected from a function call directly",
+                    )
+                    .label(self.span(function, before), "a function call")
+                    .help("put the call in parentheses");
+                    if call.len() <= 80 {
+                        let fixed = format!("({call}){}", self.slice(index, index));
+                        diagnostic = diagnostic.fix(self.span(function, index), fixed);
+                    }
+                    self.report(diagnostic);
+                    return index + 1;
+                }
+            }
+            Token::Instance(_) => {
+                let span = self.span(index, index);
+                self.report(
+                    Diagnostic::error(Code::UnexpectedToken, span, "a second instance is selected")
+                        .label(self.span(before, before), "the first")
+                        .help("a metric has one instance of a name at most; keep one selector"),
+                );
+                return index + 1;
+            }
+            Token::Integer(_) | Token::Double(_) => {
+                let span = self.span(index, index);
+                self.report(
+                    Diagnostic::error(Code::UnexpectedToken, span, "a constant has no instances")
+                        .label(self.span(before, before), "a constant"),
+                );
+                return index + 1;
+            }
+            Token::Invalid(_) => return index + 1,
+            _ => return self.misplaced_instance(index, "there is no metric before it"),
+        }
+        let token = self.tokens[index].token;
+        self.push(token, index, index);
+        index + 1
+    }
+
+    fn misplaced_instance(&mut self, index: usize, why: &str) -> usize {
+        let span = self.span(index, index);
+        self.report(
+            Diagnostic::error(Code::UnexpectedToken, span, "an instance of nothing is selected")
+                .label(span, why)
+                .help("write the metric first: `disk.dev.read[sda]`"),
+        );
+        self.blot_out(index, index)
+    }
+
+    /// A reserved word outside the arguments of `mkconst()` and `novalue()`.
+    fn keyword(&mut self, index: usize) -> usize {
+        let span = self.span(index, index);
+        let message = format!("`{}` is a reserved word", self.slice(index, index));
+        self.report(
+            Diagnostic::error(Code::UnexpectedToken, span, message)
+                .label(span, "not the name of a metric")
+                .help("libpcp keeps this word for the arguments of `mkconst()` and `novalue()`"),
+        );
+        self.blot_out(index, index)
+    }
+
+    /// A name with a parenthesis behind it.
+    fn unknown_function(&mut self, index: usize, name: &'t str) -> usize {
+        let span = self.span(index, index);
+        let open = self.tokens[index + 1];
+        let blank = open.start - self.tokens[index].end;
+        if let Some(function) = lexer::function(name, self.dialect).filter(|_| blank > 0) {
+            let gap = self.origin.span(self.tokens[index].end, open.start);
+            let message = format!("blanks between `{name}` and `(`");
+            self.report(
+                Diagnostic::error(Code::UnknownFunction, gap, message)
+                    .label(span, "so this is taken for a metric's name")
+                    .help(format!("write `{name}(`"))
+                    .fix(gap, ""),
+            );
+            return calls::check(self, index, function);
+        }
+        let message = format!("there is no function `{name}`");
+        let mut diagnostic = Diagnostic::error(Code::UnknownFunction, span, message);
+        let meant = nearest(name, FUNCTIONS);
+        match meant {
+            Some("novalue") if name == "novalue" => {
+                diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");
+            }
+            Some(meant) => {
+                diagnostic = diagnostic.help(format!("did you mean `{meant}`?")).fix(span, meant);
+            }
+            None if matches!(self.at(index + 2), Some(Token::RightParen)) => {}
+            None => {
+                diagnostic = diagnostic.help(
+                    "`pmRegisterDerived(3)` lists the functions; to multiply, write `*` before `(`",
+                );
+            }
+        }
+        self.report(diagnostic);
+        let same_but_case = meant.filter(|meant| meant.eq_ignore_ascii_case(name));
+        if let Some(function) = same_but_case.and_then(|meant| lexer::function(meant, self.dialect))
+        {
+            return calls::check(self, index, function);
+        }
+        let close = self.delimiters.pair(index + 1).and_then(|pair| pair.close);
+        self.blot_out(index, close.unwrap_or(self.tokens.len() - 1))
+    }
+}

@@ -1,0 +1,186 @@
+//! The parser against recorded answers of libpcp: trees and refusals.
+
+use serde_json::Value;
+
+use crate::diag::Diagnostics;
+use crate::dialect::Dialect;
+use crate::source::SourceId;
+
+use super::ast::{Expr, NodeKind, UnaryOp};
+use super::{ParsedExpr, parse_expr};
+
+/// Parses a text that stands alone.
+pub(super) fn parse(text: &str, dialect: Dialect) -> (ParsedExpr, Diagnostics) {
+    let mut diagnostics = Diagnostics::default();
+    let parsed = parse_expr(SourceId(0), text, 0, dialect, &mut diagnostics);
+    (parsed, diagnostics)
+}
+
+/// The tree as libpcp's debugging output writes it.
+pub(super) fn dump(expr: &Expr) -> String {
+    let mut texts: Vec<String> = Vec::with_capacity(expr.len());
+    for (_, node) in expr.nodes() {
+        let of = |id: &super::ast::ExprId| &texts[id.0 as usize];
+        let text = match &node.kind {
+            NodeKind::Number(number) => number.text.to_string(),
+            NodeKind::Metric(name) => name.to_string(),
+            NodeKind::Select { operand, instance } => {
+                format!("filter([{}], {})", instance.value, of(operand))
+            }
+            NodeKind::Match { pattern, negated, operand } => {
+                let negation = if *negated { "!" } else { "" };
+                format!("filter({negation}/{}/, {})", pattern.value, of(operand))
+            }
+            NodeKind::Unary { op: UnaryOp::Neg, operand } => format!("(-{})", of(operand)),
+            NodeKind::Unary { op: UnaryOp::Not, operand } => format!("(!{})", of(operand)),
+            NodeKind::Binary { op, left, right, .. } => {
+                format!("({} {} {})", of(left), op.symbol(), of(right))
+            }
+            NodeKind::Ternary { guard, yes, no } => {
+                format!("({} ? {} : {})", of(guard), of(yes), of(no))
+            }
+            NodeKind::Aggregate { function, metric } => {
+                format!("{}({})", function.name(), metric.value)
+            }
+            NodeKind::Defined(metric) => format!("defined({})", metric.value),
+            NodeKind::Anon(value_type) => format!("anon({value_type})"),
+            NodeKind::Temporal { function, operand } => {
+                format!("{}({})", function.name(), of(operand))
+            }
+            NodeKind::Scalar(operand) => format!("scalar({})", of(operand)),
+            NodeKind::Rescale { operand, units } => {
+                format!("rescale({}, \"{}\")", of(operand), units.value)
+            }
+            NodeKind::MkConst { number, .. } => number.value.text.to_string(),
+            NodeKind::NoValue(_) => "novalue()".to_owned(),
+            NodeKind::Error => "<error>".to_owned(),
+        };
+        texts.push(text);
+    }
+    texts.pop().unwrap_or_default()
+}
+
+fn rows(text: &'static str) -> impl Iterator<Item = Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a row is a JSON object"))
+}
+
+/// What libpcp answers, in the form of the rows.
+fn answer(parsed: &ParsedExpr) -> Value {
+    match &parsed.error {
+        None => Value::from("ok"),
+        Some(error) => serde_json::json!({ "offset": error.offset, "message": error.message }),
+    }
+}
+
+#[test]
+fn trees_are_those_of_libpcp() {
+    let mut failures = Vec::new();
+    for row in rows(include_str!("testdata/parses.jsonl")) {
+        let text = row["expr"].as_str().expect("a text");
+        for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2, Dialect::Fixed] {
+            let (parsed, diagnostics) = parse(text, dialect);
+            let wanted = match row.get("pcp6") {
+                Some(refusal) if dialect == Dialect::Pcp6_0 => refusal.clone(),
+                _ => Value::from("ok"),
+            };
+            if answer(&parsed) != wanted {
+                failures.push(format!("{dialect:?} {text}: {}, not {wanted}", answer(&parsed)));
+            } else if wanted == "ok" && dump(&parsed.expr) != row["parse"] {
+                failures.push(format!("{dialect:?} {text}: {}", dump(&parsed.expr)));
+            }
+            if diagnostics.is_empty() != (wanted == "ok") {
+                failures.push(format!("{dialect:?} {text}: {diagnostics:?}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Rows with the key `differs` record what is answered instead of libpcp's mistakes.
+#[test]
+fn refusals_are_those_of_libpcp() {
+    let mut failures = Vec::new();
+    for row in rows(include_str!("testdata/refusals.jsonl")) {
+        let text = row["expr"].as_str().expect("a text");
+        for (dialect, key) in [(Dialect::Pcp6_0, "pcp6"), (Dialect::Pcp7_2, "pcp7")] {
+            let (parsed, diagnostics) = parse(text, dialect);
+            if answer(&parsed) != row[key] {
+                let (was, wanted) = (answer(&parsed), &row[key]);
+                failures.push(format!("{dialect:?} {text}: {was}, not {wanted}"));
+            }
+            if diagnostics.is_empty() != parsed.error.is_none() {
+                failures.push(format!("{dialect:?} {text}: {diagnostics:?}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn large_expressions_take_little_time() {
+    let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
+    let sum = |n: usize| vec!["disk.dev.read"; n].join(" + ");
+    for (text, accepted) in [
+        (deep(10_000), true),
+        (deep(10_001), false),
+        (format!("{}a", "(".repeat(10_000)), false),
+        (format!("a{}", ")".repeat(1 << 20)), false),
+        ("(".repeat(1 << 20), false),
+        ("!".repeat(1 << 20), false),
+        ("a ".repeat(1 << 19), false),
+        ("scalar(".repeat(1 << 17), false),
+        (format!("{}{}", "delta(".repeat(500), "a b ".repeat(1 << 18)), false),
+        (format!("{}{}", "-".repeat(800), "a ".repeat(100)), false),
+        ("%".repeat(1 << 20), false),
+        ("'".repeat(1 << 20), false),
+        ("a?".repeat(1 << 19), false),
+        ("foo(".repeat(1 << 18), false),
+        ("1e".repeat(1 << 19), false),
+        (sum(1 << 16), true),
+        (format!("{} +", sum(1 << 16)), false),
+        ("9".repeat(1 << 20), false),
+        (format!("{}.5", "9".repeat(1 << 20)), true),
+    ] {
+        let (parsed, diagnostics) = parse(&text, Dialect::Fixed);
+        let shown = &text[..20];
+        assert_eq!(parsed.error.is_none(), accepted, "{shown}");
+        assert_eq!(diagnostics.is_empty(), accepted, "{shown}");
+        assert!(diagnostics.len() <= 50, "{shown}: {}", diagnostics.len());
+    }
+}
+
+/// Numbers that look random and are the same in each run.
+pub(super) struct Generator(u64);
+
+impl Generator {
+    pub(super) fn new(seed: u64) -> Generator {
+        Generator(seed)
+    }
+
+    /// A number below `limit`.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        // An additive sequence, scrambled: SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((word ^ word >> 31) % limit as u64) as usize
+    }
+}
+
+/// Calls `check` with the data, cut off at every byte, and with bytes replaced.
+pub(super) fn mutations(data: &[u8], generator: &mut Generator, check: impl Fn(&[u8])) {
+    for end in 0..=data.len() {
+        check(&data[..end]);
+    }
+    for _ in 0..data.len().min(200) {
+        let mut changed = data.to_vec();
+        let place = generator.below(changed.len());
+        changed[place] = match generator.below(3) {
+            0 => changed[place] ^ 1 << generator.below(8),
+            1 => b"()[]/\\\"'?:=,!-+.\n#&"[generator.below(19)],
+            _ => data[generator.below(data.len())],
+        };
+        check(&changed);
+    }
+}
