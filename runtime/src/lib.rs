@@ -17,15 +17,15 @@
 
 #![deny(unsafe_code)]
 
+pub mod archive;
+pub mod context;
 pub mod eval;
 pub mod kernel;
 pub mod local;
-pub mod archive;
 pub mod model;
 pub mod pattern;
-pub mod program;
-pub mod context;
 pub mod pdu;
+pub mod program;
 pub mod proto;
 pub mod result;
 pub mod source;
