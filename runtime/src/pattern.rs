@@ -317,6 +317,10 @@ impl<'t> Bracket<'t> {
         }
         let mut first = true;
         while first || !self.eat("]") {
+            // A hyphen stands for itself only as the first or last element or as the end of a range.
+            if !first && self.rest().starts_with('-') && !self.rest().starts_with("-]") {
+                return Err(PatternError::BadRange);
+            }
             first = false;
             let low = self.element()?;
             let is_range = self.rest().starts_with('-') && !self.rest().starts_with("-]");
@@ -413,5 +417,85 @@ fn push_class_member(out: &mut String, character: char) {
         out.push_str(&format!("\\x{:02X}", u32::from(character)));
     } else {
         out.push(character);
+    }
+}
+
+/// Compiles the first line of the data and matches the rest with it. Panics
+/// where the translation is not what its target takes.
+#[doc(hidden)]
+pub fn fuzz_pattern(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (pattern, text) = text.split_once('\n').unwrap_or((text, ""));
+    match Pattern::new(pattern) {
+        Ok(compiled) => {
+            compiled.is_match(text);
+        }
+        Err(PatternError::TooBig) if pattern.len() <= MAX_PATTERN_BYTES => {
+            // The size or the depth may be refused; the syntax may not.
+            if let Ok(translated) = Translator::new(pattern).translate() {
+                let error = regex::Regex::new(&translated).err().map(|error| error.to_string());
+                let size = ["size limit", "nest limit", "nesting", "too big", "too large"];
+                let refused = error.unwrap_or_else(|| "size limit".to_owned());
+                assert!(size.iter().any(|word| refused.contains(word)), "{pattern:?}: {refused}");
+            }
+        }
+        Err(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mixed_up_patterns_translate_or_are_refused() {
+        let pieces = [
+            "a",
+            "b",
+            "(",
+            ")",
+            "[",
+            "]",
+            "^",
+            "$",
+            "*",
+            "+",
+            "?",
+            "{",
+            "}",
+            "{2}",
+            "{1,3}",
+            "{,2}",
+            "|",
+            ".",
+            "\\",
+            "\\w",
+            "\\<",
+            "\\b",
+            "-",
+            ":",
+            "[:digit:]",
+            "[=a=]",
+            "[.-.]",
+            "]-",
+            ",",
+            "1",
+            "\u{e9}",
+            "&&",
+            "~",
+            "\n",
+            "\\1",
+            "#",
+            " ",
+        ];
+        let mut state = 7u64;
+        let mut below = |limit: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % limit
+        };
+        for _ in 0..20_000 {
+            let pattern: String = (0..below(12)).map(|_| pieces[below(pieces.len())]).collect();
+            fuzz_pattern(pattern.as_bytes());
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! [`Diagnostic`] and goes on.
 
 mod code;
+pub mod json;
+pub mod render;
 
 pub use code::Code;
 

@@ -39,6 +39,18 @@ pub(super) const FUNCTIONS: [&str; 15] = [
     "novalue",
 ];
 
+/// What functions are called elsewhere.
+const SYNONYMS: [(&str, &str); 8] = [
+    ("average", "avg"),
+    ("mean", "avg"),
+    ("maximum", "max"),
+    ("minimum", "min"),
+    ("total", "sum"),
+    ("diff", "delta"),
+    ("derivative", "rate"),
+    ("filter", "matchinst"),
+];
+
 /// The tokens of a refused text, and what is found on the way.
 pub(super) struct Repair<'r, 't> {
     pub text: &'t str,
@@ -372,7 +384,11 @@ impl<'t> Repair<'_, 't> {
         }
         let message = format!("there is no function `{name}`");
         let mut diagnostic = Diagnostic::error(Code::UnknownFunction, span, message);
-        let meant = nearest(name, FUNCTIONS);
+        let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        let meant = match synonym {
+            Some((_, function)) => Some(*function),
+            None => nearest(name, FUNCTIONS),
+        };
         match meant {
             Some("novalue") if name == "novalue" => {
                 diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");

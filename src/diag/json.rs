@@ -1,0 +1,75 @@
+//! Diagnostics for programs: one JSON object each.
+//!
+//! Offsets are bytes; lines and columns count from 1, columns in characters.
+//! Keys are always there, with `null` for what is absent.
+
+use serde::Serialize;
+
+use crate::source::{SourceMap, Span};
+
+use super::{Diagnostic, Severity};
+
+/// The diagnostic as a JSON object on one line, without the line end.
+pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
+    let file = |span: Span| &*sources.get(span.source).name;
+    let (line, column) = sources.line_column(diagnostic.span.source, diagnostic.span.start);
+    let labels = diagnostic
+        .labels
+        .iter()
+        .map(|label| LabelJson {
+            // A label of the same file does not repeat its name.
+            file: (label.span.source != diagnostic.span.source).then(|| file(label.span)),
+            span: ends(label.span),
+            text: &label.text,
+        })
+        .collect();
+    let object = DiagnosticJson {
+        code: diagnostic.code.to_string(),
+        severity: match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        message: &diagnostic.message,
+        file: file(diagnostic.span),
+        span: ends(diagnostic.span),
+        line,
+        column,
+        labels,
+        help: diagnostic.help.as_deref(),
+        fix: diagnostic.fix.as_ref().map(|fix| FixJson { span: ends(fix.span), text: &fix.text }),
+    };
+    // Texts and numbers alone always serialise.
+    serde_json::to_string(&object).unwrap_or_default()
+}
+
+fn ends(span: Span) -> [u32; 2] {
+    [span.start, span.end]
+}
+
+#[derive(Serialize)]
+struct DiagnosticJson<'d> {
+    code: String,
+    severity: &'static str,
+    message: &'d str,
+    file: &'d str,
+    span: [u32; 2],
+    line: usize,
+    column: usize,
+    labels: Vec<LabelJson<'d>>,
+    help: Option<&'d str>,
+    fix: Option<FixJson<'d>>,
+}
+
+#[derive(Serialize)]
+struct LabelJson<'d> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'d str>,
+    span: [u32; 2],
+    text: &'d str,
+}
+
+#[derive(Serialize)]
+struct FixJson<'d> {
+    span: [u32; 2],
+    text: &'d str,
+}

@@ -1,0 +1,361 @@
+//! Diagnostics for people: the source lines with the places marked.
+//!
+//! The only part that knows ariadne, which is given excerpts instead of whole
+//! texts: the lines in question, cut to a readable width around the place, so
+//! that an expression of a megabyte costs no more than a short one. The output
+//! depends on nothing but its arguments.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use ariadne::{Cache, Color, Config, IndexType, Label as Mark, Report, ReportKind, Source};
+
+use crate::source::{SourceId, SourceMap, Span};
+
+use super::{Diagnostic, Severity};
+
+/// Whether to mark up for a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Text only.
+    Plain,
+    /// With ANSI colours.
+    Colour,
+}
+
+/// Most characters of a line that are shown.
+const WIDTH: usize = 140;
+/// Characters shown before the place in a line that is cut.
+const LEAD: usize = 50;
+
+/// The diagnostic with the lines it speaks of, as several lines of text.
+pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
+    let primary = Place { span: diagnostic.span, text: None, is_primary: true };
+    let mut places = vec![primary];
+    for label in &diagnostic.labels {
+        if label.span == diagnostic.span && places[0].text.is_none() {
+            places[0].text = Some(&label.text);
+        } else {
+            places.push(Place { span: label.span, text: Some(&label.text), is_primary: false });
+        }
+    }
+    let mut excerpts = Excerpts::default();
+    let mut notes = Vec::new();
+    let mut marks = Vec::new();
+    for place in &places {
+        let anchor =
+            if place.span.source == diagnostic.span.source { diagnostic.span } else { place.span };
+        excerpts.add(place.span, anchor, sources);
+    }
+    excerpts.finish(sources);
+    // In the order of the text, so that ariadne shows each line once.
+    places.sort_by_key(|place| {
+        (place.span.source != diagnostic.span.source, place.span.source, place.span.start)
+    });
+    for place in &places {
+        let Some(range) = excerpts.locate(place.span) else {
+            let (line, column) = sources.line_column(place.span.source, place.span.start);
+            notes.push(format!("line {line}, column {column}: {}", place.text.unwrap_or("")));
+            continue;
+        };
+        let colour = if place.is_primary { Color::Red } else { Color::Cyan };
+        let mark = Mark::new(Marked { source: place.span.source, range })
+            .with_color(colour)
+            // Without a text ariadne would mark nothing.
+            .with_message(printable(place.text.unwrap_or("here")));
+        marks.push(mark);
+    }
+    let kind = match diagnostic.severity {
+        Severity::Error => ReportKind::Error,
+        Severity::Warning => ReportKind::Warning,
+    };
+    let range = excerpts.locate(diagnostic.span).unwrap_or(0..0);
+    let start = range.start;
+    let config = Config::default()
+        .with_color(style == Style::Colour)
+        .with_index_type(IndexType::Byte)
+        .with_tab_width(8);
+    let mut report = Report::build(kind, Marked { source: diagnostic.span.source, range })
+        .with_config(config)
+        .with_code(diagnostic.code)
+        .with_message(printable(&diagnostic.message))
+        .with_labels(marks);
+    if let Some(help) = help(diagnostic) {
+        report = report.with_help(printable(&help));
+    }
+    for note in notes {
+        report = report.with_note(printable(&note));
+    }
+    let mut out = Vec::new();
+    // Writing to memory does not fail.
+    let _ = report.finish().write(&mut excerpts, &mut out);
+    let text = String::from_utf8_lossy(&out).into_owned();
+    let text = excerpts.mend_column(text, diagnostic.span, start, sources);
+    match style {
+        Style::Colour => text,
+        Style::Plain => text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect(),
+    }
+}
+
+/// What to do: the advice, or else the edit in words.
+fn help(diagnostic: &Diagnostic) -> Option<String> {
+    if diagnostic.help.is_some() {
+        return diagnostic.help.clone();
+    }
+    let fix = diagnostic.fix.as_ref()?;
+    Some(match (fix.span.start == fix.span.end, fix.text.is_empty()) {
+        (_, true) => "remove it".to_owned(),
+        (true, false) => format!("insert `{}`", fix.text),
+        (false, false) => format!("write `{}`", fix.text),
+    })
+}
+
+/// One place to be marked.
+struct Place<'d> {
+    span: Span,
+    text: Option<&'d str>,
+    is_primary: bool,
+}
+
+/// A range of bytes of an excerpt.
+#[derive(Clone)]
+struct Marked {
+    source: SourceId,
+    range: Range<usize>,
+}
+
+impl ariadne::Span for Marked {
+    type SourceId = SourceId;
+
+    fn source(&self) -> &SourceId {
+        &self.source
+    }
+
+    fn start(&self) -> usize {
+        self.range.start
+    }
+
+    fn end(&self) -> usize {
+        self.range.end
+    }
+}
+
+/// The lines that a report shows, by text.
+#[derive(Default)]
+struct Excerpts {
+    texts: BTreeMap<SourceId, Excerpt>,
+}
+
+/// Lines of one text. All lines before the last one shown are there, so that
+/// line numbers are right; those that are not shown are empty.
+struct Excerpt {
+    name: String,
+    /// By the number of the line, from 0.
+    lines: BTreeMap<usize, Piece>,
+    rendered: Source<String>,
+}
+
+/// The shown part of a line.
+struct Piece {
+    /// Bytes of the whole text that are shown.
+    shown: Range<usize>,
+    /// End of those that are, or whose end of line is.
+    covered: usize,
+    /// Whether something is left out on the left.
+    is_cut: bool,
+    /// Where they begin in the excerpt.
+    at: usize,
+}
+
+/// Stands for what is cut off.
+const ELLIPSIS: char = '\u{2026}';
+
+impl Excerpts {
+    /// Shows the first and last line of a span, cut around `anchor` if that is
+    /// in the line, else around the span.
+    fn add(&mut self, span: Span, anchor: Span, sources: &SourceMap) {
+        let text = &sources.get(span.source).text;
+        let excerpt = self.texts.entry(span.source).or_insert_with(|| Excerpt {
+            name: printable(&sources.get(span.source).name),
+            lines: BTreeMap::new(),
+            rendered: Source::from(String::new()),
+        });
+        let end = (span.end as usize).max(span.start as usize + 1) - 1;
+        for offset in [span.start as usize, end.min(text.len())] {
+            let offset = text.floor_char_boundary(offset);
+            let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+            let end = text[offset..].find('\n').map_or(text.len(), |length| offset + length);
+            let end = start + text[start..end].trim_end_matches('\r').len();
+            let number = text[..start].bytes().filter(|byte| *byte == b'\n').count();
+            let anchor = anchor.start as usize;
+            let focus = if (start..=end).contains(&anchor) { anchor } else { offset.min(end) };
+            excerpt.lines.entry(number).or_insert_with(|| {
+                let shown = window(text, start..end, focus);
+                let line_end = text[end..].find('\n').map_or(text.len(), |length| end + length);
+                let covered = if shown.end == end { line_end } else { shown.end };
+                Piece { shown, covered, is_cut: false, at: 0 }
+            });
+        }
+    }
+
+    /// Puts the excerpts together once all lines are known.
+    fn finish(&mut self, sources: &SourceMap) {
+        for (id, excerpt) in &mut self.texts {
+            let text = &sources.get(*id).text;
+            let mut out = String::new();
+            let mut next = 0;
+            for (number, piece) in &mut excerpt.lines {
+                out.extend(std::iter::repeat_n('\n', number - next));
+                let Range { start, end } = piece.shown;
+                piece.is_cut = start > 0 && !text[..start].ends_with('\n');
+                if piece.is_cut {
+                    out.push(ELLIPSIS);
+                }
+                piece.at = out.len();
+                out.extend(text[start..end].chars().map(shown));
+                let rest = text[end..].trim_start_matches('\r');
+                if !rest.is_empty() && !rest.starts_with('\n') {
+                    out.push(ELLIPSIS);
+                }
+                next = *number;
+            }
+            excerpt.rendered = Source::from(out);
+        }
+    }
+
+    /// Where a span is in its excerpt; `None` if nothing of it is shown.
+    fn locate(&self, span: Span) -> Option<Range<usize>> {
+        let excerpt = self.texts.get(&span.source)?;
+        let place = |offset: usize| {
+            let piece = excerpt
+                .lines
+                .values()
+                .find(|piece| (piece.shown.start..=piece.covered).contains(&offset))?;
+            Some(piece.at + (offset.min(piece.shown.end) - piece.shown.start))
+        };
+        let (start, end) = (span.start as usize, span.end as usize);
+        let inside = |piece: &&Piece| piece.shown.start < end && piece.shown.end > start;
+        let first = place(start).or_else(|| excerpt.lines.values().find(inside).map(|p| p.at))?;
+        let last = place(end).or_else(|| {
+            let piece = excerpt.lines.values().rev().find(inside)?;
+            Some(piece.at + piece.shown.len())
+        })?;
+        Some(first..last.max(first))
+    }
+
+    /// Puts the true column into the head of a report whose line was cut.
+    fn mend_column(&self, report: String, span: Span, start: usize, sources: &SourceMap) -> String {
+        let Some(excerpt) = self.texts.get(&span.source) else { return report };
+        let (line, column) = sources.line_column(span.source, span.start);
+        let rendered = &excerpt.rendered.text()[..start];
+        let line_start = rendered.rfind('\n').map_or(0, |newline| newline + 1);
+        let cut_column = rendered[line_start..].chars().count() + 1;
+        if cut_column == column {
+            return report;
+        }
+        let wrong = format!("{}:{line}:{cut_column} ", excerpt.name);
+        report.replacen(&wrong, &format!("{}:{line}:{column} ", excerpt.name), 1)
+    }
+}
+
+impl Cache<SourceId> for &mut Excerpts {
+    type Storage = String;
+
+    fn fetch(&mut self, id: &SourceId) -> Result<&Source<String>, impl fmt::Debug> {
+        self.texts.get(id).map(|excerpt| &excerpt.rendered).ok_or("a text without excerpt")
+    }
+
+    fn display<'a>(&self, id: &'a SourceId) -> Option<impl fmt::Display + 'a> {
+        self.texts.get(id).map(|excerpt| excerpt.name.clone())
+    }
+}
+
+/// The part of a line to show: all of it, or some characters around a place.
+fn window(text: &str, line: Range<usize>, focus: usize) -> Range<usize> {
+    let before = text[line.start..focus].char_indices().rev().take(WIDTH);
+    let starts: Vec<usize> = before.map(|(offset, _)| line.start + offset).collect();
+    let after: Vec<usize> = text[focus..line.end]
+        .char_indices()
+        .take(WIDTH)
+        .map(|(offset, _)| focus + offset)
+        .collect();
+    if starts.len() + after.len() < WIDTH {
+        return line;
+    }
+    let start = match starts.get(LEAD) {
+        Some(start) => *start,
+        None => line.start,
+    };
+    let shown_before = starts.len().min(LEAD + 1);
+    let end = after.get(WIDTH - shown_before).copied().unwrap_or(line.end);
+    start..end
+}
+
+/// A character as it may be shown: control characters, which could move the
+/// cursor or end a line, give way to others of the same length in UTF-8.
+fn shown(character: char) -> char {
+    match character {
+        '\t' => '\t',
+        control if control.is_control() && control.is_ascii() => '?',
+        control if control.is_control() => '\u{b7}',
+        '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        other => other,
+    }
+}
+
+fn printable(text: &str) -> String {
+    text.chars().map(|character| if character == '\t' { ' ' } else { shown(character) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Code;
+
+    fn report(text: &str, start: usize, end: usize) -> String {
+        let mut sources = SourceMap::default();
+        let id = sources.add("file", text);
+        let span = Span::new(id, start as u32, end as u32);
+        render(&Diagnostic::error(Code::UnexpectedToken, span, "wrong"), &sources, Style::Plain)
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        let text =
+            format!("first\n{}\u{e9}WRONG{}\nlast", "x".repeat(1 << 20), "y".repeat(1 << 20));
+        let start = text.find("WRONG").expect("it is there");
+        let report = report(&text, start, start + 5);
+        assert!(report.len() < 2_000, "{report}");
+        assert!(report.contains("WRONG"), "{report}");
+        assert!(report.contains("file:2:1048578 "), "{report}");
+    }
+
+    #[test]
+    fn any_text_and_place_can_be_shown() {
+        let texts =
+            ["", "\n", "a\r\nb", "a\tb\x0bc\u{85}d\x1b[31m\u{2028}e\n\n\u{e9}\u{4e2d}", "x\n"];
+        for text in texts {
+            for start in (0..=text.len()).filter(|offset| text.is_char_boundary(*offset)) {
+                for end in (start..=text.len()).filter(|offset| text.is_char_boundary(*offset)) {
+                    let report = report(text, start, end);
+                    assert!(!report.contains('\x1b'), "{report}");
+                    assert!(report.starts_with("[PMD0010] Error: wrong\n"), "{report}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn places_that_are_not_shown_become_notes() {
+        let text = format!("(a{} b", " ".repeat(1000));
+        let mut sources = SourceMap::default();
+        let id = sources.add("file", &*text);
+        let last = text.len() as u32;
+        let diagnostic =
+            Diagnostic::error(Code::UnbalancedDelimiter, Span::new(id, last, last), "unclosed")
+                .label(Span::new(id, 0, 1), "opened here");
+        let report = render(&diagnostic, &sources, Style::Plain);
+        assert!(report.contains("Note: line 1, column 1: opened here"), "{report}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Every kind of mistake as a person and as a program sees it.
+//!
+//! The files of `tests/diagnostics` are full of mistakes; the snapshots beside
+//! them hold what is said. After a change of wording run the test with
+//! `INSTA_UPDATE=always` and read the difference.
+
+use std::path::Path;
+
+use pmderive::diag::json::to_json;
+use pmderive::diag::render::{Style, render};
+use pmderive::diag::{Code, Diagnostics};
+use pmderive::dialect::Dialect;
+use pmderive::source::SourceMap;
+use pmderive::syntax::parse_definitions;
+
+fn diagnose(name: &str) -> (SourceMap, Diagnostics) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics").join(name);
+    let text = std::fs::read_to_string(path).expect("a file of the repository");
+    let mut sources = SourceMap::default();
+    let source = sources.add(name, text);
+    let mut diagnostics = Diagnostics::default();
+    parse_definitions(source, &sources, Dialect::Fixed, &mut diagnostics);
+    diagnostics.sort();
+    (sources, diagnostics)
+}
+
+fn check(name: &str) {
+    let (sources, diagnostics) = diagnose(name);
+    let plain: Vec<String> =
+        diagnostics.iter().map(|diagnostic| render(diagnostic, &sources, Style::Plain)).collect();
+    let json: Vec<String> =
+        diagnostics.iter().map(|diagnostic| to_json(diagnostic, &sources)).collect();
+    let stem = name.trim_end_matches(".conf");
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("diagnostics");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        insta::assert_snapshot!(format!("{stem}.plain"), plain.join("\n"));
+        insta::assert_snapshot!(format!("{stem}.json"), json.join("\n"));
+    });
+}
+
+#[test]
+fn mistakes_in_expressions() {
+    check("expressions.conf");
+}
+
+#[test]
+fn mistakes_in_lines() {
+    check("lines.conf");
+}
+
+/// Every code that parsing can give has its example.
+#[test]
+fn every_code_of_the_parser_has_an_example() {
+    let mut codes: Vec<Code> = Vec::new();
+    for name in ["expressions.conf", "lines.conf"] {
+        codes.extend(diagnose(name).1.iter().map(|diagnostic| diagnostic.code));
+    }
+    // Examples of these two are too large, or no text at all.
+    codes.extend([Code::TooComplex, Code::UnreadableFile]);
+    for code in Code::ALL.iter().filter(|code| code.number() < 100) {
+        assert!(codes.contains(code), "{code} has no example");
+    }
+}
+
+/// Applying the edits that the parser offers leaves fewer mistakes.
+#[test]
+fn fixes_mend_what_they_promise() {
+    for name in ["expressions.conf", "lines.conf"] {
+        let (sources, diagnostics) = diagnose(name);
+        for diagnostic in &diagnostics {
+            let Some(fix) = &diagnostic.fix else { continue };
+            let mut text = sources.get(fix.span.source).text.to_string();
+            text.replace_range(fix.span.start as usize..fix.span.end as usize, &fix.text);
+            let mut mended = SourceMap::default();
+            let source = mended.add("mended", text);
+            let mut left = Diagnostics::default();
+            parse_definitions(source, &mended, Dialect::Fixed, &mut left);
+            assert!(left.len() < diagnostics.len(), "{diagnostic:?}");
+        }
+    }
+}
