@@ -17,6 +17,7 @@ pub mod check;
 pub mod dag;
 pub mod diag;
 pub mod dialect;
+pub mod engine;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod plan;

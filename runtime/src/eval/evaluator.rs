@@ -81,10 +81,10 @@ impl Evaluator {
     /// Goes on with another program in the same context. Samples of
     /// definitions that both have are kept, and so are those of definitions
     /// that an earlier program had.
-    pub fn change_program(self, program: Arc<Program>, binding: Binding) -> Evaluator {
-        let mut history = self.history;
+    pub fn change_program(&mut self, program: Arc<Program>, binding: Binding) {
+        let mut history = std::mem::take(&mut self.history);
         history.change_program(Some((&self.program, self.layouts.first())), &program);
-        Evaluator::assemble(program, binding, history)
+        *self = Evaluator::assemble(program, binding, history);
     }
 
     /// The program.
