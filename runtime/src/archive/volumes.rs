@@ -85,12 +85,12 @@ impl Volumes {
             };
             let unreadable = self.volume.is_cut() || matches!(error, ReadError::Io(_));
             let error = error.in_file(&self.name);
+            // At the very end the writer may still complete the record.
             if !(unreadable && self.is_last()) {
                 self.lost = true;
-            }
-            if unreadable && !self.is_last() {
-                // One error at a time: that of the next volume is met again.
-                let _ = self.enter_next();
+                if unreadable {
+                    self.volume.abandon();
+                }
             }
             return Err(error);
         }
