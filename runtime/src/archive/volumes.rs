@@ -116,15 +116,17 @@ impl Volumes {
         self.current + 1 >= self.files.volumes.len()
     }
 
-    /// Looks for a volume that the writer has begun since.
+    /// Looks for a volume that the writer has begun since, far enough to have a label.
     fn discover(&mut self) -> bool {
-        match self.files.next_volume() {
-            Some(volume) => {
-                self.files.volumes.push(volume);
-                true
-            }
-            None => false,
+        let Some(volume) = self.files.next_volume() else {
+            return false;
+        };
+        self.files.volumes.push(volume);
+        let begun = open_volume(&self.files, self.files.volumes.len() - 1).is_ok();
+        if !begun {
+            self.files.volumes.pop();
         }
+        begun
     }
 
     /// Enters the next volume. One that cannot be opened counts as missing,

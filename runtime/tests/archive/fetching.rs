@@ -413,6 +413,10 @@ fn an_archive_that_is_being_written_is_followed() {
     second[27] = 1;
     let later = i64::to_be_bytes(all.last().expect("not empty").0.sec + 60);
     second[812..816].copy_from_slice(&later[4..]);
+    for begun in [0, 100, 808] {
+        write("1", &second[..begun]);
+        assert_eq!(stamps(&mut context).len(), 0, "{begun}");
+    }
     write("1", &second);
     assert_eq!(stamps(&mut context).len(), 1);
 }
