@@ -76,6 +76,11 @@ impl Volume {
         self.condition = Condition::Good;
     }
 
+    /// Gives the rest of the volume up: it will not become readable.
+    pub(super) fn abandon(&mut self) {
+        self.condition = Condition::Lost;
+    }
+
     /// Offset of the first record.
     pub(super) fn first_offset(&self) -> u64 {
         self.version.label_size() as u64

@@ -85,12 +85,12 @@ impl Volumes {
             };
             let unreadable = self.volume.is_cut() || matches!(error, ReadError::Io(_));
             let error = error.in_file(&self.name);
+            // At the very end the writer may still complete the record.
             if !(unreadable && self.is_last()) {
                 self.lost = true;
-            }
-            if unreadable && !self.is_last() {
-                // One error at a time: that of the next volume is met again.
-                let _ = self.enter_next();
+                if unreadable {
+                    self.volume.abandon();
+                }
             }
             return Err(error);
         }
@@ -116,15 +116,17 @@ impl Volumes {
         self.current + 1 >= self.files.volumes.len()
     }
 
-    /// Looks for a volume that the writer has begun since.
+    /// Looks for a volume that the writer has begun since, far enough to have a label.
     fn discover(&mut self) -> bool {
-        match self.files.next_volume() {
-            Some(volume) => {
-                self.files.volumes.push(volume);
-                true
-            }
-            None => false,
+        let Some(volume) = self.files.next_volume() else {
+            return false;
+        };
+        self.files.volumes.push(volume);
+        let begun = open_volume(&self.files, self.files.volumes.len() - 1).is_ok();
+        if !begun {
+            self.files.volumes.pop();
         }
+        begun
     }
 
     /// Enters the next volume. One that cannot be opened counts as missing,

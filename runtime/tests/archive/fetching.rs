@@ -276,6 +276,32 @@ fn volumes_follow_one_another_and_holes_are_passed() {
 }
 
 #[test]
+fn a_volume_that_is_cut_is_left_for_the_next_one() {
+    let Some(path) = installed("archives", "ok-mv-bar") else { return };
+    let directory = temporary();
+    copy(&path, directory.path(), |suffix| Some(format!("a.{suffix}")));
+    let base = directory.path().join("a");
+    let first = base.with_extension("0");
+    let mut bytes = fs::read(&first).expect("it is there");
+    bytes.pop();
+    fs::write(&first, &bytes).expect("it can be written");
+    let all = stamps(&mut open(&path));
+    let mut context = open(&base);
+    let (list, mut batch) = (any_record(), ResultBatch::default());
+    let mut outcomes = Vec::new();
+    for _ in 0..all.len() {
+        outcomes.push(context.fetch(&list, &mut batch).map_err(|error| error.status()));
+    }
+    let failed = outcomes.iter().position(Result::is_err).expect("the first volume is cut");
+    assert_eq!(outcomes[failed], Err(PmStatus::LOGREC));
+    // The record behind the damage says that something is missing, and nothing else is.
+    let gap = FetchEvents { gap: true, metadata_changed: false };
+    assert_eq!(outcomes[failed + 1], Ok(gap));
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
+    assert!(context.fetch(&list, &mut batch).expect_err("the end").is_end_of_archive());
+}
+
+#[test]
 fn compressed_files_read_as_plain_ones() {
     let directory = temporary();
     for (name, ..) in OWN {
@@ -387,6 +413,10 @@ fn an_archive_that_is_being_written_is_followed() {
     second[27] = 1;
     let later = i64::to_be_bytes(all.last().expect("not empty").0.sec + 60);
     second[812..816].copy_from_slice(&later[4..]);
+    for begun in [0, 100, 808] {
+        write("1", &second[..begun]);
+        assert_eq!(stamps(&mut context).len(), 0, "{begun}");
+    }
     write("1", &second);
     assert_eq!(stamps(&mut context).len(), 1);
 }
