@@ -119,8 +119,8 @@ impl FetchList {
 pub struct FetchEvents {
     /// Names, descriptors or agents may have changed (see [`MetadataSource::metadata_epoch`]).
     pub metadata_changed: bool,
-    /// Continuity ended: a mark record was passed or the connection was made
-    /// anew. Differences across it mean nothing.
+    /// Continuity ended: a mark record was passed, the connection was made anew,
+    /// or an agent was restarted. Differences across it mean nothing.
     pub gap: bool,
 }
 

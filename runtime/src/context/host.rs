@@ -178,26 +178,22 @@ impl HostContext {
         let outcome = converse();
         outcome.map_err(|error| self.lost(error))
     }
-
-    /// The requests for a list, from the previous fetch if it was the same.
-    fn prepare(&mut self, list: &FetchList, resolution: Resolution) -> &[Arc<FetchRequest>] {
-        let kept = self.prepared.take();
-        let kept = kept.filter(|kept| (kept.list, kept.resolution) == (list.id(), resolution));
-        let prepared = kept.unwrap_or_else(|| {
-            let parts = list.pmids().chunks(FetchRequest::MAX_PMIDS);
-            let requests =
-                parts.map(|pmids| Arc::new(FetchRequest::new(pmids, resolution))).collect();
-            PreparedList { list: list.id(), resolution, requests }
-        });
-        &self.prepared.insert(prepared).requests
-    }
 }
 
-/// True for changes after which names, descriptors or agents may be others:
-/// agents added, restarted or dropped, and names changed (pmFetch(3)). Labels
-/// and host names are not part of what is remembered.
-fn concerns_metadata(StateChange(bits): StateChange) -> bool {
-    bits & (1 | 2 | 4 | 16) != 0
+/// The requests for a list: those of the previous fetch if it was for the same.
+fn prepare<'p>(
+    prepared: &'p mut Option<PreparedList>,
+    list: &FetchList,
+    resolution: Resolution,
+) -> &'p [Arc<FetchRequest>] {
+    let kept = prepared.take();
+    let kept = kept.filter(|kept| (kept.list, kept.resolution) == (list.id(), resolution));
+    let prepared = prepared.insert(kept.unwrap_or_else(|| {
+        let parts = list.pmids().chunks(FetchRequest::MAX_PMIDS);
+        let requests = parts.map(|pmids| Arc::new(FetchRequest::new(pmids, resolution))).collect();
+        PreparedList { list: list.id(), resolution, requests }
+    }));
+    &prepared.requests
 }
 
 impl FetchSource for HostContext {
@@ -227,33 +223,28 @@ impl HostContext {
         let Some(link) = &mut self.link else { return Ok(Err(PmStatus::NOTCONN)) };
         let highres = link.connection.features().has(Features::HIGHRES);
         let resolution = if highres { Resolution::Nano } else { Resolution::Micro };
-        self.prepare(list, resolution);
-        let (Some(link), Some(prepared)) = (&mut self.link, &self.prepared) else {
-            return Ok(Err(PmStatus::NOTCONN));
-        };
-        for request in &prepared.requests {
+        let requests = prepare(&mut self.prepared, list, resolution);
+        for request in requests {
             link.request(Request::Fetch(request))?;
         }
         for indom in list.domains() {
             link.request(Request::InstanceDomain(*indom))?;
         }
         let mut outcome = Ok(());
-        let mut changed = false;
+        let mut changes = StateChange::default();
         while link.connection.pending() > 0 {
             match link.next_event()? {
                 Event::Changed(change) => {
-                    if concerns_metadata(change) && !changed {
-                        changed = true;
+                    changes = changes.with(change);
+                    if change.concerns_metadata() {
                         self.cache.invalidate();
                     }
                 }
-                Event::Failed(status) if batch.parts().len() < prepared.requests.len() => {
+                Event::Failed(status) if batch.parts().len() < requests.len() => {
                     batch.add_part();
                     outcome = Err(status);
                 }
-                Event::Failed(status) => {
-                    batch.domains.push(Err(status));
-                }
+                Event::Failed(status) => batch.domains.push(Err(status)),
                 Event::Reply => match link.connection.reply()? {
                     Reply::Result(frame) => {
                         link.connection.take_result(frame, batch.add_part());
@@ -266,10 +257,12 @@ impl HostContext {
                 Event::Ready => return Err(ProtocolError::NotReady.into()),
             }
         }
-        if changed {
+        if changes.concerns_metadata() {
             self.pending.metadata_changed = true;
             self.epoch += 1;
         }
+        // Which agent it was is not told, and its counters begin anew.
+        self.pending.gap |= changes.agent_restarted();
         Ok(outcome)
     }
 }

@@ -17,6 +17,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::source::SourceError;
+
 /// Which pmcd, and how to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
@@ -76,6 +78,13 @@ impl fmt::Display for SpecError {
 }
 
 impl std::error::Error for SpecError {}
+
+impl From<SpecError> for SourceError {
+    fn from(error: SpecError) -> SourceError {
+        let message = format!("{} at byte {}", error.problem, error.offset);
+        SourceError::Specification { target: error.spec, message }
+    }
+}
 
 /// Attributes by all their names, with what they are about.
 const ATTRIBUTES: &[(&str, Attribute)] = &[
@@ -366,6 +375,7 @@ mod tests {
         }
         let error = "h:x".parse::<HostSpec>().expect_err("port");
         assert_eq!(error.to_string(), "h:x\n  ^ -- non-numeric port");
+        assert_eq!(SourceError::from(error).to_string(), "h:x: non-numeric port at byte 2");
     }
 
     #[test]

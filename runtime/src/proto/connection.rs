@@ -62,6 +62,34 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateChange(pub i32);
 
+impl StateChange {
+    const AGENT_ADDED: i32 = 1;
+    const AGENT_RESTARTED: i32 = 2;
+    const AGENT_DROPPED: i32 = 4;
+    const NAMES_CHANGED: i32 = 16;
+
+    /// The changes of both.
+    #[must_use]
+    pub const fn with(self, other: StateChange) -> StateChange {
+        StateChange(self.0 | other.0)
+    }
+
+    /// True when names, descriptors or instance domains may be others now.
+    /// Changes of labels and of the host name are not among these.
+    pub const fn concerns_metadata(self) -> bool {
+        const BITS: i32 = StateChange::AGENT_ADDED
+            | StateChange::AGENT_RESTARTED
+            | StateChange::AGENT_DROPPED
+            | StateChange::NAMES_CHANGED;
+        self.0 & BITS != 0
+    }
+
+    /// True when the counters of some agent began anew.
+    pub const fn agent_restarted(self) -> bool {
+        self.0 & StateChange::AGENT_RESTARTED != 0
+    }
+}
+
 /// Where the handshake stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {

@@ -1,5 +1,6 @@
 //! A pmcd of an installed PCP, started for one test and stopped with it.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -30,14 +31,22 @@ fn script() -> Command {
 }
 
 impl RealPmcd {
-    /// Starts a pmcd on a free port. `None` without PCP, with a word on standard error.
+    /// Starts a pmcd on a free port. `None` without PCP or without the rights
+    /// to start it, with a word on standard error.
     ///
     /// # Panics
-    /// PCP is installed but does not start, or is not installed although `CI` is set.
+    /// pmcd does not start, or cannot be started although `CI` is set.
     pub fn start() -> Option<RealPmcd> {
-        if !Path::new("/usr/lib/pcp/bin/pmcd").exists() {
-            assert!(std::env::var("CI").is_err(), "PCP is not installed: see tests/real-pcp");
-            eprintln!("NOT RUN: PCP is not installed (tests/real-pcp install)");
+        let installed = Path::new("/usr/lib/pcp/bin/pmcd").exists();
+        let root = std::fs::metadata("/proc/self").is_ok_and(|owner| owner.uid() == 0);
+        let obstacle = match (installed, root) {
+            (true, true) => None,
+            (true, false) => Some("pmcd has to be started by root"),
+            (false, _) => Some("PCP is not installed (tests/real-pcp install)"),
+        };
+        if let Some(obstacle) = obstacle {
+            assert!(std::env::var("CI").is_err(), "{obstacle}");
+            eprintln!("NOT RUN: {obstacle}");
             return None;
         }
         let folder = tempfile::Builder::new().prefix("pmcd").tempdir().expect("a folder");
