@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus};
+use pmderive_runtime::program::Program;
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError};
 
 use super::{Compiled, Engine, Metric, Registered, Registry};
@@ -57,6 +58,11 @@ impl<S: FetchSource> Context<S> {
     /// The metrics, in the order asked for.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
+    }
+
+    /// The program in use.
+    pub fn program(&self) -> &Arc<Program> {
+        self.evaluator.program()
     }
 
     /// The source.
