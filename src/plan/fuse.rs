@@ -83,7 +83,8 @@ impl<'f> Fusion<'f> {
                 leaves.insert(*id);
             } else if wanted.contains(id) {
                 self.place(*id, &leaves);
-                if matches!(self.placements[id.index()], Some(Placement::Step(_))) {
+                let placement = &self.placements[id.index()];
+                if matches!(placement, Some(Placement::Step(_) | Placement::Fill)) {
                     leaves.insert(*id);
                 }
             }

@@ -312,7 +312,8 @@ impl Builder<'_> {
                 _ => without(Status::Failed(PmStatus::BOTCH)),
             },
             Op::Change { operand, .. } => {
-                NodeLayout { offset: None, ..self.node(*operand).clone() }
+                let regular = regular && self.is_placed(*operand);
+                NodeLayout { offset: None, regular, ..self.node(*operand).clone() }
             }
             Op::Choose { guard, yes, no } => {
                 let never = |id: &NodeId| matches!(self.program.nodes[id.index()].op, Op::Nothing);
