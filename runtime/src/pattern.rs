@@ -263,17 +263,20 @@ impl<'t> Translator<'t> {
         let mut count = None;
         let mut is_bad = false;
         loop {
-            let (_, character) = self.rest.next().ok_or(PatternError::UnmatchedBrace)?;
+            let (_, mut character) = self.rest.next().ok_or(PatternError::UnmatchedBrace)?;
+            if character == '\\' {
+                // An escaped comma still is one.
+                character = match self.rest.next() {
+                    Some((_, ',')) => ',',
+                    _ => '\\',
+                };
+            }
             match character {
                 ',' | '}' if is_bad => return Err(PatternError::BadInterval),
                 ',' | '}' => return Ok((count, character)),
                 '0'..='9' => {
                     let digit = u32::from(character) - u32::from('0');
                     count = Some((count.unwrap_or(0) * 10 + digit).min(MAX_REPEAT + 1));
-                }
-                '\\' => {
-                    is_bad = true;
-                    self.rest.next();
                 }
                 _ => is_bad = true,
             }
