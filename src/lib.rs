@@ -12,7 +12,16 @@
 //! command line.
 #![deny(unsafe_code)]
 
+pub mod bind;
+pub mod check;
+pub mod dag;
 pub mod diag;
 pub mod dialect;
+pub mod engine;
+#[cfg(feature = "jit")]
+pub mod jit;
+pub mod json;
+pub mod plan;
+pub mod replay;
 pub mod source;
 pub mod syntax;

@@ -15,7 +15,18 @@
 //! This crate knows nothing of the expression language or of Cranelift: the
 //! compiler hands it a [`program::Program`] and, perhaps, native entry points.
 
+#![deny(unsafe_code)]
+
+pub mod archive;
+pub mod context;
+pub mod eval;
+pub mod kernel;
+pub mod local;
 pub mod model;
 pub mod pattern;
+pub mod pdu;
+pub mod program;
+pub mod proto;
 pub mod result;
 pub mod source;
+pub mod transport;

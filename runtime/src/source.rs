@@ -119,8 +119,8 @@ impl FetchList {
 pub struct FetchEvents {
     /// Names, descriptors or agents may have changed (see [`MetadataSource::metadata_epoch`]).
     pub metadata_changed: bool,
-    /// Continuity ended: a mark record was passed or the connection was made
-    /// anew. Differences across it mean nothing.
+    /// Continuity ended: a mark record was passed, the connection was made anew,
+    /// or an agent was restarted. Differences across it mean nothing.
     pub gap: bool,
 }
 
@@ -129,10 +129,12 @@ pub struct FetchEvents {
 #[non_exhaustive]
 pub enum SourceError {
     /// The host or socket could not be reached.
-    #[error("cannot connect to {target}: {source}")]
+    #[error("cannot connect to {target}: {source}; {help}")]
     Connect {
         /// Host specification or socket path.
         target: String,
+        /// What to look at or to try.
+        help: &'static str,
         /// What the system said.
         #[source]
         source: std::io::Error,
@@ -162,6 +164,16 @@ pub enum SourceError {
         /// Field, offset and what is wrong with it.
         message: String,
     },
+    /// A file of an archive is damaged or missing, and PCP has a status for that.
+    #[error("{target}: {message}")]
+    Damaged {
+        /// The file, or the archive when no single file is to blame.
+        target: String,
+        /// What libpcp would answer.
+        status: PmStatus,
+        /// Field and offset where known, and what is wrong.
+        message: String,
+    },
     /// A specification of a host or archive that cannot be understood.
     #[error("{target}: {message}")]
     Specification {
@@ -185,12 +197,18 @@ impl SourceError {
     pub fn status(&self) -> PmStatus {
         match self {
             SourceError::Connect { source, .. } | SourceError::Io { source, .. } => {
-                source.raw_os_error().map_or(PmStatus::IPC, |errno| PmStatus(-errno))
+                use rustix::io::Errno;
+                let errno = source.raw_os_error().or(match source.kind() {
+                    std::io::ErrorKind::HostUnreachable => Some(Errno::HOSTUNREACH.raw_os_error()),
+                    std::io::ErrorKind::TimedOut => Some(Errno::TIMEDOUT.raw_os_error()),
+                    _ => None,
+                });
+                errno.map_or(PmStatus::IPC, |errno| PmStatus(-errno))
             }
             SourceError::Timeout { .. } => PmStatus::TIMEOUT,
             SourceError::Malformed { .. } => PmStatus::IPC,
             SourceError::Specification { .. } => PmStatus::GENERIC,
-            SourceError::Status { status, .. } => *status,
+            SourceError::Damaged { status, .. } | SourceError::Status { status, .. } => *status,
         }
     }
 

@@ -283,3 +283,47 @@ fn damaged_units_text_never_panics() {
         }
     }
 }
+
+/// Words of the wire: some random ones, and all parsed units.
+fn wire_words() -> Vec<u32> {
+    let mut words: Vec<u32> = VERSION_7
+        .iter()
+        .filter_map(|(text, _)| Units::parse(text).ok())
+        .map(|parsed| parsed.units.to_wire())
+        .collect();
+    let mut state = 0x9e37_79b9u32;
+    for _ in 0..300 {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        words.push(state);
+        // Random dimensions never match; those of a ratio and of an extra quantity may.
+        words.push(state & 0x000f_ff07 | 0x1f00_0008);
+    }
+    words
+}
+
+#[test]
+fn any_two_units_convert_both_ways_or_not_at_all() {
+    let units: Vec<Units> = wire_words().into_iter().map(Units::from_wire).collect();
+    let mut converted = 0;
+    for from in &units {
+        assert!(from.to_string().len() < 60, "{from}");
+        for to in &units {
+            let there = Conversion::between(*from, *to);
+            let back = Conversion::between(*to, *from);
+            assert_eq!(there.is_ok(), back.is_ok(), "{from} to {to}");
+            let (Ok(there), Ok(back)) = (there, back) else { continue };
+            assert!(there.mult >= 1 && there.div >= 1, "{from} to {to}");
+            for value in [0, 1, -1, i64::MAX, i64::MIN] {
+                let _ = (there.apply_i64(value), there.apply_u64(value.cast_unsigned()));
+                let _ = (there.apply_i32(value as i32), there.apply_u32(value as u32));
+                let _ = there.apply_f32(value as f32);
+            }
+            let value = back.apply_f64(there.apply_f64(20.0));
+            assert!((value - 20.0).abs() < 1e-9, "{from} to {to}: {value}");
+            converted += 1;
+        }
+    }
+    assert!(converted > 500, "{converted}");
+}

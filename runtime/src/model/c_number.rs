@@ -132,10 +132,15 @@ fn hexadecimal(bytes: &[u8]) -> Unsigned {
     exponent += decimal_exponent(&exponent_text[..exponent_digits]);
     let length = 2 + mantissa + exponent_digits;
     // A significand of 64 bits leaves the range well within two steps of 2^1000.
-    let exponent = i32::try_from(exponent.clamp(-2000, 2000)).unwrap_or_default();
+    let exponent = exponent.clamp(-2000, 2000);
     let (first, second) = (exponent / 2, exponent - exponent / 2);
-    let value = significand as f64 * 2f64.powi(first) * 2f64.powi(second);
+    let value = significand as f64 * power_of_two(first) * power_of_two(second);
     Some(in_range(value, significand == 0, length))
+}
+
+/// Two to a power from -1000 to 1000, exactly.
+fn power_of_two(power: i64) -> f64 {
+    f64::from_bits((1023 + power).unsigned_abs() << 52)
 }
 
 /// Value of an exponent such as `p-12`, saturating; 0 for empty text.
@@ -169,9 +174,9 @@ mod tests {
             ("0x.8", 0.5, 4),
             ("0x1.8p1", 3.0, 7),
             ("0x1p", 1.0, 3),
-            ("0x10000000000000000", 2f64.powi(64), 19),
+            ("0x10000000000000000", 18446744073709551616.0, 19),
             ("0x20000000000001", 9007199254740992.0, 16),
-            ("0x200000000000010000000000001", 2f64.powi(105) + 2f64.powi(53), 29),
+            ("0x200000000000010000000000001", 4.056481920730335e+31, 29),
             ("-inf", f64::NEG_INFINITY, 4),
             ("INFINITYx", f64::INFINITY, 8),
             ("0e999999999999999999999", 0.0, 23),

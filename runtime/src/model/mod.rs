@@ -14,6 +14,7 @@ mod units_convert;
 mod units_parse;
 mod units_text;
 mod units_words;
+mod value_text;
 
 pub use desc::{MetricDesc, Semantics, ValueType};
 pub use indom::{InDom, InstId, InstanceDomain};
@@ -24,3 +25,7 @@ pub use units::{ExtraUnit, Units};
 pub use units_convert::Conversion;
 pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind, fuzz_units};
 pub use units_words::units_words;
+pub use value_text::{
+    format_g, write_double, write_exact_double, write_exact_float, write_float, write_g,
+    write_text, write_unknown_block, write_unknown_word,
+};

@@ -6,7 +6,7 @@
 //! code, so each is one plain formula.
 
 use super::units_words::{TEMPERATURE, extra_word};
-use super::{ExtraUnit, PmStatus, Units};
+use super::{PmStatus, Units};
 
 /// How values of some units become values of other units: `pmConvScale(3)`.
 ///
@@ -29,7 +29,9 @@ impl Conversion {
 
     /// How values in `from` become values in `to`.
     ///
-    /// A value without dimension counts as one of dimension count.
+    /// A value without dimension counts as one of dimension count. The zero
+    /// points of temperatures matter where both units are a temperature and
+    /// nothing else; libpcp applies them to `temperature (C) / sec` too.
     /// [`PmStatus::CONV`] when the dimensions or extra quantities differ, or
     /// when the factor needs more than 64 bits; [`PmStatus::UNIT`] when a
     /// scale is beyond exabytes or hours, or an extra unit is unknown.
@@ -51,7 +53,7 @@ impl Conversion {
         }
         factor.scale_by(count(from.scale_count), count(to.scale_count), from.dim_count)?;
         let (mult, div) = factor.reduced().ok_or(PmStatus::CONV)?;
-        Ok(Conversion { mult, div, extra: extra(from.extra, to.extra)? })
+        Ok(Conversion { mult, div, extra: extra(from, to)? })
     }
 
     /// True when applying the conversion changes no value.
@@ -157,20 +159,35 @@ impl Factor {
     }
 
     /// The fraction with a divisor of 1 where that is possible, else without
-    /// common factors of two. The latter changes no result that does not
-    /// overflow, as long as the divisor remains even: half of it must be exact
-    /// for the same values to be rounded up, and its quotients in floating
-    /// point are the same ones. It keeps, for example, bytes exact in kilobytes up
-    /// to 2^63 instead of 2^53.
+    /// common factors of two, and if it is too large for 64 bits even so,
+    /// without any; none if that does not help.
+    ///
+    /// Leaving out factors of two keeps, for example, bytes exact in kilobytes
+    /// up to 2^63 instead of 2^53 and changes no result that does not
+    /// overflow, as quotients in floating point remain the same. Half the
+    /// divisor must remain exact, so an even divisor remains even.
     fn reduced(self) -> Option<(i64, i64)> {
-        let (mult, div) = if self.mult % self.div == 0 {
-            (self.mult / self.div, 1)
-        } else {
-            let twos = self.mult.trailing_zeros().min(self.div.trailing_zeros().saturating_sub(1));
-            (self.mult >> twos, self.div >> twos)
-        };
-        Some((i64::try_from(mult).ok()?, i64::try_from(div).ok()?))
+        if self.mult % self.div == 0 {
+            return Some((i64::try_from(self.mult / self.div).ok()?, 1));
+        }
+        let common = greatest_common_divisor(self.mult, self.div);
+        let twos = 1 << common.trailing_zeros();
+        [twos, common].into_iter().find_map(|divisor| {
+            let mult = i64::try_from(self.mult / divisor).ok()?;
+            let div = i64::try_from(self.div / divisor).ok()?;
+            let factor = if div % 2 == 0 { 1 } else { 2 };
+            Some((mult.checked_mul(factor)?, div.checked_mul(factor)?))
+        })
     }
+}
+
+/// Of two positive numbers.
+fn greatest_common_divisor(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a, b);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// A scale of space in megabytes.
@@ -198,25 +215,34 @@ fn count(scale: i8) -> Factor {
 }
 
 /// The step for two units of one extra quantity, or none for the same unit.
-fn extra(from: ExtraUnit, to: ExtraUnit) -> Result<Option<(f64, f64, f64, f64)>, PmStatus> {
-    if from.quantity == 0 || from.unit == to.unit {
+fn extra(from: Units, to: Units) -> Result<Option<(f64, f64, f64, f64)>, PmStatus> {
+    let (quantity, from_unit, to_unit) = (from.extra.quantity, from.extra.unit, to.extra.unit);
+    if quantity == 0 || from_unit == to_unit {
         return Ok(None);
     }
-    let quantity = extra_word(from.quantity).ok_or(PmStatus::UNIT)?;
-    let power = |extra: ExtraUnit| {
-        let unit = usize::from(extra.unit).checked_sub(1)?;
-        quantity.units.get(unit).map(|(_, power)| *power)
+    let word = extra_word(quantity).ok_or(PmStatus::UNIT)?;
+    let power = |unit: u8| {
+        let position = usize::from(unit).checked_sub(1)?;
+        word.units.get(position).map(|(_, power)| *power)
     };
-    let steps = power(from).ok_or(PmStatus::UNIT)? - power(to).ok_or(PmStatus::UNIT)?;
-    let per = from.quantity < 0;
-    if from.quantity.unsigned_abs() == TEMPERATURE {
-        let (a, b, c, d) = temperature(from.unit, to.unit).ok_or(PmStatus::UNIT)?;
-        // "Per degree" knows no zero point, only the size of a degree.
-        return Ok(Some(if per { (0.0, d, 0.0, b) } else { (a, b, c, d) }));
-    }
-    let steps = if per { -steps } else { steps };
-    let power = 10f64.powi(steps.abs());
-    Ok(Some(if steps > 0 { (0.0, power, 0.0, 1.0) } else { (0.0, 1.0, 0.0, power) }))
+    let steps = power(from_unit).ok_or(PmStatus::UNIT)? - power(to_unit).ok_or(PmStatus::UNIT)?;
+    let (a, b, c, d) = if quantity.unsigned_abs() == TEMPERATURE {
+        temperature(from_unit, to_unit).ok_or(PmStatus::UNIT)?
+    } else {
+        // At most 10^9, which is exact.
+        let power = 10i64.pow(steps.unsigned_abs()) as f64;
+        if steps > 0 { (0.0, power, 0.0, 1.0) } else { (0.0, 1.0, 0.0, power) }
+    };
+    let basic = [from.dim_space, from.dim_time, from.dim_count];
+    Ok(Some(if quantity < 0 {
+        (0.0, d, 0.0, b)
+    } else if basic != [0; 3] {
+        // Only a temperature itself has a zero point. Its change per second,
+        // for example, knows no more than the size of a degree.
+        (0.0, b, 0.0, d)
+    } else {
+        (a, b, c, d)
+    }))
 }
 
 /// Between degrees Celsius (1), Fahrenheit (2) and kelvins (3).
@@ -234,6 +260,7 @@ fn temperature(from: u8, to: u8) -> Option<(f64, f64, f64, f64)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ExtraUnit;
     use super::*;
 
     fn units(text: &str) -> Units {
@@ -253,6 +280,11 @@ mod tests {
             ("byte / sec", "Kbyte / min", (15, 256)),
             ("/ sec", "/ millisec", (1, 1000)),
             ("", "count x 10^3", (1, 1000)),
+            ("count x 10", "hour / hour", (10, 1)),
+            ("min / count x 10^3", "millisec / count", (60, 1)),
+            ("count / min", "count x 10 / sec", (1, 600)),
+            ("sec / count x 10", "hour / count x 10^2", (25, 9000)),
+            ("Kbyte / millisec", "Ebyte / microsec", (1, 1000 << 50)),
         ] {
             let conversion = between(from, to).unwrap();
             assert_eq!((conversion.mult, conversion.div), factor, "{from} to {to}");
@@ -294,6 +326,12 @@ mod tests {
         assert_eq!(per_volt.apply_f64(1000.0), 1.0);
         let per_degree = between("/ temperature (C)", "/ temperature (F)").unwrap();
         assert_eq!(per_degree.apply_f64(18.0), 10.0);
+    }
+
+    #[test]
+    fn only_a_temperature_itself_has_a_zero_point() {
+        let rate = between("temperature (C) / sec", "temperature (F) / min").unwrap();
+        assert_eq!(rate.apply_f64(1.0), 108.0);
     }
 
     #[test]

@@ -69,6 +69,15 @@ impl<'p> ResultWriter<'p> {
         self.patch(self.current + 4, status.0 as u32);
     }
 
+    /// Turns the current set, whatever was added to it, into one whose metric failed.
+    pub fn fail(&mut self, status: PmStatus) {
+        self.part.bytes.truncate(self.current + 4);
+        self.push(status.0 as u32);
+        while self.pending.last().is_some_and(|offset| *offset >= self.current) {
+            self.pending.pop();
+        }
+    }
+
     fn lane(&mut self, instance: InstId, in_blocks: bool, word: u32) {
         let offset = self.current + 4;
         let count = u32::from_be_bytes([
@@ -138,6 +147,30 @@ impl<'p> ResultWriter<'p> {
 mod tests {
     use super::*;
     use crate::result::{Lane, ResultBatch};
+
+    #[test]
+    fn a_set_that_fails_late_leaves_the_others_alone() {
+        let mut batch = ResultBatch::default();
+        let part = batch.add_part();
+        let mut writer = ResultWriter::new(part, Timestamp::new(7, 5));
+        writer.set(Pmid(1));
+        writer.block(-1, BlockValue::U64(1));
+        writer.set(Pmid(2));
+        writer.block(0, BlockValue::U64(2));
+        writer.block(1, BlockValue::U64(3));
+        writer.fail(PmStatus::TYPE);
+        writer.set(Pmid(3));
+        writer.block(-1, BlockValue::U64(4));
+        writer.finish();
+        let part = &batch.parts()[0];
+        let sets: Vec<_> = part.sets().collect();
+        assert_eq!(sets.len(), 3);
+        assert_eq!(sets[1].count, Err(PmStatus::TYPE));
+        for (set, value) in [(0, 1u64), (2, 4)] {
+            let lane = sets[set].lanes().next().unwrap();
+            assert_eq!(part.block(lane.word), Some((3, &value.to_be_bytes()[..])));
+        }
+    }
 
     #[test]
     fn what_is_written_is_read_back() {

@@ -1,0 +1,162 @@
+//! Positional reading of the files of an archive, and a sliding window over one.
+//!
+//! In: an open file, or bytes in memory. Out: the bytes at an offset, as many
+//! as asked for unless the file ends earlier. What the bytes mean is not known
+//! here, and nothing is remembered about a file's end: it may grow.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// How much is read at a time: little at first, more while reading goes on forward.
+const FIRST_CHUNK: usize = 8 * 1024;
+const CHUNK: usize = 128 * 1024;
+
+/// Lengths beyond this are compared with the size of the file before a buffer grows for them.
+const TRUSTED_LENGTH: usize = 1024 * 1024;
+
+/// Bytes that can be read at any offset.
+pub(super) trait Bytes: Send {
+    /// Reads some bytes at `offset` into `buffer`; 0 only at the end, or when `buffer` is empty.
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Present size in bytes.
+    fn size(&mut self) -> io::Result<u64>;
+}
+
+impl Bytes for File {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match FileExt::read_at(self, buffer, offset) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn size(&mut self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+impl Bytes for Arc<[u8]> {
+    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
+        let rest = rest.unwrap_or_default();
+        let length = rest.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
+
+    fn size(&mut self) -> io::Result<u64> {
+        Ok(u64::try_from(self.len()).unwrap_or(u64::MAX))
+    }
+}
+
+/// A buffer that slides over a file. Reading forward costs one read per
+/// chunk; beyond a chunk the buffer only grows for records that are longer.
+pub(super) struct Window {
+    file: Box<dyn Bytes>,
+    buffer: Vec<u8>,
+    /// Offset in the file of the first byte in the buffer.
+    start: u64,
+    /// Number of bytes in the buffer that were read.
+    filled: usize,
+}
+
+impl Window {
+    pub(super) fn new(file: Box<dyn Bytes>) -> Window {
+        Window { file, buffer: Vec::new(), start: 0, filled: 0 }
+    }
+
+    /// The bytes from `offset` on: at least `length` of them unless the file
+    /// ends earlier, and whatever else is in the buffer.
+    pub(super) fn at(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
+        let skip = match self.skip(offset) {
+            Some(skip) if self.filled - skip >= length => skip,
+            skip => {
+                self.slide(offset, skip);
+                self.fill(length)?;
+                0
+            }
+        };
+        Ok(&self.buffer[skip..self.filled])
+    }
+
+    /// Present size of the file in bytes.
+    pub(super) fn size(&mut self) -> io::Result<u64> {
+        self.file.size()
+    }
+
+    /// Position of `offset` in the buffer.
+    fn skip(&self, offset: u64) -> Option<usize> {
+        let skip = usize::try_from(offset.checked_sub(self.start)?).ok()?;
+        (skip <= self.filled).then_some(skip)
+    }
+
+    fn slide(&mut self, offset: u64, skip: Option<usize>) {
+        match skip {
+            Some(skip) => {
+                self.buffer.copy_within(skip..self.filled, 0);
+                self.filled -= skip;
+                if self.buffer.len() < CHUNK {
+                    self.buffer.resize((2 * self.buffer.len()).max(FIRST_CHUNK), 0);
+                }
+            }
+            None => self.filled = 0,
+        }
+        self.start = offset;
+    }
+
+    fn fill(&mut self, length: usize) -> io::Result<()> {
+        while self.filled < length {
+            if self.filled == self.buffer.len() {
+                let target = (self.buffer.len() * 2).max(FIRST_CHUNK);
+                self.buffer.resize(target, 0);
+            }
+            let offset = self.start.saturating_add(self.filled as u64);
+            let count = self.file.read_at(offset, &mut self.buffer[self.filled..])?;
+            if count == 0 {
+                break;
+            }
+            self.filled += count;
+        }
+        Ok(())
+    }
+
+    /// True when `length` bytes at `offset` are there. Says no to absurd
+    /// lengths without reading, so that a damaged length word does not pull
+    /// the rest of the file into memory.
+    pub(super) fn holds(&mut self, offset: u64, length: usize) -> io::Result<bool> {
+        if length > TRUSTED_LENGTH {
+            let end = offset.saturating_add(length as u64);
+            if end > self.size()? {
+                return Ok(false);
+            }
+        }
+        Ok(self.at(offset, length)?.len() >= length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_slides_grows_and_jumps() {
+        let bytes: Vec<u8> = (0..400_000u32).map(|i| (i % 251) as u8).collect();
+        let mut window = Window::new(Box::new(Arc::<[u8]>::from(bytes.as_slice())));
+        for (offset, length) in
+            [(0, 10), (5, 200_000), (100_000, 131_072), (399_990, 100), (3, 4), (500_000, 1)]
+        {
+            let expected = bytes.get(offset..).unwrap_or_default();
+            let got = window.at(offset as u64, length).expect("memory does not fail");
+            assert!(got.len() >= length.min(expected.len()), "{offset} {length}");
+            assert_eq!(got, &expected[..got.len()]);
+        }
+        assert!(window.holds(0, 400_000).expect("memory does not fail"));
+        assert!(!window.holds(1, 400_000).expect("memory does not fail"));
+        assert!(!window.holds(1, usize::MAX).expect("memory does not fail"));
+    }
+}

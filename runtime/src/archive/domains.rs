@@ -1,0 +1,329 @@
+//! Instance domains of an archive over time.
+//!
+//! | offset v2 | v3     | size  | field                                          |
+//! |-----------|--------|-------|------------------------------------------------|
+//! | 0         | 0      | 4     | length                                         |
+//! | 4         | 4      | 4     | type: 2, or 5 (whole list) and 6 (difference)  |
+//! | 8         | 8      | 8, 12 | time stamp                                     |
+//! | 16        | 20     | 4     | instance domain                                |
+//! | 20        | 24     | 4     | number of instances, N                         |
+//! | 24        | 28     | 4 * N | instances                                      |
+//! | 24 + 4N   | 28+4N  | 4 * N | offsets of their names; -1 removes an instance |
+//! | 24 + 8N   | 28+8N  |       | names, each with a NUL                         |
+//! |           |        | 4     | length                                         |
+//!
+//! In: such records, which are checked at once but kept as positions in the
+//! metadata. Out: the domain in force at a time, decoded when it is asked for.
+//! This module does not read files.
+
+use std::sync::Arc;
+
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version, text};
+use crate::model::{InDom, InstId, InstanceDomain, Timestamp};
+
+/// In place of a name's offset: the instance is gone.
+const REMOVED: i32 = -1;
+
+/// How many times the bytes of its names a record may use, since instances
+/// can share them: a bound on what a small record can expand to.
+const SHARED_NAMES: usize = 16;
+
+/// How a record changes a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It holds all instances.
+    Whole,
+    /// It holds those that came and went.
+    Difference,
+}
+
+/// One record of instances, decoded as far as the lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DomainRecord<'a> {
+    pub(super) stamp: Timestamp,
+    pub(super) indom: InDom,
+    change: Change,
+    /// Instances, 4 bytes each.
+    instances: &'a [u8],
+    /// Offsets of names, parallel to `instances`.
+    offsets: &'a [u8],
+    names: &'a [u8],
+}
+
+impl<'a> DomainRecord<'a> {
+    /// Decodes a record, length words and type included, that stands at
+    /// `offset` in its file, and checks every instance and name in it.
+    pub(super) fn decode(
+        bytes: &'a [u8],
+        offset: u64,
+        version: Version,
+        change: Change,
+    ) -> Result<DomainRecord<'a>, Damage> {
+        let body = &bytes[..bytes.len().saturating_sub(LENGTH_WORD)];
+        let mut fields = Fields::new("instances", body, offset);
+        fields.take(2 * LENGTH_WORD, "header")?;
+        let stamp = fields.timestamp(version, "stamp")?;
+        let indom = InDom(fields.u32("indom")?);
+        let count = fields.count(8, "count")?;
+        let at_instances = fields;
+        let instances = fields.take(4 * count, "ids")?;
+        let at_offsets = fields;
+        let offsets = fields.take(4 * count, "offsets")?;
+        let names = fields.rest();
+        let record = DomainRecord { stamp, indom, change, instances, offsets, names };
+
+        let mut total = 0;
+        for (id, name) in record.entries() {
+            if id < 0 {
+                return Err(at_instances.damage("ids", format_args!("{id} is negative")));
+            }
+            match record.name(name) {
+                Some(name) => total += name.len(),
+                None if name == REMOVED && change == Change::Difference => {}
+                None => {
+                    let problem = format_args!("no name begins at {name} for instance {id}");
+                    return Err(at_offsets.damage("offsets", problem));
+                }
+            }
+            if total > SHARED_NAMES * names.len() {
+                return Err(at_offsets.damage("offsets", "too many instances share their names"));
+            }
+        }
+        Ok(record)
+    }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.instances.len() / 4
+    }
+
+    /// Instances with the offsets of their names, in the order of the record.
+    fn entries(&self) -> impl Iterator<Item = (InstId, i32)> + use<'a> {
+        let words = |bytes: &'a [u8]| {
+            bytes.chunks_exact(4).map(|w| i32::from_be_bytes([w[0], w[1], w[2], w[3]]))
+        };
+        words(self.instances).zip(words(self.offsets))
+    }
+
+    /// The name at an offset, if one begins there and ends.
+    fn name(&self, offset: i32) -> Option<&'a [u8]> {
+        let rest = self.names.get(usize::try_from(offset).ok()?..)?;
+        let length = rest.iter().position(|byte| *byte == 0)?;
+        Some(&rest[..length])
+    }
+
+    /// The domain after this record, given the one before it.
+    pub(super) fn apply(&self, before: Option<&InstanceDomain>) -> InstanceDomain {
+        let mut list: Vec<(InstId, Box<str>)> = Vec::with_capacity(self.len());
+        let mut removed: Vec<InstId> = Vec::new();
+        let base = match self.change {
+            Change::Whole => None,
+            Change::Difference => before,
+        };
+        if base.is_some() {
+            removed.extend(self.entries().filter(|(_, name)| *name == REMOVED).map(|(id, _)| id));
+            removed.sort_unstable();
+        }
+        for (id, name) in base.into_iter().flat_map(InstanceDomain::instances) {
+            if removed.binary_search(&id).is_err() {
+                list.push((id, name.into()));
+            }
+        }
+        for (id, name) in self.entries() {
+            // An instance that is there already keeps its old name.
+            let stays = base.is_some_and(|base| base.name(id).is_some())
+                && removed.binary_search(&id).is_err();
+            if let Some(name) = self.name(name).filter(|_| !stays) {
+                list.push((id, text(name)));
+            }
+        }
+        // Stable, because the first of equal identifiers is the one that counts.
+        list.sort_by_key(|(id, _)| *id);
+        InstanceDomain::new(list)
+    }
+}
+
+/// Where a record of instances stands in the metadata.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observation {
+    pub(super) stamp: Timestamp,
+    pub(super) offset: u64,
+    pub(super) length: usize,
+    pub(super) version: Version,
+    pub(super) change: Change,
+}
+
+/// All that is known of one domain.
+#[derive(Debug, Default)]
+pub(super) struct DomainHistory {
+    /// Once sorted in order of time; among equal times in order of the file.
+    observations: Vec<Observation>,
+    unsorted: bool,
+    /// The version asked for last and the number of observations in it.
+    current: Option<(usize, Arc<InstanceDomain>)>,
+}
+
+impl DomainHistory {
+    /// Takes a further record into account.
+    pub(super) fn add(&mut self, observation: Observation) {
+        if self.observations.last().is_some_and(|last| last.stamp > observation.stamp) {
+            self.unsorted = true;
+            self.current = None;
+        }
+        self.observations.push(observation);
+    }
+
+    /// The domain in force at `time`: after all observations up to then.
+    /// `None` before the first one. `read` delivers what an observation adds.
+    ///
+    /// The same `Arc` is returned as long as the instances stay the same,
+    /// even when the archive repeats them.
+    pub(super) fn at<E>(
+        &mut self,
+        time: Timestamp,
+        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+    ) -> Result<Option<Arc<InstanceDomain>>, E> {
+        if std::mem::take(&mut self.unsorted) {
+            self.observations.sort_by_key(|o| o.stamp);
+        }
+        let wanted = match &self.current {
+            Some((used, domain)) if self.covers(*used, time) => {
+                return Ok(Some(Arc::clone(domain)));
+            }
+            _ => self.observations.partition_point(|o| o.stamp <= time),
+        };
+        let Some(whole) = self.observations[..wanted]
+            .iter()
+            .rposition(|o| o.change == Change::Whole)
+            .or((wanted > 0).then_some(0))
+        else {
+            return Ok(None);
+        };
+        let current = self.current.take();
+        let (mut next, mut domain) = match &current {
+            Some((used, domain)) if (whole + 1..=wanted).contains(used) => {
+                (*used, Some(Arc::clone(domain)))
+            }
+            _ => (whole, None),
+        };
+        while next < wanted {
+            domain = Some(Arc::new(read(&self.observations[next], domain.as_deref())?));
+            next += 1;
+        }
+        let Some(mut domain) = domain else { return Ok(None) };
+        if let Some((_, old)) = current
+            && *old == *domain
+        {
+            domain = old;
+        }
+        self.current = Some((wanted, Arc::clone(&domain)));
+        Ok(Some(domain))
+    }
+
+    /// True when the first `used` observations are those up to `time`.
+    fn covers(&self, used: usize, time: Timestamp) -> bool {
+        let last = used.checked_sub(1).and_then(|last| self.observations.get(last));
+        last.is_some_and(|o| o.stamp <= time)
+            && self.observations.get(used).is_none_or(|o| o.stamp > time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Encodes a record; `None` as a name removes the instance.
+    fn encode(version: Version, sec: u32, entries: &[(i32, Option<&str>)]) -> Vec<u8> {
+        let mut bytes = vec![0; 8];
+        bytes.extend_from_slice(&sec.to_be_bytes());
+        bytes.resize(8 + version.stamp_size(), 0);
+        bytes.extend_from_slice(&0x0740_000cu32.to_be_bytes());
+        bytes.extend_from_slice(&u32::try_from(entries.len()).expect("few").to_be_bytes());
+        for (id, _) in entries {
+            bytes.extend_from_slice(&id.to_be_bytes());
+        }
+        let mut names = Vec::new();
+        for (_, name) in entries {
+            let offset = name.map_or(-1, |_| i32::try_from(names.len()).expect("small"));
+            bytes.extend_from_slice(&offset.to_be_bytes());
+            if let Some(name) = name {
+                names.extend_from_slice(name.as_bytes());
+                names.push(0);
+            }
+        }
+        bytes.extend_from_slice(&names);
+        bytes.extend_from_slice(&[0; 4]);
+        bytes
+    }
+
+    fn list(domain: &InstanceDomain) -> Vec<(i32, String)> {
+        domain.instances().map(|(id, name)| (id, name.to_string())).collect()
+    }
+
+    #[test]
+    fn whole_lists_and_differences_make_versions() {
+        use Change::{Difference, Whole};
+        let records: Vec<(Change, u32, Vec<u8>)> = [
+            (Whole, 10, &[(3, Some("c")), (1, Some("a"))][..]),
+            (Difference, 20, &[(2, Some("b")), (3, None), (9, None), (1, Some("new name"))]),
+            (Whole, 30, &[(1, Some("a")), (2, Some("b"))]),
+            (Whole, 40, &[(7, Some("z"))]),
+        ]
+        .into_iter()
+        .map(|(change, sec, entries)| (change, sec, encode(Version::V3, sec, entries)))
+        .collect();
+        let mut history = DomainHistory::default();
+        for (offset, (change, sec, bytes)) in (0u64..).zip(&records) {
+            history.add(Observation {
+                stamp: Timestamp::new(i64::from(*sec), 0),
+                offset,
+                length: bytes.len(),
+                version: Version::V3,
+                change: *change,
+            });
+        }
+        let mut at = |sec: i64| {
+            history
+                .at(Timestamp::new(sec, 0), |o, before| {
+                    let bytes = &records[usize::try_from(o.offset).expect("small")].2;
+                    Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
+                })
+                .map_err(|damage: Damage| damage.message)
+        };
+        assert_eq!(at(9), Ok(None));
+        let first = at(10).expect("good").expect("known");
+        assert_eq!(list(&first), [(1, "a".to_string()), (3, "c".to_string())]);
+        assert!(Arc::ptr_eq(&first, &at(19).expect("good").expect("known")));
+        let second = at(25).expect("good").expect("known");
+        assert_eq!(list(&second), [(1, "a".to_string()), (2, "b".to_string())]);
+        let repeated = at(30).expect("good").expect("known");
+        assert!(Arc::ptr_eq(&second, &repeated), "the same instances, so the same version");
+        assert_eq!(list(&at(50).expect("good").expect("known")), [(7, "z".to_string())]);
+        assert_eq!(list(&at(20).expect("good").expect("known")), list(&second));
+        assert_eq!(at(9), Ok(None));
+    }
+
+    #[test]
+    fn bad_records_are_refused() {
+        let decode = |bytes: &[u8], change| {
+            DomainRecord::decode(bytes, 1000, Version::V2, change)
+                .map(|record| record.len())
+                .map_err(|damage| (damage.offset, damage.message))
+        };
+        let good = encode(Version::V2, 1, &[(1, Some("a")), (2, None)]);
+        assert_eq!(decode(&good, Change::Difference), Ok(2));
+        let (offset, message) = decode(&good, Change::Whole).expect_err("it has no name");
+        assert_eq!(
+            (offset, &*message),
+            (1032, "instances.offsets: no name begins at -1 for instance 2")
+        );
+        let negative = encode(Version::V2, 1, &[(-5, Some("a"))]);
+        assert_eq!(
+            decode(&negative, Change::Whole),
+            Err((1024, "instances.ids: -5 is negative".to_string()))
+        );
+        for length in 0..good.len() - 1 {
+            assert!(decode(&good[..length], Change::Difference).is_err(), "{length}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Entry point for fuzzing: a whole archive from one blob.
+//!
+//! In: arbitrary bytes. Out: nothing, but every path from opening to the last
+//! fetch was taken. Nothing touches the file system.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::archive::context::ArchiveContext;
+use crate::archive::files::{ArchiveFiles, Member};
+use crate::model::Timestamp;
+use crate::result::ResultBatch;
+use crate::source::{FetchList, FetchSource, Freshness, MetadataSource};
+
+/// Fetches that one input may cost, and how many of them may fail.
+const MAX_FETCHES: usize = 10_000;
+const MAX_FAILURES: usize = 20;
+
+/// The archive in a blob: two big-endian words of 4 bytes, the sizes of
+/// metadata and index, then the metadata, the index, and volume 0.
+fn files_of(data: &[u8]) -> Option<ArchiveFiles> {
+    let (sizes, rest) = data.split_first_chunk::<8>()?;
+    let size = |at: usize| {
+        let word = u32::from_be_bytes([sizes[at], sizes[at + 1], sizes[at + 2], sizes[at + 3]]);
+        usize::try_from(word).unwrap_or(usize::MAX)
+    };
+    let (metadata, rest) = rest.split_at(size(0).min(rest.len()));
+    let (index, volume) = rest.split_at(size(4).min(rest.len()));
+    let member = |name, bytes: &[u8]| Member::Memory { name, bytes: Arc::from(bytes) };
+    Some(ArchiveFiles {
+        base: PathBuf::from("fuzz"),
+        metadata: member("fuzz.meta", metadata),
+        index: Some(member("fuzz.index", index)),
+        volumes: vec![(0, member("fuzz.0", volume))],
+    })
+}
+
+/// Opens the archive in `data` and does everything with it that a context
+/// offers. Never panics, whatever the bytes are.
+#[doc(hidden)]
+pub fn fuzz_archive(data: &[u8]) {
+    let Some(Ok(mut context)) = files_of(data).map(ArchiveContext::from_files) else {
+        return;
+    };
+    walk(&mut context);
+}
+
+/// Reads everything in an archive. Gives the number of fetches that succeeded.
+pub(super) fn walk(context: &mut ArchiveContext) -> usize {
+    let names = context.traverse("").unwrap_or_default();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut pmids: Vec<_> =
+        context.lookup_names(&names).unwrap_or_default().into_iter().flatten().collect();
+    pmids.sort_unstable();
+    pmids.dedup();
+    let descs = context.lookup_descs(&pmids).unwrap_or_default();
+    let mut domains: Vec<_> = descs.into_iter().flatten().filter_map(|desc| desc.indom).collect();
+    domains.sort_unstable();
+    domains.dedup();
+    let end = context.end_time();
+    let list = FetchList::new(pmids, domains);
+    let mut batch = ResultBatch::default();
+    let (mut fetched, mut failed) = (0, 0);
+    while fetched < MAX_FETCHES && failed < MAX_FAILURES {
+        match context.fetch(&list, &mut batch) {
+            Ok(_) => {
+                fetched += 1;
+                check(&list, &batch);
+            }
+            Err(error) if error.is_end_of_archive() => break,
+            // Reading goes on behind damage, or tries the same record again.
+            Err(_) => failed += 1,
+        }
+    }
+    for indom in list.domains() {
+        let _ = context.instance_domain(*indom, Freshness::Current);
+    }
+    let start = context.label().start;
+    for when in [start, Timestamp::default(), end.unwrap_or(start)] {
+        if context.set_position(when).is_ok() && context.fetch(&list, &mut batch).is_ok() {
+            assert!(batch.timestamp() >= when, "a record from before the position");
+        }
+    }
+    fetched
+}
+
+/// What every fetch promises.
+fn check(list: &FetchList, batch: &ResultBatch) {
+    assert_eq!(batch.domains.len(), list.domains().len());
+    let [part] = batch.parts() else {
+        panic!("a fetch from an archive has one part");
+    };
+    let mut count = 0;
+    for (set, pmid) in part.sets().zip(list.pmids()) {
+        assert_eq!(set.pmid, *pmid, "sets come in the order of the list");
+        if set.in_blocks {
+            for lane in set.lanes() {
+                assert!(part.block(lane.word).is_some(), "blocks were checked");
+            }
+        }
+        count += 1;
+    }
+    assert_eq!(count, list.pmids().len(), "every metric has its set");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small archive of our own: metadata, index, and as many whole records
+    /// of the volume as fit into `limit` bytes, with where they end.
+    fn seed(name: &str, label: usize, limit: usize) -> (Vec<u8>, Vec<u8>, Vec<u8>, Vec<usize>) {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/archives/");
+        let read = |suffix: &str| std::fs::read(format!("{path}{name}.{suffix}")).expect("a seed");
+        let mut volume = read("0");
+        let mut ends = Vec::new();
+        let mut at = label;
+        while let Some(word) = volume[at..].first_chunk::<4>() {
+            at += usize::try_from(u32::from_be_bytes(*word)).expect("a small record");
+            if at > limit {
+                break;
+            }
+            ends.push(at);
+        }
+        volume.truncate(*ends.last().expect("one record fits"));
+        (read("meta"), read("index"), volume, ends)
+    }
+
+    fn blob(metadata: &[u8], index: &[u8], volume: &[u8]) -> Vec<u8> {
+        let size = |bytes: &[u8]| u32::try_from(bytes.len()).expect("small").to_be_bytes();
+        [&size(metadata), &size(index), metadata, index, volume].concat()
+    }
+
+    fn fetched(data: &[u8]) -> Option<usize> {
+        ArchiveContext::from_files(files_of(data)?).ok().map(|mut context| walk(&mut context))
+    }
+
+    const SEEDS: [(&str, usize); 2] = [("own-dyn", 808), ("own-dyn2", 132)];
+
+    #[test]
+    fn archives_cut_anywhere_give_a_prefix_or_an_error() {
+        for (name, label) in SEEDS {
+            let (metadata, index, volume, ends) = seed(name, label, label + 3500);
+            for cut in 0..=volume.len() {
+                let whole = ends.iter().filter(|end| **end <= cut).count();
+                let expected = (cut > label).then_some(whole);
+                let data = blob(&metadata, &index, &volume[..cut]);
+                assert_eq!(fetched(&data), expected, "{name}: volume cut at {cut}");
+                let Some(Ok(mut context)) = files_of(&data).map(ArchiveContext::from_files) else {
+                    continue;
+                };
+                let end = context.end_time().map_err(|error| error.status());
+                assert_eq!(end.is_ok(), whole > 0, "{name}: volume cut at {cut}");
+                if let Ok(end) = end {
+                    let list = FetchList::new(Vec::new(), Vec::new());
+                    let mut batch = ResultBatch::default();
+                    let mut last = None;
+                    while context.fetch(&list, &mut batch).is_ok() {
+                        last = Some(batch.timestamp());
+                    }
+                    assert_eq!(last, Some(end), "{name}: volume cut at {cut}");
+                }
+            }
+            for cut in 0..=metadata.len() {
+                let data = blob(&metadata[..cut], &index, &volume);
+                let count = fetched(&data);
+                assert!(count.is_none_or(|count| count <= ends.len()), "{name}: cut at {cut}");
+            }
+            for cut in 0..=index.len() {
+                let data = blob(&metadata, &index[..cut], &volume);
+                assert_eq!(fetched(&data), Some(ends.len()), "{name}: index cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn flipped_bits_and_words_never_panic() {
+        // A linear congruential generator: the same inputs in every run.
+        let mut state = 0x5eed_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).expect("31 bits") % below
+        };
+        const WORDS: [u32; 8] =
+            [0, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 0xffff_fffe, 0x1000_0000, 24];
+        for (name, label) in SEEDS {
+            let (metadata, index, volume, _) = seed(name, label, label + 7000);
+            let good = blob(&metadata, &index, &volume);
+            for round in 0..1500 {
+                let mut data = good.clone();
+                for _ in 0..=random(3) {
+                    let at = random(data.len() - 4);
+                    if round % 3 == 0 {
+                        let word = WORDS[random(WORDS.len())];
+                        data[at & !3..][..4].copy_from_slice(&word.to_be_bytes());
+                    } else {
+                        data[at] ^= 1 << random(8);
+                    }
+                }
+                fuzz_archive(&data);
+            }
+        }
+        fuzz_archive(b"");
+        fuzz_archive(&[0xff; 64]);
+    }
+}

@@ -1,0 +1,88 @@
+//! The temporal index: hints where in the data volumes a time is found.
+//!
+//! | offset v2 | v3 | size  | field                  |
+//! |-----------|----|-------|------------------------|
+//! | 0         | 0  | 8, 12 | time stamp             |
+//! | 8         | 12 | 4     | volume                 |
+//! | 12        | 16 | 4, 8  | offset in the metadata |
+//! | 16        | 24 | 4, 8  | offset in the volume   |
+//!
+//! In: the index file, entries of fixed size behind its label. Out: entries
+//! that may be true; whoever uses one checks what stands at its offset, since
+//! writers have put ends of records, and worse, there.
+
+use crate::archive::bytes::Window;
+use crate::archive::label::{ArchiveLabel, Role};
+use crate::archive::record::{Fields, ReadError, Version};
+use crate::model::Timestamp;
+
+/// One entry of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IndexEntry {
+    pub(super) stamp: Timestamp,
+    pub(super) volume: i32,
+    pub(super) offset: u64,
+}
+
+/// Reads all entries of an index. A partial last entry is not there yet.
+pub(super) fn read_index(
+    window: &mut Window,
+    first: &ArchiveLabel,
+) -> Result<Vec<IndexEntry>, ReadError> {
+    let label = ArchiveLabel::read(window, Role::Index)?;
+    label.belongs_to(first)?;
+    let size = match label.version {
+        Version::V2 => 20,
+        Version::V3 => 32,
+    };
+    let mut next = label.version.label_size() as u64;
+    let mut entries = Vec::new();
+    loop {
+        let Some(bytes) = window.at(next, size)?.get(..size) else {
+            return Ok(entries);
+        };
+        let mut fields = Fields::new("index", bytes, next);
+        let stamp = fields.timestamp(label.version, "stamp")?;
+        let volume = fields.i32("volume")?;
+        let offset = match label.version {
+            Version::V2 => {
+                fields.u32("metadata offset")?;
+                u64::from(fields.u32("offset")?)
+            }
+            Version::V3 => {
+                fields.u64("metadata offset")?;
+                fields.u64("offset")?
+            }
+        };
+        entries.push(IndexEntry { stamp, volume, offset });
+        next += size as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn entries_are_read_and_a_partial_one_is_not() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/archives/");
+        for (name, size) in [("own-dyn", 32), ("own-dyn2", 20)] {
+            let read = |suffix: &str| std::fs::read(format!("{path}{name}.{suffix}"));
+            let bytes = read("index").expect("it is there");
+            let window = |bytes: &[u8]| Window::new(Box::new(Arc::<[u8]>::from(bytes)));
+            let label = ArchiveLabel::read(&mut window(&bytes), Role::Index).expect("good");
+            let entries = read_index(&mut window(&bytes), &label).expect("good");
+            let first = label.version.label_size();
+            assert_eq!(entries.len(), (bytes.len() - first) / size, "{name}");
+            // The first entry is always the start of the first volume.
+            let start = IndexEntry { stamp: label.start, volume: 0, offset: first as u64 };
+            assert_eq!(entries[0], start, "{name}");
+            assert!(entries.is_sorted_by_key(|entry| entry.stamp), "{name}");
+            let cut = read_index(&mut window(&bytes[..bytes.len() - 1]), &label).expect("good");
+            assert_eq!(cut, entries[..entries.len() - 1], "{name}");
+            let other = ArchiveLabel { pid: label.pid + 1, ..label };
+            assert!(read_index(&mut window(&bytes), &other).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! The value sets of a data record.
+//!
+//! In: the bytes of a record between its header and its trailing length word,
+//! and the metrics of a fetch. Out: where the sets of these metrics are. The
+//! encoding of a value set is that of [`crate::result::ResultBatch`]; values
+//! themselves are not decoded here.
+
+use crate::archive::record::{Damage, LENGTH_WORD};
+use crate::model::{PmStatus, Pmid};
+use crate::source::FetchList;
+
+/// Positions of blocks count words from this many bytes before the record's
+/// first length word.
+pub(super) const BLOCK_ORIGIN: i64 = -8;
+
+/// Bytes of a value set before its values: metric, count, and format.
+const SET_HEADER: usize = 12;
+
+/// Bytes of a value set that has no values.
+const EMPTY_SET: usize = 8;
+
+/// One value set within a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SetRange {
+    /// Offset in the record of its first byte.
+    pub(super) start: usize,
+    /// Offset in the record of the byte after its last.
+    pub(super) end: usize,
+    in_blocks: bool,
+}
+
+fn word(bytes: &[u8], offset: usize) -> Option<u32> {
+    let bytes = bytes.get(offset..)?.first_chunk::<4>()?;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+fn bad(offset: usize, message: String) -> Damage {
+    Damage::new(PmStatus::LOGREC, offset as u64, message)
+}
+
+/// Walks `count` value sets that begin at `start`, and hands each out. Gives
+/// the offset behind the last one. Offsets in damage count from the record.
+pub(super) fn walk(
+    record: &[u8],
+    start: usize,
+    count: usize,
+    mut visit: impl FnMut(Pmid, SetRange),
+) -> Result<usize, Damage> {
+    let limit = record.len() - LENGTH_WORD;
+    let sets = &record[..limit];
+    let mut at = start;
+    for number in 0..count {
+        let Some(head) = sets.get(at..).and_then(|rest| rest.first_chunk::<EMPTY_SET>()) else {
+            let message = format!("value set {number} of {count} lies beyond the record");
+            return Err(bad(at, message));
+        };
+        let pmid = Pmid(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
+        let numval = i32::from_be_bytes([head[4], head[5], head[6], head[7]]);
+        let mut set = SetRange { start: at, end: at + EMPTY_SET, in_blocks: false };
+        if numval > 0 {
+            // The bound keeps the product from overflowing.
+            let values = usize::try_from(numval).unwrap_or(usize::MAX);
+            set.end = if values <= limit / 8 { at + SET_HEADER + 8 * values } else { usize::MAX };
+            if set.end > limit {
+                let message = format!("numval of metric {pmid}: {numval} values do not fit");
+                return Err(bad(at + 4, message));
+            }
+            match word(sets, at + 8) {
+                Some(0) => {}
+                Some(1 | 2) => set.in_blocks = true,
+                format => {
+                    let format = format.unwrap_or_default();
+                    let message = format!("valfmt of metric {pmid}: {format} is not 0, 1 or 2");
+                    return Err(bad(at + 8, message));
+                }
+            }
+        }
+        at = set.end;
+        visit(pmid, set);
+    }
+    Ok(at)
+}
+
+/// Checks that the blocks of a value set lie between the sets, which end at
+/// `sets_end`, and the end of the record. `visit` gets the start and the size
+/// of each, padding included.
+pub(super) fn check_blocks(
+    record: &[u8],
+    set: SetRange,
+    sets_end: usize,
+    mut visit: impl FnMut(usize, usize),
+) -> Result<(), Damage> {
+    if !set.in_blocks {
+        return Ok(());
+    }
+    let limit = record.len() - LENGTH_WORD;
+    for lane in (set.start + SET_HEADER..set.end).step_by(8) {
+        let position = word(record, lane + 4).unwrap_or_default();
+        let start = 4 * i64::from(position) + BLOCK_ORIGIN;
+        let block =
+            usize::try_from(start).ok().filter(|start| *start >= sets_end).and_then(|start| {
+                let length = (word(&record[..limit], start)? & 0xff_ffff) as usize;
+                (length >= 4 && start + length <= limit).then_some((start, length))
+            });
+        let Some((start, length)) = block else {
+            let message = format!("value block at word {position} lies outside of the record");
+            return Err(bad(lane + 4, message));
+        };
+        visit(start, length.next_multiple_of(4));
+    }
+    Ok(())
+}
+
+/// True when a record is complete and sound in every part: its blocks follow
+/// the sets without gaps and end where the record does. This is what
+/// `pmGetArchiveEnd(3)` takes for the last record.
+pub(super) fn is_sound(record: &[u8], start: usize, count: usize) -> bool {
+    let mut sets = Vec::new();
+    let Ok(sets_end) = walk(record, start, count, |_, set| sets.push(set)) else {
+        return false;
+    };
+    let mut first = None;
+    let mut size = 0;
+    for set in sets {
+        let checked = check_blocks(record, set, sets_end, |start, length| {
+            first = Some(first.map_or(start, |first: usize| first.min(start)));
+            size += length;
+        });
+        if checked.is_err() {
+            return false;
+        }
+    }
+    first.is_none_or(|first| first == sets_end) && sets_end + size == record.len() - LENGTH_WORD
+}
+
+/// Finds the metrics of a fetch in records. Prepared once per list of metrics;
+/// nothing is allocated per record.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    /// Identifier of the list this is prepared for.
+    list: Option<u64>,
+    /// Open hash table of metrics with their slots; a power of two long and
+    /// at most half full.
+    table: Vec<(Pmid, u32)>,
+    /// Bits of a hash that are dropped to index `table`.
+    shift: u32,
+    /// Per slot, the set found last and in which record.
+    found: Vec<(u64, SetRange)>,
+    /// Number of the record looked at last.
+    record: u64,
+}
+
+/// A place in the table that no metric took.
+const FREE: u32 = u32::MAX;
+
+impl Selection {
+    /// Prepares for a list of metrics, unless that was done before.
+    pub(super) fn prepare(&mut self, list: &FetchList) {
+        if self.list == Some(list.id()) {
+            return;
+        }
+        self.list = Some(list.id());
+        let pmids = list.pmids();
+        let size = (2 * pmids.len()).next_power_of_two().max(2);
+        self.shift = 32 - size.trailing_zeros();
+        self.table.clear();
+        self.table.resize(size, (Pmid::NULL, FREE));
+        for (slot, pmid) in (0u32..).zip(pmids) {
+            let mut at = self.home(*pmid);
+            while self.table[at].1 != FREE {
+                at = (at + 1) & (size - 1);
+            }
+            self.table[at] = (*pmid, slot);
+        }
+        let nothing = SetRange { start: 0, end: 0, in_blocks: false };
+        self.found.clear();
+        self.found.resize(pmids.len(), (0, nothing));
+        self.record = 0;
+    }
+
+    fn home(&self, pmid: Pmid) -> usize {
+        // Fibonacci hashing: identifiers differ mostly in their low bits.
+        (pmid.0.wrapping_mul(0x9e37_79b9) >> self.shift) as usize
+    }
+
+    fn slot(&self, pmid: Pmid) -> Option<usize> {
+        let mut at = self.home(pmid);
+        loop {
+            match self.table[at] {
+                (_, FREE) => return None,
+                (other, slot) if other == pmid => return Some(slot as usize),
+                _ => at = (at + 1) & (self.table.len() - 1),
+            }
+        }
+    }
+
+    /// Looks a record through, whose `count` value sets begin at `start`.
+    /// True when it holds at least one of the metrics, with values or without.
+    pub(super) fn scan(
+        &mut self,
+        record: &[u8],
+        start: usize,
+        count: usize,
+    ) -> Result<bool, Damage> {
+        self.record += 1;
+        let mut any = false;
+        let mut blocks = false;
+        let sets_end = walk(record, start, count, |pmid, set| {
+            if let Some(slot) = self.slot(pmid)
+                // Of two sets of one metric the first counts.
+                && self.found[slot].0 != self.record
+            {
+                self.found[slot] = (self.record, set);
+                any = true;
+                blocks |= set.in_blocks;
+            }
+        })?;
+        if blocks {
+            for (_, set) in self.found.iter().filter(|(record, _)| *record == self.record) {
+                check_blocks(record, *set, sets_end, |_, _| {})?;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Appends the value sets of the record looked at last, `bytes`, in the
+    /// order of the list; metrics that it lacks get a set without values.
+    pub(super) fn append_sets(&self, pmids: &[Pmid], bytes: &mut Vec<u8>) {
+        for (pmid, (record, set)) in pmids.iter().zip(&self.found) {
+            if *record == self.record {
+                bytes.extend_from_within(set.start..set.end);
+            } else {
+                bytes.extend_from_slice(&pmid.0.to_be_bytes());
+                bytes.extend_from_slice(&[0; 4]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_be_bytes()).collect()
+    }
+
+    /// A record as the walk sees it: header of 4 words, then sets and blocks.
+    fn sample() -> Vec<u8> {
+        record(&[
+            0,
+            0,
+            0,
+            3, // header
+            10,
+            1,
+            0,
+            0xffff_ffff,
+            42, // in place
+            11,
+            0xffff_cfc2, // status
+            12,
+            1,
+            1,
+            0xffff_ffff,
+            18, // block at byte 64
+            0x0600_0007,
+            0x6869_007e, // "hi" and padding
+            72,          // trailer
+        ])
+    }
+
+    #[test]
+    fn requested_sets_come_in_the_order_of_the_list() {
+        let record = sample();
+        assert_eq!(record.len(), 76);
+        let list = FetchList::new(vec![Pmid(12), Pmid(99), Pmid(10)], vec![]);
+        let mut selection = Selection::default();
+        selection.prepare(&list);
+        assert!(selection.scan(&record, 16, 3).expect("sound"));
+        let mut bytes = record.clone();
+        selection.append_sets(list.pmids(), &mut bytes);
+        let expected = [&record[44..64], &[0, 0, 0, 99, 0, 0, 0, 0], &record[16..36]].concat();
+        assert_eq!(bytes[record.len()..], expected);
+
+        let other = FetchList::new(vec![Pmid(99)], vec![]);
+        selection.prepare(&other);
+        assert!(!selection.scan(&record, 16, 3).expect("sound"));
+    }
+
+    #[test]
+    fn soundness_is_strict() {
+        let good = sample();
+        assert!(is_sound(&good, 16, 3));
+        assert!(!is_sound(&good, 16, 2), "the third set would be a gap");
+        assert!(!is_sound(&good, 16, 4));
+        for (word, value) in
+            [(5, 9), (5, 2), (6, 3), (15, 17), (15, 19), (15, 0), (16, 3), (16, 99)]
+        {
+            let mut bad = good.clone();
+            bad[4 * word..4 * word + 4].copy_from_slice(&u32::to_be_bytes(value));
+            assert!(!is_sound(&bad, 16, 3), "word {word} = {value}");
+        }
+    }
+
+    #[test]
+    fn damage_is_located() {
+        let damage = |word: usize, value: u32| {
+            let mut bad = sample();
+            bad[4 * word..4 * word + 4].copy_from_slice(&value.to_be_bytes());
+            let list = FetchList::new(vec![Pmid(10), Pmid(12)], vec![]);
+            let mut selection = Selection::default();
+            selection.prepare(&list);
+            let damage = selection.scan(&bad, 16, 3).expect_err("it is bad");
+            (damage.offset, damage.message)
+        };
+        let cases = [
+            (5, 1000, 20, "numval of metric 0.0.10: 1000 values do not fit"),
+            (6, 7, 24, "valfmt of metric 0.0.10: 7 is not 0, 1 or 2"),
+            (15, 1, 60, "value block at word 1 lies outside of the record"),
+            (16, 0x0600_0009, 60, "value block at word 18 lies outside of the record"),
+        ];
+        for (word, value, offset, message) in cases {
+            assert_eq!(damage(word, value), (offset, message.to_string()));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A connection to pmcd in use: the state machine together with its byte stream.
+//!
+//! In go requests, out come events, each within the time-out. Anything that
+//! goes wrong leaves replies of unknown number in the stream: whoever gets an
+//! error from here must drop the link.
+
+use std::io;
+use std::time::Duration;
+
+use crate::proto::{Connection, ConnectionConfig, Event, ProtocolError, Request};
+use crate::transport::{ByteStream, Deadline};
+
+/// The link cannot go on.
+#[derive(Debug)]
+pub(super) enum LinkError {
+    Io(io::Error),
+    Timeout(Duration),
+    Protocol(ProtocolError),
+}
+
+impl From<ProtocolError> for LinkError {
+    fn from(error: ProtocolError) -> LinkError {
+        LinkError::Protocol(error)
+    }
+}
+
+pub(super) struct Link {
+    pub(super) connection: Connection,
+    stream: Box<dyn ByteStream>,
+    timeout: Option<Duration>,
+}
+
+impl Link {
+    /// Performs the handshake on a stream that was just connected.
+    pub(super) fn establish(
+        stream: Box<dyn ByteStream>,
+        config: ConnectionConfig,
+        timeout: Option<Duration>,
+    ) -> Result<Link, LinkError> {
+        let mut link = Link { connection: Connection::new(config), stream, timeout };
+        while link.next_event()? != Event::Ready {}
+        let sent = link.send();
+        sent.map_err(|error| link.failure(error))?;
+        Ok(link)
+    }
+
+    /// Queues a request; it is sent when the next event is waited for.
+    pub(super) fn request(&mut self, request: Request<'_>) -> Result<(), LinkError> {
+        Ok(self.connection.request(request)?)
+    }
+
+    /// Sends what the system takes and waits for the next event.
+    pub(super) fn next_event(&mut self) -> Result<Event, LinkError> {
+        let deadline = Deadline::after(self.timeout);
+        loop {
+            if let Some(event) = self.connection.poll()? {
+                return Ok(event);
+            }
+            match self.transfer(deadline) {
+                Ok(true) => {}
+                Ok(false) => return Err(self.connection.closed().into()),
+                Err(error) => return Err(self.failure(error)),
+            }
+        }
+    }
+
+    fn failure(&self, error: io::Error) -> LinkError {
+        match (error.kind(), self.timeout) {
+            (io::ErrorKind::TimedOut, Some(timeout)) => LinkError::Timeout(timeout),
+            _ => LinkError::Io(error),
+        }
+    }
+
+    /// Sends what can be sent now; true when that was everything.
+    fn send(&mut self) -> io::Result<bool> {
+        while !self.connection.outgoing().is_empty() {
+            match self.stream.send_now(self.connection.outgoing())? {
+                0 => return Ok(false),
+                count => self.connection.sent(count),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends and receives some bytes; false at the end of the stream.
+    fn transfer(&mut self, deadline: Deadline) -> io::Result<bool> {
+        // A peer that does not take more requests may be waiting for us to
+        // read its replies.
+        if !self.send()? && !self.stream.wait(deadline)?.receive {
+            return Ok(true);
+        }
+        Ok(self.stream.receive(self.connection.inbox(), deadline)? > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pdu::{Features, Hello, Pdu, PduType, Writer};
+    use crate::transport::Readiness;
+
+    /// A peer that greets, takes every request and then gives one byte at a
+    /// time of a reply that never ends.
+    struct Drip {
+        greeting: Vec<u8>,
+        given: usize,
+    }
+
+    impl ByteStream for Drip {
+        fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
+            deadline.remaining()?;
+            inbox.push(self.greeting.get(self.given).copied().unwrap_or(0));
+            self.given += 1;
+            Ok(1)
+        }
+
+        fn wait(&mut self, _: Deadline) -> io::Result<Readiness> {
+            Ok(Readiness { receive: true, send: true })
+        }
+    }
+
+    #[test]
+    fn a_reply_that_drips_runs_into_the_deadline_of_the_whole() {
+        let mut greeting = Vec::new();
+        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
+        let start = greeting.len();
+        Writer::begin(&mut greeting, PduType::PmnsNames).finish();
+        greeting[start..start + 4].copy_from_slice(&(64u32 << 20).to_be_bytes());
+        let timeout = Some(Duration::from_millis(20));
+        let stream = Box::new(Drip { greeting, given: 0 });
+        let mut link =
+            Link::establish(stream, ConnectionConfig::default(), timeout).expect("a greeting");
+        link.request(Request::Traverse("")).expect("ready");
+        let outcome = link.next_event();
+        assert!(matches!(outcome, Err(LinkError::Timeout(_))), "{outcome:?}");
+    }
+
+    #[test]
+    fn links_can_be_handed_to_other_threads() {
+        fn check<T: Send>() {}
+        check::<Link>();
+    }
+}

@@ -1,0 +1,115 @@
+//! What a live context has learnt of names, descriptors and instance domains.
+//!
+//! Answers go in, and come out until they are declared out of date. Instance
+//! domains that turn out unchanged keep their `Arc`, so that callers can
+//! compare pointers. Nothing is asked here.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::model::{InDom, InstanceDomain, MetricDesc, Pmid};
+use crate::pdu::Instances;
+
+#[derive(Debug, Default)]
+pub(super) struct MetadataCache {
+    pmids: HashMap<Box<str>, Pmid>,
+    descs: HashMap<Pmid, MetricDesc>,
+    domains: HashMap<InDom, CachedDomain>,
+}
+
+#[derive(Debug)]
+struct CachedDomain {
+    domain: Arc<InstanceDomain>,
+    current: bool,
+}
+
+impl MetadataCache {
+    pub(super) fn pmid(&self, name: &str) -> Option<Pmid> {
+        self.pmids.get(name).copied()
+    }
+
+    pub(super) fn learn_name(&mut self, name: &str, pmid: Pmid) {
+        self.pmids.insert(name.into(), pmid);
+    }
+
+    pub(super) fn desc(&self, pmid: Pmid) -> Option<MetricDesc> {
+        self.descs.get(&pmid).copied()
+    }
+
+    pub(super) fn learn_desc(&mut self, desc: MetricDesc) {
+        self.descs.insert(desc.pmid, desc);
+    }
+
+    pub(super) fn domain(&self, indom: InDom) -> Option<Arc<InstanceDomain>> {
+        self.domains
+            .get(&indom)
+            .filter(|cached| cached.current)
+            .map(|cached| Arc::clone(&cached.domain))
+    }
+
+    /// The domain of an answer: the one known already if nothing changed.
+    pub(super) fn learn_domain(&mut self, instances: &Instances<'_>) -> Arc<InstanceDomain> {
+        if let Some(cached) = self.domains.get_mut(&instances.indom)
+            && same_instances(&cached.domain, instances)
+        {
+            cached.current = true;
+            return Arc::clone(&cached.domain);
+        }
+        let entries = instances.iter().map(|(id, name)| (id, external_name(name).into()));
+        let domain = Arc::new(InstanceDomain::new(entries.collect()));
+        let cached = CachedDomain { domain: Arc::clone(&domain), current: true };
+        self.domains.insert(instances.indom, cached);
+        domain
+    }
+
+    /// Forgets names and descriptors, and asks for every domain again.
+    pub(super) fn invalidate(&mut self) {
+        self.pmids.clear();
+        self.descs.clear();
+        self.domains.values_mut().for_each(|cached| cached.current = false);
+    }
+}
+
+fn same_instances(domain: &InstanceDomain, instances: &Instances<'_>) -> bool {
+    domain.len() == instances.len()
+        && domain
+            .instances()
+            .zip(instances.iter())
+            .all(|((id, name), (other, bytes))| id == other && name == external_name(bytes))
+}
+
+/// The name of an instance as text. Bytes that are not UTF-8 stand for the
+/// characters of their numbers.
+fn external_name(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(name) => Cow::Borrowed(name),
+        Err(_) => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pdu::Pdu;
+
+    #[test]
+    fn domains_keep_their_identity_until_they_change() {
+        let mut cache = MetadataCache::default();
+        let indom = InDom::new(60, 1);
+        let learn = |cache: &mut MetadataCache, list: &[(i32, &[u8])]| {
+            let mut pdu = Vec::new();
+            Instances::encode_list(indom, list, &mut pdu);
+            cache.learn_domain(&Instances::decode(&pdu).expect("well formed"))
+        };
+        let first = learn(&mut cache, &[(1, b"sda"), (2, b"sd\xe9")]);
+        assert_eq!(first.name(2), Some("sd\u{e9}"));
+        assert!(Arc::ptr_eq(&cache.domain(indom).expect("cached"), &first));
+        cache.invalidate();
+        assert!(cache.domain(indom).is_none());
+        assert!(Arc::ptr_eq(&learn(&mut cache, &[(1, b"sda"), (2, b"sd\xe9")]), &first));
+        let other = learn(&mut cache, &[(2, b"sda"), (1, b"sd\xe9")]);
+        assert!(!Arc::ptr_eq(&other, &first));
+        assert_eq!(other.name(2), Some("sda"));
+    }
+}

@@ -1,0 +1,167 @@
+//! How connections to pmcd are made where a host specification leaves it open.
+//!
+//! The settings are those of PCPIntro(1): the environment variables `PMCD_*`,
+//! `PCP_CONTAINER`, `PCP_SECURE_SOCKETS` and `PMPROXY_HOST`. A value that makes
+//! no sense is reported and the default holds. No connection is made here.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::pcp_conf::PcpConf;
+
+/// Port of pmcd.
+pub const PMCD_PORT: u16 = 44321;
+
+/// Settings of connections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectOptions {
+    /// Longest time for a connection to come about; `None` for any.
+    pub connect_timeout: Option<Duration>,
+    /// Longest time for a whole reply, pmcd's greeting included; `None` for any.
+    pub request_timeout: Option<Duration>,
+    /// Ports to try in turn.
+    pub ports: Vec<u16>,
+    /// Path of the local pmcd's socket.
+    pub socket: PathBuf,
+    /// Container whose metrics are wanted.
+    pub container: Option<String>,
+    /// True when connections without TLS are forbidden.
+    pub secure: bool,
+    /// Proxy for all connections over the network.
+    pub proxy: Option<String>,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        ConnectOptions {
+            connect_timeout: Some(Duration::from_secs(5)),
+            request_timeout: Some(Duration::from_secs(10)),
+            ports: vec![PMCD_PORT],
+            socket: PathBuf::from("/run/pcp/pmcd.socket"),
+            container: None,
+            secure: false,
+            proxy: None,
+        }
+    }
+}
+
+impl ConnectOptions {
+    /// The settings of this process's environment and machine, and what is
+    /// wrong with those that were ignored.
+    pub fn from_environment() -> (ConnectOptions, Vec<String>) {
+        let run_dir = PcpConf::load().get("PCP_RUN_DIR");
+        ConnectOptions::from_lookup(|name| match name {
+            "PCP_RUN_DIR" => run_dir.clone(),
+            _ => std::env::var(name).ok(),
+        })
+    }
+
+    /// The settings that `lookup` gives by name; see
+    /// [`ConnectOptions::from_environment`].
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<String>) -> (ConnectOptions, Vec<String>) {
+        let mut options = ConnectOptions::default();
+        let mut warnings = Vec::new();
+        let timeouts = [
+            ("PMCD_CONNECT_TIMEOUT", &mut options.connect_timeout),
+            ("PMCD_REQUEST_TIMEOUT", &mut options.request_timeout),
+        ];
+        for (name, timeout) in timeouts {
+            let Some(text) = lookup(name) else { continue };
+            match parse_timeout(&text) {
+                Some(value) => *timeout = value,
+                None => warnings.push(format!("{name}={text} is not a number of seconds: ignored")),
+            }
+        }
+        if let Some(text) = lookup("PMCD_PORT") {
+            match parse_ports(&text) {
+                Some(ports) => options.ports = ports,
+                None => warnings.push(format!("PMCD_PORT={text} is not a list of ports: ignored")),
+            }
+        }
+        if let Some(run_dir) = lookup("PCP_RUN_DIR") {
+            options.socket = PathBuf::from(run_dir).join("pmcd.socket");
+        }
+        if let Some(path) = lookup("PMCD_SOCKET").filter(|path| !path.is_empty()) {
+            options.socket = path.into();
+        }
+        options.container = lookup("PCP_CONTAINER").filter(|name| !name.is_empty());
+        options.proxy = lookup("PMPROXY_HOST").filter(|host| !host.is_empty());
+        if let Some(text) = lookup("PCP_SECURE_SOCKETS") {
+            match text.as_str() {
+                "" | "1" | "enforce" => options.secure = true,
+                "relaxed" => {}
+                _ => warnings.push(format!(
+                    "PCP_SECURE_SOCKETS={text} is neither enforce nor relaxed: ignored"
+                )),
+            }
+        }
+        (options, warnings)
+    }
+}
+
+/// Longest time-out that is taken for one: some thirty years.
+const MAX_TIMEOUT_SECONDS: f64 = 1e9;
+
+/// A number of seconds, zero for no limit.
+fn parse_timeout(text: &str) -> Option<Option<Duration>> {
+    let seconds: f64 = text.trim().parse().ok().filter(|s| *s <= MAX_TIMEOUT_SECONDS)?;
+    let timeout = Duration::try_from_secs_f64(seconds).ok()?;
+    Some((!timeout.is_zero()).then_some(timeout))
+}
+
+/// Ports separated by commas, none of them zero.
+pub(super) fn parse_ports(text: &str) -> Option<Vec<u16>> {
+    text.split(',').map(|port| port.trim().parse().ok().filter(|port| *port != 0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(set: &[(&str, &str)]) -> (ConnectOptions, Vec<String>) {
+        ConnectOptions::from_lookup(|name| {
+            set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_environment_overrides_the_defaults() {
+        assert_eq!(options(&[]), (ConnectOptions::default(), vec![]));
+        let (set, warnings) = options(&[
+            ("PMCD_CONNECT_TIMEOUT", "0.5"),
+            ("PMCD_REQUEST_TIMEOUT", "0"),
+            ("PMCD_PORT", "4321, 44322"),
+            ("PCP_RUN_DIR", "/tmp/run"),
+            ("PCP_CONTAINER", "web"),
+            ("PCP_SECURE_SOCKETS", ""),
+        ]);
+        assert_eq!(warnings, Vec::<String>::new());
+        assert_eq!(set.connect_timeout, Some(Duration::from_millis(500)));
+        assert_eq!(set.request_timeout, None);
+        assert_eq!(set.ports, [4321, 44322]);
+        assert_eq!(set.socket, PathBuf::from("/tmp/run/pmcd.socket"));
+        assert_eq!(set.container.as_deref(), Some("web"));
+        assert!(set.secure);
+        let (set, _) = options(&[("PCP_RUN_DIR", "/x"), ("PMCD_SOCKET", "/y/s")]);
+        assert_eq!(set.socket, PathBuf::from("/y/s"));
+    }
+
+    #[test]
+    fn values_without_sense_are_reported_and_ignored() {
+        for (name, value) in [
+            ("PMCD_CONNECT_TIMEOUT", "soon"),
+            ("PMCD_CONNECT_TIMEOUT", "-1"),
+            ("PMCD_REQUEST_TIMEOUT", "nan"),
+            ("PMCD_REQUEST_TIMEOUT", "1e300"),
+            ("PMCD_PORT", "44321,"),
+            ("PMCD_PORT", "0"),
+            ("PMCD_PORT", "70000"),
+            ("PCP_SECURE_SOCKETS", "maybe"),
+        ] {
+            let (set, warnings) = options(&[(name, value)]);
+            assert_eq!(set, ConnectOptions::default(), "{name}={value}");
+            assert_eq!(warnings.len(), 1, "{name}={value}");
+            assert!(warnings[0].starts_with(name), "{warnings:?}");
+        }
+    }
+}

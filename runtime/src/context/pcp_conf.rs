@@ -1,0 +1,91 @@
+//! PCP's settings of this machine, see pcp.conf(5).
+//!
+//! A setting is looked up in the environment, then in `/etc/pcp.conf` (or the
+//! file that `PCP_CONF` names, or the one below `PCP_DIR`), then among the
+//! defaults of a usual installation.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// Settings where neither the environment nor a file has them.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("PCP_ETC_DIR", "/etc"),
+    ("PCP_LOG_DIR", "/var/log/pcp"),
+    ("PCP_RUN_DIR", "/run/pcp"),
+    ("PCP_SYSCONF_DIR", "/etc/pcp"),
+    ("PCP_TMP_DIR", "/var/lib/pcp/tmp"),
+    ("PCP_VAR_DIR", "/var/lib/pcp"),
+];
+
+/// Largest configuration file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The settings of a configuration file.
+#[derive(Clone, Debug, Default)]
+pub struct PcpConf {
+    settings: HashMap<String, String>,
+}
+
+impl PcpConf {
+    /// Reads the configuration file of this machine; without one there are
+    /// only environment and defaults.
+    pub fn load() -> PcpConf {
+        let path = std::env::var_os("PCP_CONF").map_or_else(
+            || {
+                let top = std::env::var_os("PCP_DIR").unwrap_or_default();
+                let mut path = PathBuf::from(if top.is_empty() { "/".into() } else { top });
+                path.push("etc/pcp.conf");
+                path
+            },
+            PathBuf::from,
+        );
+        let read = || {
+            use std::io::Read;
+            let mut bytes = Vec::new();
+            std::fs::File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+            std::io::Result::Ok(bytes)
+        };
+        match read() {
+            Ok(bytes) => PcpConf::parse(&String::from_utf8_lossy(&bytes)),
+            Err(_) => PcpConf::default(),
+        }
+    }
+
+    /// The settings of a file's text: lines of `NAME=value`, where the value
+    /// may be in quotes; other lines are comments.
+    pub fn parse(text: &str) -> PcpConf {
+        let mut settings = HashMap::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let Some((name, value)) = line.split_once('=') else { continue };
+            let value = value.trim();
+            let quoted = ['"', '\''].into_iter().find_map(|quote| {
+                value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))
+            });
+            settings.insert(name.trim().to_owned(), quoted.unwrap_or(value).to_owned());
+        }
+        PcpConf { settings }
+    }
+
+    /// A setting (`pmGetConfig(3)`), the environment first.
+    pub fn get(&self, name: &str) -> Option<String> {
+        let set = std::env::var(name).ok().filter(|value| !value.is_empty());
+        set.or_else(|| self.settings.get(name).cloned()).or_else(|| {
+            let found = DEFAULTS.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_names_and_values() {
+        let conf = PcpConf::parse("# comment\n\nPCP_TEST_A=/a b \nPCP_TEST_B=\"x y\"\nnothing\n");
+        assert_eq!(conf.get("PCP_TEST_A").as_deref(), Some("/a b"));
+        assert_eq!(conf.get("PCP_TEST_B").as_deref(), Some("x y"));
+        assert_eq!(conf.get("PCP_TEST_C"), None);
+        assert!(PcpConf::default().get("PCP_RUN_DIR").is_some());
+    }
+}

@@ -1,0 +1,229 @@
+//! Previous samples of one context.
+//!
+//! A sample that has exactly the lanes its operand has in the layout in force
+//! lies in the history arena, where kernels read it; any other is kept aside
+//! for the general path. The module moves samples between the two when
+//! layouts or programs change.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::general::{Previous, PreviousBits};
+use super::layout::Layout;
+use crate::kernel::interp::{read, write};
+use crate::model::{InstId, PmStatus, Timestamp};
+use crate::program::{HistoryId, HistoryKey, OnFailure, Program, Reason, Status};
+
+/// All previous samples of a context.
+#[derive(Debug, Default)]
+pub struct HistoryStore {
+    /// Samples of the program in force, parallel to its histories.
+    entries: Vec<Entry>,
+    arena: Vec<u8>,
+    spare: Vec<u8>,
+    /// Samples of histories that the program in force does not have.
+    parked: HashMap<HistoryKey, Entry>,
+}
+
+/// A previous sample.
+#[derive(Debug)]
+pub enum Entry {
+    /// There is none.
+    None(Reason),
+    /// The operand had failed.
+    Failed(PmStatus),
+    /// In the arena, with the lanes of the layout in force.
+    Resident(Timestamp),
+    /// Elsewhere.
+    Aside(Box<Sample>),
+}
+
+/// A sample with its own instances.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    stamp: Timestamp,
+    ids: Vec<InstId>,
+    lanes: Vec<u64>,
+}
+
+impl HistoryStore {
+    /// The arena that kernels read.
+    pub fn arena(&self) -> &[u8] {
+        &self.arena
+    }
+
+    /// True when kernels can use the sample.
+    pub fn is_resident(&self, history: HistoryId) -> bool {
+        matches!(self.entries[history.index()], Entry::Resident(_))
+    }
+
+    /// Time stamp of a resident sample.
+    pub fn stamp(&self, history: HistoryId) -> Option<Timestamp> {
+        match self.entries[history.index()] {
+            Entry::Resident(stamp) => Some(stamp),
+            _ => None,
+        }
+    }
+
+    /// Forgets every sample.
+    pub fn forget(&mut self, reason: Reason) {
+        self.parked.clear();
+        self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
+    }
+
+    /// Takes the histories of a program in use; those of the program before
+    /// are parked under their keys.
+    pub fn change_program(&mut self, old: Option<(&Program, Option<&Arc<Layout>>)>, new: &Program) {
+        if let Some((program, layout)) = old {
+            if let Some(layout) = layout {
+                self.set_aside_all(layout);
+            }
+            let keys = program.histories.iter().map(|history| history.key);
+            self.parked.extend(keys.zip(self.entries.drain(..)));
+        }
+        let parked = &mut self.parked;
+        let mut entry = |key| parked.remove(key).unwrap_or(Entry::None(Reason::FirstSample));
+        self.entries = new.histories.iter().map(|history| entry(&history.key)).collect();
+    }
+
+    fn set_aside_all(&mut self, layout: &Layout) {
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            if let (Entry::Resident(stamp), Ok(at)) = (&*entry, &layout.histories[index]) {
+                let column = &self.arena[at.to as usize..][..at.bytes as usize];
+                let lane = |lane: usize| read(at.scalar, column, lane * at.scalar.bytes());
+                *entry = Entry::Aside(Box::new(Sample {
+                    stamp: *stamp,
+                    ids: at.lanes.ids().to_vec(),
+                    lanes: (0..at.lanes.len()).map(lane).collect(),
+                }));
+            }
+        }
+    }
+
+    /// Goes from one layout of the program to another: samples whose lanes
+    /// stay are carried over, others are set aside, and those set aside
+    /// earlier come back when their lanes do.
+    pub fn change_layout(&mut self, old: Option<&Arc<Layout>>, new: &Layout) {
+        std::mem::swap(&mut self.arena, &mut self.spare);
+        self.arena.clear();
+        self.arena.resize(new.history_size, 0);
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            let to = new.histories[index].as_ref().ok();
+            match entry {
+                Entry::None(_) | Entry::Failed(_) => {}
+                Entry::Resident(stamp) => {
+                    let from = old.and_then(|old| old.histories[index].as_ref().ok());
+                    let Some(from) = from else {
+                        *entry = Entry::None(Reason::FirstSample);
+                        continue;
+                    };
+                    let column = &self.spare[from.to as usize..][..from.bytes as usize];
+                    match to {
+                        Some(to) if to.lanes == from.lanes && to.scalar == from.scalar => {
+                            self.arena[to.to as usize..][..to.bytes as usize]
+                                .copy_from_slice(column);
+                        }
+                        _ => {
+                            let width = from.scalar.bytes();
+                            let lane = |lane: usize| read(from.scalar, column, lane * width);
+                            *entry = Entry::Aside(Box::new(Sample {
+                                stamp: *stamp,
+                                ids: from.lanes.ids().to_vec(),
+                                lanes: (0..from.lanes.len()).map(lane).collect(),
+                            }));
+                        }
+                    }
+                }
+                Entry::Aside(sample) => {
+                    if let Some(to) = to.filter(|to| to.lanes.ids() == sample.ids) {
+                        let column = &mut self.arena[to.to as usize..];
+                        for (at, bits) in sample.lanes.iter().enumerate() {
+                            write(to.scalar, column, at * to.scalar.bytes(), *bits);
+                        }
+                        *entry = Entry::Resident(sample.stamp);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The sample as the general path sees it; `now` is the operand's time stamp.
+    pub fn previous<'a>(
+        &'a self,
+        history: HistoryId,
+        layout: &'a Layout,
+        now: Timestamp,
+    ) -> Previous<'a> {
+        match &self.entries[history.index()] {
+            Entry::None(reason) => Previous::None(*reason),
+            Entry::Failed(status) => Previous::Failed(*status),
+            Entry::Resident(stamp) => match &layout.histories[history.index()] {
+                Err(_) => Previous::None(Reason::FirstSample),
+                Ok(at) => Previous::Lanes {
+                    ids: at.lanes.ids(),
+                    lanes: PreviousBits::Column(at.scalar, &self.arena[at.to as usize..]),
+                    elapsed: now.seconds_since(*stamp),
+                },
+            },
+            Entry::Aside(sample) => Previous::Lanes {
+                ids: &sample.ids,
+                lanes: PreviousBits::Bits(&sample.lanes),
+                elapsed: now.seconds_since(sample.stamp),
+            },
+        }
+    }
+
+    /// Keeps the operand's column of this evaluation as the sample.
+    pub fn save_column(
+        &mut self,
+        history: HistoryId,
+        layout: &Layout,
+        work: &[u8],
+        stamp: Timestamp,
+    ) {
+        if let Ok(at) = &layout.histories[history.index()] {
+            let column = &work[at.from as usize..][..at.bytes as usize];
+            self.arena[at.to as usize..][..at.bytes as usize].copy_from_slice(column);
+            self.entries[history.index()] = Entry::Resident(stamp);
+        }
+    }
+
+    /// Keeps lanes that the general path computed as the sample.
+    pub fn save_lanes(
+        &mut self,
+        history: HistoryId,
+        layout: &Layout,
+        ids: &[InstId],
+        lanes: &[u64],
+        stamp: Timestamp,
+    ) {
+        let entry = &mut self.entries[history.index()];
+        match &layout.histories[history.index()] {
+            Ok(at) if at.lanes.ids() == ids => {
+                let column = &mut self.arena[at.to as usize..];
+                for (lane, bits) in lanes.iter().enumerate() {
+                    write(at.scalar, column, lane * at.scalar.bytes(), *bits);
+                }
+                *entry = Entry::Resident(stamp);
+            }
+            _ => {
+                let sample = Sample { stamp, ids: ids.to_vec(), lanes: lanes.to_vec() };
+                *entry = Entry::Aside(Box::new(sample));
+            }
+        }
+    }
+
+    /// The operand has no values: does with the sample what the status and
+    /// the history's rule for failures say.
+    pub fn save_without(&mut self, history: HistoryId, status: Status, rule: OnFailure) {
+        let entry = &mut self.entries[history.index()];
+        match (status, rule) {
+            (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {}
+            (Status::Empty(reason), _) => *entry = Entry::None(reason),
+            (Status::Failed(status), OnFailure::Repeat) => *entry = Entry::Failed(status),
+            (Status::Failed(status), OnFailure::Forget) => {
+                *entry = Entry::None(Reason::OperandFailed(status));
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Sets of instances and how the lanes of one set are found in another.
+//!
+//! Works on identifiers only; knows neither values nor names.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::model::InstId;
+
+/// The lanes of a column: one without an instance, or one per instance, in
+/// the order delivered.
+#[derive(Clone, Debug)]
+pub enum LaneSet {
+    /// One lane, instance -1.
+    Single,
+    /// One lane per instance.
+    Set(Arc<[InstId]>),
+}
+
+/// The identifiers of [`LaneSet::Single`].
+const SINGLE: &[InstId] = &[-1];
+
+impl LaneSet {
+    /// Identifiers of the lanes.
+    pub fn ids(&self) -> &[InstId] {
+        match self {
+            LaneSet::Single => SINGLE,
+            LaneSet::Set(ids) => ids,
+        }
+    }
+
+    /// Number of lanes.
+    pub fn len(&self) -> usize {
+        self.ids().len()
+    }
+
+    /// True for a set without instances.
+    pub fn is_empty(&self) -> bool {
+        self.ids().is_empty()
+    }
+}
+
+impl PartialEq for LaneSet {
+    fn eq(&self, other: &LaneSet) -> bool {
+        match (self, other) {
+            (LaneSet::Single, LaneSet::Single) => true,
+            (LaneSet::Set(a), LaneSet::Set(b)) => Arc::ptr_eq(a, b) || a == b,
+            _ => false,
+        }
+    }
+}
+
+/// Lanes that are copied together: `len` lanes from position `from` of the
+/// source to position `to` of the destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// First source lane.
+    pub from: u32,
+    /// First destination lane.
+    pub to: u32,
+    /// Number of lanes.
+    pub len: u32,
+}
+
+/// Finds positions of instances in a list, fast when they are asked for in
+/// about the order of the list.
+pub struct Finder<'a> {
+    ids: &'a [InstId],
+    next: usize,
+    index: Option<HashMap<InstId, usize>>,
+}
+
+impl<'a> Finder<'a> {
+    /// A finder in `ids`; of repeated instances the first is found.
+    pub fn new(ids: &'a [InstId]) -> Finder<'a> {
+        Finder { ids, next: 0, index: None }
+    }
+
+    /// Position of `id`, if it is there.
+    pub fn find(&mut self, id: InstId) -> Option<usize> {
+        // One instance that left costs a step of one.
+        for ahead in 0..2 {
+            if self.ids.get(self.next + ahead) == Some(&id) {
+                self.next += ahead + 1;
+                return Some(self.next - 1);
+            }
+        }
+        let ids = self.ids;
+        let index = self.index.get_or_insert_with(|| {
+            let mut index = HashMap::with_capacity(ids.len());
+            for (position, id) in ids.iter().enumerate() {
+                index.entry(*id).or_insert(position);
+            }
+            index
+        });
+        let position = *index.get(&id)?;
+        self.next = position + 1;
+        Some(position)
+    }
+}
+
+/// The runs that bring lanes of `source` into the order of `wanted`; `None`
+/// when an instance of `wanted` is not in `source`.
+pub fn align(source: &[InstId], wanted: &[InstId]) -> Option<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut finder = Finder::new(source);
+    for (to, id) in (0u32..).zip(wanted) {
+        let from = finder.find(*id)? as u32;
+        match runs.last_mut() {
+            Some(run) if run.from + run.len == from => run.len += 1,
+            _ => runs.push(Run { from, to, len: 1 }),
+        }
+    }
+    Some(runs)
+}
+
+/// The instances of `left` that `right` has as well, in the order of `left`.
+pub fn intersection(left: &[InstId], right: &[InstId]) -> Vec<InstId> {
+    let mut finder = Finder::new(right);
+    left.iter().copied().filter(|id| finder.find(*id).is_some()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(from: u32, to: u32, len: u32) -> Run {
+        Run { from, to, len }
+    }
+
+    #[test]
+    fn alignments_are_runs() {
+        assert_eq!(align(&[1, 2, 3], &[1, 2, 3]), Some(vec![run(0, 0, 3)]));
+        assert_eq!(align(&[1, 2, 3, 4], &[1, 3, 4]), Some(vec![run(0, 0, 1), run(2, 1, 2)]));
+        assert_eq!(align(&[1, 2, 3], &[3, 1]), Some(vec![run(2, 0, 1), run(0, 1, 1)]));
+        assert_eq!(align(&[1, 2], &[1, 5]), None);
+        assert_eq!(align(&[1, 2], &[]), Some(vec![]));
+    }
+
+    #[test]
+    fn intersections_keep_the_left_order() {
+        assert_eq!(intersection(&[4, 1, 3, 2], &[1, 2, 3, 9]), [1, 3, 2]);
+        assert_eq!(intersection(&[1], &[]), [0; 0]);
+    }
+}

@@ -1,0 +1,26 @@
+//! Evaluates a program: one call per fetch.
+//!
+//! ```text
+//!   ResultBatch ── decode ──► input columns ── kernels ──► output columns ── Evaluation (view)
+//!                    │ not as the layout expects               ▲
+//!                    ▼                                         │ previous samples
+//!                  survey ──► Layout (made once per constellation)   HostState
+//!                                    │ not regular
+//!                                    ▼
+//!                                 general path, node by node
+//! ```
+//!
+//! What belongs to one context is in [`Evaluator`]; what one thread needs to
+//! evaluate for any number of contexts, one after the other, is in [`Workspace`].
+
+mod decode;
+mod evaluator;
+mod general;
+mod history;
+mod lanes;
+mod layout;
+mod results;
+
+pub use evaluator::{Binding, Evaluator, Workspace};
+pub use lanes::LaneSet;
+pub use results::{Evaluation, Value, Values};

@@ -1,0 +1,156 @@
+//! The outcome of one evaluation, as a view: nothing is copied or built until
+//! it is asked for.
+
+use super::decode::unpack_range;
+use super::general::NodeValue;
+use super::layout::OutputLayout;
+use crate::kernel::interp::read;
+use crate::kernel::{Scalar, ops::LaneBits};
+use crate::model::{InstId, Timestamp, ValueType};
+use crate::program::{Status, scalar_of};
+
+/// Values of all metrics of an evaluator after one fetch. Valid until the
+/// workspace is used again.
+#[derive(Debug)]
+pub struct Evaluation<'w> {
+    pub(super) timestamp: Timestamp,
+    pub(super) outputs: &'w [OutputLayout],
+    pub(super) types: &'w [ValueType],
+    /// Parallel to `outputs`: the value of the general path where it applied.
+    pub(super) general: &'w [Option<u32>],
+    pub(super) nodes: &'w [NodeValue],
+    pub(super) work: &'w [u8],
+    pub(super) blobs: &'w [u8],
+}
+
+/// Outcome of one metric: its status, and in parallel the instances and values.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'w> {
+    /// Whether there are values.
+    pub status: Status,
+    /// Instances, -1 for a metric without a domain; empty without values.
+    pub instances: &'w [InstId],
+    value_type: ValueType,
+    lanes: LaneSource<'w>,
+    blobs: &'w [u8],
+}
+
+#[derive(Clone, Copy, Debug)]
+enum LaneSource<'w> {
+    Column(&'w [u8]),
+    Bits(&'w [u64]),
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'w> {
+    /// 32-bit signed integer.
+    I32(i32),
+    /// 32-bit unsigned integer.
+    U32(u32),
+    /// 64-bit signed integer.
+    I64(i64),
+    /// 64-bit unsigned integer.
+    U64(u64),
+    /// Single precision.
+    F32(f32),
+    /// Double precision.
+    F64(f64),
+    /// Text without its NUL, as it was delivered.
+    Text(&'w [u8]),
+    /// Opaque bytes.
+    Bytes(&'w [u8]),
+}
+
+impl<'w> Evaluation<'w> {
+    /// Time stamp of the fetch.
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    /// Number of metrics, which are in the order of the program's outputs.
+    pub fn len(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// True for a selection of no metrics.
+    pub fn is_empty(&self) -> bool {
+        self.outputs.is_empty()
+    }
+
+    /// Values of the metric at a position below [`Evaluation::len`].
+    pub fn get(&self, output: usize) -> Values<'w> {
+        let value_type = self.types[output];
+        let with = |status, instances, lanes| Values {
+            status,
+            instances,
+            value_type,
+            lanes,
+            blobs: self.blobs,
+        };
+        let outputs: &'w [OutputLayout] = self.outputs;
+        match (self.general[output], &outputs[output]) {
+            (Some(node), _) => {
+                let value = &self.nodes[node as usize];
+                with(value.status, &value.ids[..], LaneSource::Bits(&value.lanes))
+            }
+            (None, OutputLayout::Column { offset, lanes }) => {
+                let column = LaneSource::Column(&self.work[*offset as usize..]);
+                with(Status::Values, lanes.ids(), column)
+            }
+            (None, OutputLayout::Without(status)) => with(*status, &[][..], LaneSource::Bits(&[])),
+            // Outputs without a column are always evaluated generally.
+            (None, OutputLayout::General) => {
+                let status = Status::Failed(crate::model::PmStatus::BOTCH);
+                with(status, &[][..], LaneSource::Bits(&[]))
+            }
+        }
+    }
+}
+
+impl<'w> Values<'w> {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.instances.len()
+    }
+
+    /// True without values.
+    pub fn is_empty(&self) -> bool {
+        self.instances.is_empty()
+    }
+
+    /// Type of the values.
+    pub fn value_type(&self) -> ValueType {
+        self.value_type
+    }
+
+    /// Value of the instance at a position below [`Values::len`].
+    pub fn get(&self, lane: usize) -> Value<'w> {
+        let bits = match self.lanes {
+            LaneSource::Bits(bits) => bits[lane],
+            LaneSource::Column(column) => {
+                let scalar = scalar_of(self.value_type).unwrap_or(Scalar::U64);
+                read(scalar, column, lane * scalar.bytes())
+            }
+        };
+        match self.value_type {
+            ValueType::I32 => Value::I32(i32::from_bits64(bits)),
+            ValueType::U32 => Value::U32(u32::from_bits64(bits)),
+            ValueType::I64 => Value::I64(i64::from_bits64(bits)),
+            ValueType::U64 => Value::U64(bits),
+            ValueType::F32 => Value::F32(f32::from_bits64(bits)),
+            ValueType::F64 => Value::F64(f64::from_bits(bits)),
+            ValueType::String => Value::Text(self.bytes(bits)),
+            _ => Value::Bytes(self.bytes(bits)),
+        }
+    }
+
+    fn bytes(&self, bits: u64) -> &'w [u8] {
+        self.blobs.get(unpack_range(bits)).unwrap_or_default()
+    }
+
+    /// All values with their instances.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (InstId, Value<'w>)> + '_ {
+        self.instances.iter().enumerate().map(|(lane, instance)| (*instance, self.get(lane)))
+    }
+}

@@ -1,0 +1,107 @@
+//! Kernels: the small typed programs that compute one lane of a column from
+//! the same lane of other columns, or one value from a whole column.
+//!
+//! A kernel's form ([`KernelIr`]) holds no names, constants or places, so
+//! metrics of equal shape share it. It is run by the [interpreter](interp) or
+//! as [native code](native) that a compiler supplied; both give the same bits.
+
+pub mod interp;
+pub mod ir;
+pub mod native;
+pub mod ops;
+pub mod rows;
+mod text;
+
+use std::sync::OnceLock;
+
+pub use ir::{
+    Access, BinaryOp, Body, Inst, IrError, KernelIr, Operand, ReduceOp, Reg, Scalar, UnaryOp,
+};
+pub use native::NativeCode;
+
+pub use rows::{Arenas, LANE_GROUP, Rows};
+
+/// A kernel in its portable form, with its native form once there is one.
+///
+/// Shared by everything that needs this shape; the native form may arrive
+/// from another thread at any time.
+#[derive(Debug)]
+pub struct Kernel {
+    ir: KernelIr,
+    prepared: interp::Prepared,
+    native: OnceLock<NativeCode>,
+}
+
+impl Kernel {
+    /// Takes a form.
+    ///
+    /// # Errors
+    /// What [`KernelIr::verify`] finds.
+    pub fn new(ir: KernelIr) -> Result<Kernel, IrError> {
+        let prepared = interp::Prepared::new(&ir)?;
+        Ok(Kernel { ir, prepared, native: OnceLock::new() })
+    }
+
+    /// The portable form.
+    pub fn ir(&self) -> &KernelIr {
+        &self.ir
+    }
+
+    /// The native form, if it has been supplied.
+    pub fn native(&self) -> Option<&NativeCode> {
+        self.native.get()
+    }
+
+    /// Supplies the native form, compiled from this kernel's portable one; a
+    /// second one is dropped.
+    pub fn set_native(&self, code: NativeCode) {
+        let _ = self.native.set(code);
+    }
+
+    /// Runs `count` segments of `rows` from `first` on: natively where
+    /// possible. The answer is not zero when a flag was set in any lane.
+    ///
+    /// # Panics
+    /// When the rows, which must be of this kernel, reach beyond an arena.
+    pub fn run(
+        &self,
+        scratch: &mut interp::Scratch,
+        arenas: &mut Arenas<'_>,
+        rows: &Rows,
+        first: usize,
+        count: usize,
+    ) -> u64 {
+        match self.native.get() {
+            Some(code) => code.run(arenas, rows, first, count),
+            None => self.interpret(scratch, arenas, rows, first, count),
+        }
+    }
+
+    /// The same as [`Kernel::run`], never natively.
+    pub fn interpret(
+        &self,
+        scratch: &mut interp::Scratch,
+        arenas: &mut Arenas<'_>,
+        rows: &Rows,
+        first: usize,
+        count: usize,
+    ) -> u64 {
+        assert!(rows.fit(arenas), "rows reach beyond an arena");
+        interp::run_rows(&self.ir, &self.prepared, scratch, arenas, rows.words(first, count))
+    }
+
+    /// Runs a map over lanes that are given as bits; see [`interp::Lanes`].
+    /// Appends `count` lanes to `out` and to `flagged` whether each set a flag.
+    pub fn run_lanes(
+        &self,
+        scratch: &mut interp::Scratch,
+        operands: &[interp::Lanes<'_>],
+        constants: &[u8],
+        count: usize,
+        out: &mut Vec<u64>,
+        flagged: &mut Vec<bool>,
+    ) {
+        let prepared = &self.prepared;
+        interp::run_lanes(&self.ir, prepared, scratch, operands, constants, count, out, flagged);
+    }
+}

@@ -1,0 +1,192 @@
+//! The meaning of every kernel operation, one lane at a time.
+//!
+//! Lanes travel as 64 bits: 32-bit types in the low half, the high half zero.
+//! The interpreter and the evaluator's general path both call these; native
+//! code must agree with them bit for bit (any NaN counting as any other).
+
+use super::ir::{BinaryOp, Scalar, UnaryOp};
+
+/// Operation on the bits of one lane.
+pub type UnaryFn = fn(u64) -> u64;
+/// Operation on the bits of two lanes.
+pub type BinaryFn = fn(u64, u64) -> u64;
+
+/// Conversion between a Rust number and the bits of a lane.
+pub trait LaneBits: Copy {
+    /// The number of a lane's bits.
+    fn from_bits64(bits: u64) -> Self;
+    /// The lane's bits of a number.
+    fn to_bits64(self) -> u64;
+}
+
+macro_rules! lane_bits {
+    ($($number:ty, $from:expr, $to:expr;)*) => {
+        $(impl LaneBits for $number {
+            #[inline]
+            fn from_bits64(bits: u64) -> $number {
+                $from(bits)
+            }
+            #[inline]
+            fn to_bits64(self) -> u64 {
+                $to(self)
+            }
+        })*
+    };
+}
+
+lane_bits! {
+    i32, |b| b as i32, |v: i32| u64::from(v as u32);
+    u32, |b| b as u32, u64::from;
+    i64, |b| b as i64, |v| v as u64;
+    u64, |b| b, |v| v;
+    f32, |b| f32::from_bits(b as u32), |v: f32| u64::from(v.to_bits());
+    f64, f64::from_bits, |v: f64| v.to_bits();
+}
+
+fn one<A: LaneBits, R: LaneBits>(a: u64, op: impl Fn(A) -> R) -> u64 {
+    op(A::from_bits64(a)).to_bits64()
+}
+
+fn two<A: LaneBits, R: LaneBits>(a: u64, b: u64, op: impl Fn(A, A) -> R) -> u64 {
+    op(A::from_bits64(a), A::from_bits64(b)).to_bits64()
+}
+
+/// Picks the instance of a generic body for a scalar.
+macro_rules! for_scalar {
+    ($scalar:expr, $number:ident => $body:expr) => {
+        match $scalar {
+            Scalar::I32 => {
+                type $number = i32;
+                $body
+            }
+            Scalar::U32 => {
+                type $number = u32;
+                $body
+            }
+            Scalar::I64 => {
+                type $number = i64;
+                $body
+            }
+            Scalar::U64 => {
+                type $number = u64;
+                $body
+            }
+            Scalar::F32 => {
+                type $number = f32;
+                $body
+            }
+            Scalar::F64 => {
+                type $number = f64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use for_scalar;
+
+/// Integers wrap, floating point does not need to.
+macro_rules! arithmetic {
+    ($scalar:expr, $wrapping:ident, $op:tt) => {
+        match $scalar {
+            Scalar::I32 => |a, b| two(a, b, i32::$wrapping),
+            Scalar::U32 => |a, b| two(a, b, u32::$wrapping),
+            Scalar::I64 => |a, b| two(a, b, i64::$wrapping),
+            Scalar::U64 => |a, b| two(a, b, u64::$wrapping),
+            Scalar::F32 => |a, b| two(a, b, |a: f32, b: f32| a $op b),
+            Scalar::F64 => |a, b| two(a, b, |a: f64, b: f64| a $op b),
+        }
+    };
+}
+
+macro_rules! comparison {
+    ($scalar:expr, $op:tt) => {
+        for_scalar!($scalar, N => |a, b| two(a, b, |a: N, b: N| u32::from(a $op b)))
+    };
+}
+
+macro_rules! convert {
+    ($scalar:expr, $to:ty) => {
+        for_scalar!($scalar, N => |a| one(a, |a: N| a as $to))
+    };
+}
+
+/// The operation on lanes of type `scalar`.
+pub fn unary(op: UnaryOp, scalar: Scalar) -> UnaryFn {
+    match op {
+        UnaryOp::Convert(to) => match to {
+            Scalar::I32 => convert!(scalar, i32),
+            Scalar::U32 => convert!(scalar, u32),
+            Scalar::I64 => convert!(scalar, i64),
+            Scalar::U64 => convert!(scalar, u64),
+            Scalar::F32 => convert!(scalar, f32),
+            Scalar::F64 => convert!(scalar, f64),
+        },
+        UnaryOp::Neg => match scalar {
+            Scalar::I32 => |a| one(a, i32::wrapping_neg),
+            Scalar::U32 => |a| one(a, u32::wrapping_neg),
+            Scalar::I64 => |a| one(a, i64::wrapping_neg),
+            Scalar::U64 => |a| one(a, u64::wrapping_neg),
+            Scalar::F32 => |a| one(a, |a: f32| -a),
+            Scalar::F64 => |a| one(a, |a: f64| -a),
+        },
+        UnaryOp::Truth => for_scalar!(scalar, N => |a| one(a, |a: N| u32::from(a != 0 as N))),
+        UnaryOp::Not => for_scalar!(scalar, N => |a| one(a, |a: N| u32::from(a == 0 as N))),
+    }
+}
+
+/// The operation on two lanes of type `scalar`.
+pub fn binary(op: BinaryOp, scalar: Scalar) -> BinaryFn {
+    match op {
+        BinaryOp::Add => arithmetic!(scalar, wrapping_add, +),
+        BinaryOp::Sub => arithmetic!(scalar, wrapping_sub, -),
+        BinaryOp::Mul => arithmetic!(scalar, wrapping_mul, *),
+        BinaryOp::Div => match scalar {
+            Scalar::I32 => |a, b| two(a, b, |a: i32, b: i32| a / b.max(1)),
+            Scalar::U32 => |a, b| two(a, b, |a: u32, b: u32| a / b.max(1)),
+            Scalar::I64 => |a, b| two(a, b, |a: i64, b: i64| a / b.max(1)),
+            Scalar::U64 => |a, b| two(a, b, |a: u64, b: u64| a / b.max(1)),
+            Scalar::F32 => |a, b| two(a, b, |a: f32, b: f32| a / b),
+            Scalar::F64 => |a, b| two(a, b, |a: f64, b: f64| a / b),
+        },
+        BinaryOp::Ratio => |a, b| two(a, b, |a: f64, b: f64| if a == 0.0 { 0.0 } else { a / b }),
+        BinaryOp::Lt => comparison!(scalar, <),
+        BinaryOp::Le => comparison!(scalar, <=),
+        BinaryOp::Eq => comparison!(scalar, ==),
+        BinaryOp::Ge => comparison!(scalar, >=),
+        BinaryOp::Gt => comparison!(scalar, >),
+        BinaryOp::Ne => comparison!(scalar, !=),
+        BinaryOp::And => for_scalar!(scalar, N =>
+            |a, b| two(a, b, |a: N, b: N| u32::from(a != 0 as N && b != 0 as N))),
+        BinaryOp::Or => for_scalar!(scalar, N =>
+            |a, b| two(a, b, |a: N, b: N| u32::from(a != 0 as N || b != 0 as N))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn division_of_the_language() {
+        let ratio = binary(BinaryOp::Ratio, Scalar::F64);
+        let value = |a: f64, b: f64| f64::from_bits(ratio(a.to_bits(), b.to_bits()));
+        assert_eq!(value(0.0, 0.0), 0.0);
+        assert_eq!(value(0.0, f64::NAN), 0.0);
+        assert_eq!(value(-1.0, 0.0), f64::NEG_INFINITY);
+        assert_eq!(value(7.0, 2.0), 3.5);
+    }
+
+    #[test]
+    fn truth_of_nan_and_wrapping() {
+        let nan = f64::NAN.to_bits();
+        assert_eq!(unary(UnaryOp::Truth, Scalar::F64)(nan), 1);
+        assert_eq!(unary(UnaryOp::Not, Scalar::F64)(nan), 0);
+        assert_eq!(binary(BinaryOp::Ne, Scalar::F64)(nan, nan), 1);
+        let million = 1_000_000i32.to_bits64();
+        let product = binary(BinaryOp::Mul, Scalar::I32)(million, million);
+        assert_eq!(i32::from_bits64(product), -727_379_968);
+        let max = u64::from(u32::MAX);
+        assert_eq!(unary(UnaryOp::Convert(Scalar::I64), Scalar::I32)(max), u64::MAX);
+        assert_eq!(unary(UnaryOp::Convert(Scalar::I64), Scalar::U32)(max), max);
+    }
+}

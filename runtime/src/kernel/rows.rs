@@ -1,0 +1,88 @@
+//! Segment rows: where the segments of one kernel call lie in the arenas.
+//!
+//! A segment is one use of a kernel: one metric's columns. Its row is
+//!
+//! | word    | meaning                                                   |
+//! |---------|-----------------------------------------------------------|
+//! | 0       | number of lanes of its columns                            |
+//! | 1..=n   | offset of each operand, in bytes                          |
+//! | n + 1   | offset of the output in the workspace arena               |
+//! | n + 2   | offset of the constants in the program's constants        |
+//!
+//! Operands lie in the workspace arena, previous samples in the history arena.
+//! Rows hold offsets instead of addresses, so they stay valid when an arena moves.
+
+use super::ir::{Access, KernelIr};
+
+/// Map kernels may compute whole groups of this many lanes; columns are padded to it.
+pub const LANE_GROUP: usize = 4;
+
+/// The three memories that kernels work on.
+#[derive(Debug)]
+pub struct Arenas<'a> {
+    /// Inputs, intermediate columns and outputs of this evaluation.
+    pub work: &'a mut [u8],
+    /// Previous samples of the host at hand.
+    pub history: &'a [u8],
+    /// Constants of the program.
+    pub constants: &'a [u8],
+}
+
+/// Rows of one kernel, with the least arena sizes that hold everything they refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    words: Vec<u32>,
+    row_words: usize,
+    work: usize,
+    history: usize,
+    constants: usize,
+}
+
+impl Rows {
+    /// No rows yet, for a kernel of this form.
+    pub fn new(ir: &KernelIr) -> Rows {
+        Rows { row_words: ir.row_words(), ..Rows::default() }
+    }
+
+    /// Adds a segment of `lanes` lanes of the kernel that these rows were made for.
+    pub fn push(
+        &mut self,
+        ir: &KernelIr,
+        lanes: u32,
+        operands: &[u32],
+        output: u32,
+        constants: u32,
+    ) {
+        debug_assert_eq!(operands.len(), ir.operands.len());
+        let padded = (lanes as usize).next_multiple_of(LANE_GROUP);
+        let end = |offset: u32, lanes: usize, bytes: usize| offset as usize + lanes * bytes;
+        for (operand, &offset) in ir.operands.iter().zip(operands) {
+            let lanes = if operand.access == Access::Column { padded } else { 1 };
+            let arena = if operand.previous { &mut self.history } else { &mut self.work };
+            *arena = (*arena).max(end(offset, lanes, operand.scalar.bytes()));
+        }
+        let output_lanes = if ir.is_single() { 1 } else { padded };
+        self.work = self.work.max(end(output, output_lanes, ir.output().bytes()));
+        self.constants = self.constants.max(end(constants, ir.constants.len(), 8));
+        self.words.push(lanes);
+        self.words.extend_from_slice(operands);
+        self.words.extend_from_slice(&[output, constants]);
+    }
+
+    /// Number of segments.
+    pub fn segments(&self) -> usize {
+        self.words.len() / self.row_words.max(1)
+    }
+
+    /// The words of `count` segments from `first` on.
+    pub fn words(&self, first: usize, count: usize) -> &[u32] {
+        &self.words[first * self.row_words..(first + count) * self.row_words]
+    }
+
+    /// True when everything that the rows refer to lies within the arenas.
+    pub fn fit(&self, arenas: &Arenas<'_>) -> bool {
+        self.work <= arenas.work.len()
+            && self.history <= arenas.history.len()
+            && self.constants <= arenas.constants.len()
+    }
+}

@@ -1,0 +1,135 @@
+//! The agent for a Linux host: pmdalinux(1)'s metrics, read from /proc and
+//! /sys by this process itself.
+//!
+//! Each area of metrics has a file with a table and the reader of the files
+//! it needs; a table's row says which value of what was read is the
+//! metric's. A fetch reads each file at most once and only if one of the
+//! metrics asked for needs it. What the kernel does not provide, or provides
+//! in a form that is not understood, has no value; nothing is made up.
+
+mod cpu;
+mod cpuinfo;
+mod disk;
+mod files;
+mod filesys;
+mod kernel;
+mod keyed;
+mod limits;
+mod memory;
+mod network;
+mod protocols;
+mod swap;
+mod table;
+mod text;
+mod vmstat;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use self::files::Files;
+use self::table::{Area, DOMAIN};
+use super::agent::{Agent, Metric, Values};
+use crate::model::{InDom, InstanceDomain, PmStatus, Pmid};
+
+/// Metrics of the Linux kernel, with the names, identifiers, types, units,
+/// semantics and instances that pmdalinux(1) of PCP 6.0.3 has for them.
+pub struct LinuxAgent {
+    files: Files,
+    areas: Vec<Box<dyn Area>>,
+    /// Area and row of each metric.
+    rows: HashMap<Pmid, (usize, usize)>,
+}
+
+impl LinuxAgent {
+    /// The agent for this host.
+    pub fn new() -> LinuxAgent {
+        LinuxAgent::with_root(PathBuf::from("/"))
+    }
+
+    /// The agent for a tree with `proc` and `sys` below `root`: a recorded one,
+    /// or a host's as a container sees it. What is asked of the kernel directly
+    /// (uname(2), page size, clock ticks) still comes from this host.
+    pub fn with_root(root: impl Into<PathBuf>) -> LinuxAgent {
+        let areas = areas();
+        let mut rows = HashMap::new();
+        for (position, area) in areas.iter().enumerate() {
+            for (row, metric) in area.metrics().iter().enumerate() {
+                rows.insert(metric.desc.pmid, (position, row));
+            }
+        }
+        LinuxAgent { files: Files::new(root.into()), areas, rows }
+    }
+}
+
+fn areas() -> Vec<Box<dyn Area>> {
+    vec![
+        Box::new(cpu::Cpu::default()),
+        Box::new(cpuinfo::CpuInfo::default()),
+        Box::new(kernel::Kernel::default()),
+        Box::new(keyed::KeyedFiles::default()),
+        Box::new(limits::Limits::default()),
+        Box::new(swap::Swap::default()),
+        Box::new(disk::Disks::default()),
+        Box::new(network::Interfaces::default()),
+        Box::new(filesys::Filesystems::default()),
+    ]
+}
+
+impl Default for LinuxAgent {
+    fn default() -> LinuxAgent {
+        LinuxAgent::new()
+    }
+}
+
+impl Agent for LinuxAgent {
+    fn name(&self) -> &str {
+        "linux"
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        self.areas.iter().flat_map(|area| area.metrics()).collect()
+    }
+
+    fn begin_fetch(&mut self) {
+        self.files.begin();
+    }
+
+    fn fetch(&mut self, pmid: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus> {
+        let (area, row) = *self.rows.get(&pmid).ok_or(PmStatus::PMID)?;
+        self.areas[area].fetch(row, &mut self.files, values)
+    }
+
+    fn instance_domain(&mut self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
+        if indom.domain() != DOMAIN {
+            return Err(PmStatus::INDOM);
+        }
+        let files = &mut self.files;
+        let mut areas = self.areas.iter_mut();
+        areas.find_map(|area| area.instance_domain(indom.serial(), files)).ok_or(PmStatus::INDOM)
+    }
+}
+
+/// Reads `data` as each of the files that the agent parses. For fuzzing.
+#[doc(hidden)]
+pub fn fuzz_linux_files(data: &[u8]) {
+    use crate::model::Timestamp;
+    use crate::result::{ResultPart, ResultWriter};
+
+    let mut agent = LinuxAgent::new();
+    agent.files = Files::with_contents(data.to_vec());
+    let mut part = ResultPart::default();
+    let mut writer = ResultWriter::new(&mut part, Timestamp::default());
+    for metric in agent.metrics() {
+        let mut values = Values::new(&mut writer, metric.desc);
+        let outcome = agent.fetch(metric.desc.pmid, &mut values);
+        values.finish(outcome);
+        if let Some(indom) = metric.desc.indom {
+            assert!(agent.instance_domain(indom).is_ok());
+        }
+    }
+    writer.finish();
+}
+
+#[cfg(test)]
+mod tests;

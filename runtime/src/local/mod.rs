@@ -1,0 +1,29 @@
+//! Metrics of this process's own host, without a pmcd: agents inside the
+//! process answer for them.
+//!
+//! [`LocalContext`] is a source of metrics over a list of [`Agent`]s. The
+//! built-in [`LinuxAgent`] serves what pmdalinux(1) serves, under the same
+//! names and identifiers; an application adds agents of its own by
+//! implementing the trait. Nothing here knows pmcd's protocol or archives.
+//!
+//! ```
+//! use pmderive_runtime::local::LocalContext;
+//! use pmderive_runtime::result::ResultBatch;
+//! use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
+//!
+//! let mut context = LocalContext::new();
+//! let pmid = context.lookup_names(&["kernel.all.load"])?[0].expect("the Linux agent has it");
+//! let mut batch = ResultBatch::default();
+//! context.fetch(&FetchList::new(vec![pmid], Vec::new()), &mut batch)?;
+//! # Ok::<(), pmderive_runtime::source::SourceError>(())
+//! ```
+
+mod agent;
+mod context;
+mod instances;
+mod linux;
+
+pub use agent::{Agent, Metric, Value, Values};
+pub use context::LocalContext;
+pub use instances::Instances;
+pub use linux::{LinuxAgent, fuzz_linux_files};

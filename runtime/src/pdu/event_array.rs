@@ -1,0 +1,67 @@
+//! Checks the array of event records that an EVENT or HIGHRES_EVENT block holds.
+//!
+//! The block's data, after its type and length:
+//!
+//! | offset | size | field    | meaning                                  |
+//! |--------|------|----------|------------------------------------------|
+//! | 0      | 4    | nrecords | number of records                        |
+//! | 4      | ...  | records  | see below                                |
+//!
+//! A record; seconds and fractions have 4 bytes each in EVENT (microseconds)
+//! and 8 bytes each in HIGHRES_EVENT (nanoseconds):
+//!
+//! | offset  | size  | field   | meaning                                          |
+//! |---------|-------|---------|--------------------------------------------------|
+//! | 0       | 8, 16 | stamp   | when it happened                                 |
+//! | 8, 16   | 4     | flags   | most significant bit: records were missed        |
+//! | 12, 20  | 4     | nparams | parameters that follow; if missed, records lost  |
+//!
+//! A parameter:
+//!
+//! | offset | size        | field | meaning                              |
+//! |--------|-------------|-------|--------------------------------------|
+//! | 0      | 4           | pmid  | metric                               |
+//! | 4      | 1           | type  | type code of the value               |
+//! | 5      | 3           | len   | 4 + number of data bytes             |
+//! | 8      | len-4, padded | data | the value                           |
+//!
+//! Nothing is decoded here: what is checked is that a decoder will find every
+//! record and parameter within the block.
+
+use super::reader::{DecodeError, Problem, Reader};
+use super::result::least_data_bytes;
+
+/// Set in the flags of a record that stands for lost ones.
+const MISSED: u32 = 0x8000_0000;
+
+/// Bytes of a parameter without data.
+const PARAMETER_BYTES: usize = 8;
+
+/// Checks an array that takes all of `pdu` from `offset` on, where stamps have
+/// `stamp_bytes` bytes.
+pub(super) fn check(pdu: &[u8], offset: usize, stamp_bytes: usize) -> Result<(), DecodeError> {
+    let mut reader = Reader::starting_at(pdu, offset, "event_array");
+    let records = reader.count(stamp_bytes + 8, "nrecords")?;
+    for _ in 0..records {
+        reader.bytes(stamp_bytes, "stamp")?;
+        if reader.u32("flags")? & MISSED != 0 {
+            reader.u32("nparams")?;
+            continue;
+        }
+        for _ in 0..reader.count(PARAMETER_BYTES, "nparams")? {
+            reader.u32("pmid")?;
+            let start = reader.offset();
+            let [kind, a, b, c] = reader.u32("len")?.to_be_bytes();
+            let found = u32::from_be_bytes([0, a, b, c]);
+            let least = 4 + least_data_bytes(kind);
+            if found < least {
+                let problem =
+                    Problem::OutOfRange { found: found.into(), low: least.into(), high: 0xff_ffff };
+                return Err(reader.error_at(start, "len", problem));
+            }
+            let len = usize::try_from(found - 4).unwrap_or(usize::MAX);
+            reader.padded(len, "data")?;
+        }
+    }
+    reader.finish()
+}

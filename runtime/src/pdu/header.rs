@@ -1,0 +1,185 @@
+//! Framing: where a PDU ends and what it is.
+//!
+//! | offset | size | field | meaning                                          |
+//! |--------|------|-------|--------------------------------------------------|
+//! | 0      | 4    | len   | bytes of the whole PDU, these 12 included         |
+//! | 4      | 4    | type  | [`PduType`]                                      |
+//! | 8      | 4    | from  | sender's process or context: without consequence |
+//!
+//! PDUs follow each other without anything in between; a length need not be a
+//! multiple of four.
+
+use super::reader::{DecodeError, Problem, Reader};
+
+/// Bytes of a PDU's header.
+pub const HEADER_BYTES: usize = 12;
+
+/// What a PDU is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u16)]
+pub enum PduType {
+    /// A status; also pmcd's hello.
+    Error = 0x7000,
+    /// Values with microsecond stamps.
+    Result = 0x7001,
+    /// Which instances later fetches return.
+    Profile = 0x7002,
+    /// Request for values with microsecond stamps.
+    Fetch = 0x7003,
+    /// Request for one descriptor.
+    DescRequest = 0x7004,
+    /// One descriptor.
+    Desc = 0x7005,
+    /// Request for instances.
+    InstanceRequest = 0x7006,
+    /// Instances.
+    Instances = 0x7007,
+    /// Request for help text.
+    TextRequest = 0x7008,
+    /// Help text.
+    Text = 0x7009,
+    /// The client introduces itself.
+    Creds = 0x700c,
+    /// Metric identifiers.
+    PmnsIds = 0x700d,
+    /// Metric names.
+    PmnsNames = 0x700e,
+    /// Request for the children of a name-space node.
+    PmnsChild = 0x700f,
+    /// Request for all metric names below a node.
+    PmnsTraverse = 0x7010,
+    /// An attribute of the connection.
+    Attr = 0x7011,
+    /// Request for values with nanosecond stamps.
+    HighresFetch = 0x7014,
+    /// Values with nanosecond stamps.
+    HighresResult = 0x7015,
+    /// Request for several descriptors.
+    DescIds = 0x7016,
+    /// Several descriptors.
+    Descs = 0x7017,
+}
+
+impl PduType {
+    const ALL: [PduType; 20] = [
+        PduType::Error,
+        PduType::Result,
+        PduType::Profile,
+        PduType::Fetch,
+        PduType::DescRequest,
+        PduType::Desc,
+        PduType::InstanceRequest,
+        PduType::Instances,
+        PduType::TextRequest,
+        PduType::Text,
+        PduType::Creds,
+        PduType::PmnsIds,
+        PduType::PmnsNames,
+        PduType::PmnsChild,
+        PduType::PmnsTraverse,
+        PduType::Attr,
+        PduType::HighresFetch,
+        PduType::HighresResult,
+        PduType::DescIds,
+        PduType::Descs,
+    ];
+
+    /// The number on the wire.
+    pub const fn code(self) -> u32 {
+        self as u32
+    }
+
+    /// The type of a number on the wire; `None` for one this client does not know.
+    pub fn from_code(code: u32) -> Option<PduType> {
+        PduType::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+/// The first twelve bytes of a PDU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of the whole PDU, at least [`HEADER_BYTES`].
+    pub len: usize,
+    /// Number of its type, perhaps one without a meaning to us.
+    pub code: u32,
+}
+
+impl Header {
+    /// Reads the header of the PDU that `bytes` begins with. `None` while
+    /// there are fewer than [`HEADER_BYTES`].
+    ///
+    /// # Errors
+    /// The length is below that of a header or above `limit`. A wrong length
+    /// is found from its four bytes alone, so that no one waits for the rest.
+    pub fn peek(bytes: &[u8], limit: usize) -> Result<Option<Header>, DecodeError> {
+        let Some(&[a, b, c, d]) = bytes.get(..4) else { return Ok(None) };
+        let found = i64::from(i32::from_be_bytes([a, b, c, d]));
+        let len = usize::try_from(found).ok().filter(|len| (HEADER_BYTES..=limit).contains(len));
+        let Some(len) = len else {
+            let problem =
+                Problem::OutOfRange { found, low: as_i64(HEADER_BYTES), high: as_i64(limit) };
+            return Err(DecodeError { structure: "pdu", field: "len", offset: 0, problem });
+        };
+        let Some(&[a, b, c, d]) = bytes.get(4..8) else { return Ok(None) };
+        Ok(Some(Header { len, code: u32::from_be_bytes([a, b, c, d]) }))
+    }
+
+    /// Reads the header of a complete PDU and compares its length with that of the bytes.
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Header, DecodeError> {
+        let total = reader.remaining();
+        let found = reader.i32("len")?;
+        let code = reader.u32("type")?;
+        reader.u32("from")?;
+        if usize::try_from(found) != Ok(total) {
+            let problem = Problem::Mismatch { found: i64::from(found), expected: as_i64(total) };
+            return Err(reader.error_at(0, "len", problem));
+        }
+        Ok(Header { len: total, code })
+    }
+
+    /// The type, if it is one of `types`.
+    pub(super) fn expect(
+        self,
+        structure: &'static str,
+        types: &[PduType],
+    ) -> Result<PduType, DecodeError> {
+        let found = types.iter().find(|kind| kind.code() == self.code);
+        found.copied().ok_or(DecodeError {
+            structure,
+            field: "type",
+            offset: 4,
+            problem: Problem::Type { found: self.code },
+        })
+    }
+}
+
+/// A size in memory as a number for messages.
+fn as_i64(size: usize) -> i64 {
+    i64::try_from(size).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_judged_before_anything_else_arrives() {
+        for bad in [0u32, 11, 0x8000_0000, 0x7fff_ffff, 65_537] {
+            let error = Header::peek(&bad.to_be_bytes(), 65_536).expect_err("absurd length");
+            assert_eq!(error.offset, 0, "{error}");
+        }
+        assert_eq!(Header::peek(&[0, 0, 0], 100), Ok(None));
+        assert_eq!(Header::peek(&[0, 0, 0, 12, 0, 0, 0x70], 100), Ok(None));
+        let whole = [0, 0, 0, 16, 0, 0, 0x70, 0x05];
+        assert_eq!(Header::peek(&whole, 100), Ok(Some(Header { len: 16, code: 0x7005 })));
+    }
+
+    #[test]
+    fn codes_survive() {
+        for kind in PduType::ALL {
+            assert_eq!(PduType::from_code(kind.code()), Some(kind));
+        }
+        assert_eq!(PduType::from_code(0x700a), None);
+        assert_eq!(PduType::from_code(0x7018), None);
+    }
+}

@@ -1,0 +1,366 @@
+//! A compiled selection of derived metrics: what to fetch, how the values of
+//! each metric come about, and which kernels compute them.
+//!
+//! A [`Program`] is made by the compiler and never changes. It names no
+//! metrics, hosts or instances, so contexts whose metadata look alike share
+//! it; a `Binding` of the evaluator says which metrics its inputs are.
+//!
+//! Every metric is there twice: as [nodes](Node), which say how instances and
+//! failures pass from operands to results and give each operation's kernel
+//! on its own, and as [steps](Step), in which whole trees are fused into one
+//! kernel for the regular case that every operand has its values.
+
+use std::sync::Arc;
+
+use crate::kernel::{Kernel, ReduceOp, Scalar};
+use crate::model::{PmStatus, ValueType};
+use crate::pattern::Pattern;
+
+macro_rules! index {
+    ($($(#[doc = $doc:literal])* $name:ident;)*) => {
+        $($(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// As an index of the table that it refers to.
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        })*
+    };
+}
+
+index! {
+    /// Position in [`Program::inputs`] and of the metric in a fetch.
+    InputSlot;
+    /// Position in [`Program::nodes`].
+    NodeId;
+    /// Position in [`Program::histories`].
+    HistoryId;
+    /// Position in [`Program::kernels`].
+    KernelSlot;
+    /// Position among the domains that are delivered with every fetch
+    /// ([`crate::source::FetchList::domains`]).
+    FetchedDomain;
+    /// Position among the domains whose names filters look at.
+    NamedDomain;
+}
+
+/// See the module's description. Tables refer to each other by position.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// Metrics to fetch.
+    pub inputs: Vec<Input>,
+    /// All operations of all metrics; operands stand before their users.
+    pub nodes: Vec<Node>,
+    /// Operands of `delta()` and `rate()` whose previous sample is kept.
+    pub histories: Vec<History>,
+    /// The metrics, in the order asked for.
+    pub outputs: Vec<Output>,
+    /// Distinct kernels of nodes and steps.
+    pub kernels: Vec<Arc<Kernel>>,
+    /// Kernel uses in an order in which every step finds its operands.
+    pub steps: Vec<Step>,
+    /// Where the column of a node comes from in the regular case; parallel to
+    /// `nodes`, `None` for nodes that exist only inside fused kernels.
+    pub placements: Vec<Option<Placement>>,
+    /// Constants of kernels, 8 bytes each in native byte order.
+    pub constants: Vec<u8>,
+    /// Patterns of `matchinst()`.
+    pub patterns: Vec<Pattern>,
+    /// Number of [`FetchedDomain`]s.
+    pub fetched_domains: usize,
+    /// The [`NamedDomain`]s: for each the inputs whose instances are looked up in it.
+    pub named_domains: Vec<Vec<InputSlot>>,
+    /// True when previous samples do not outlive a gap in the source's data.
+    pub forget_at_gap: bool,
+}
+
+/// A metric to fetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Type of its values.
+    pub value_type: ValueType,
+    /// True when it has an instance domain.
+    pub is_set: bool,
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// What it does.
+    pub op: Op,
+    /// Type of its values.
+    pub value_type: ValueType,
+    /// True when it has an instance domain; else it has at most one value.
+    pub is_set: bool,
+}
+
+/// What a node does with its operands, which are earlier nodes.
+///
+/// Unless said otherwise a failed operand makes the node fail with its
+/// status, the left one first, and an operand without values leaves it without.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Values as fetched.
+    Input(InputSlot),
+    /// One value, always the same (bits of a lane).
+    Constant(u64),
+    /// The same value for every instance that a domain has at the fetch.
+    ConstantPerInstance {
+        /// The domain.
+        domain: FetchedDomain,
+        /// Bits of the lane.
+        bits: u64,
+    },
+    /// Never any value.
+    Nothing,
+    /// A kernel on the lanes of one or two operands. Two sets meet in the
+    /// instances that both have, in the order of the first; a single value
+    /// meets every instance of a set.
+    Map {
+        /// One or two operands.
+        operands: Box<[NodeId]>,
+        /// Kernel over lanes of the operands.
+        kernel: KernelSlot,
+        /// Offset of its constants.
+        constants: u32,
+    },
+    /// A kernel on an operand's lanes, their previous values and the seconds
+    /// in between. Instances without a previous value have none, nor have
+    /// those for which the kernel sets a flag.
+    Change {
+        /// The operand.
+        operand: NodeId,
+        /// Where its previous sample is kept.
+        history: HistoryId,
+        /// Kernel over (lane, previous lane, elapsed `F64`).
+        kernel: KernelSlot,
+        /// Offset of its constants.
+        constants: u32,
+    },
+    /// Per instance of the guard (or, if that is single, of the first branch
+    /// that is a set) the value of the branch that the guard chooses; no value
+    /// where that branch lacks the instance. Both branches must have values,
+    /// [`Op::Nothing`] excepted.
+    Choose {
+        /// Decides: not zero chooses `yes`.
+        guard: NodeId,
+        /// One branch.
+        yes: NodeId,
+        /// The other.
+        no: NodeId,
+    },
+    /// The values of a branch that was chosen at compile time, provided that
+    /// the guard has a value.
+    Chosen {
+        /// The guard.
+        guard: NodeId,
+        /// The branch.
+        branch: NodeId,
+    },
+    /// One value from all lanes. Sum and average of no lanes are zero, maximum
+    /// and minimum are not there.
+    Reduce {
+        /// Which.
+        op: ReduceOp,
+        /// The operand.
+        operand: NodeId,
+    },
+    /// Number of values, zero for a failed operand (`U32`).
+    Count(NodeId),
+    /// The instance of that external name.
+    Named {
+        /// The operand.
+        operand: NodeId,
+        /// Its domain.
+        domain: NamedDomain,
+        /// External name.
+        name: Box<str>,
+    },
+    /// The instances whose external name, up to its first blank, matches.
+    Matching {
+        /// The operand.
+        operand: NodeId,
+        /// Its domain.
+        domain: NamedDomain,
+        /// Position in [`Program::patterns`].
+        pattern: u32,
+        /// Takes those that do not match instead; instances without a name are never taken.
+        negated: bool,
+    },
+    /// The first value, without its instance.
+    First(NodeId),
+}
+
+impl Op {
+    /// Calls `visit` with each operand, in evaluation order.
+    pub fn operands(&self, mut visit: impl FnMut(NodeId)) {
+        match self {
+            Op::Input(_) | Op::Constant(_) | Op::ConstantPerInstance { .. } | Op::Nothing => {}
+            Op::Map { operands, .. } => operands.iter().copied().for_each(visit),
+            Op::Choose { guard, yes, no } => [*guard, *yes, *no].into_iter().for_each(visit),
+            Op::Chosen { guard, branch } => [*guard, *branch].into_iter().for_each(visit),
+            Op::Change { operand, .. }
+            | Op::Reduce { operand, .. }
+            | Op::Count(operand)
+            | Op::Named { operand, .. }
+            | Op::Matching { operand, .. }
+            | Op::First(operand) => visit(*operand),
+        }
+    }
+}
+
+/// An operand whose previous sample is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct History {
+    /// Whose values.
+    pub operand: NodeId,
+    /// Identity of the definition and position of the history in it: what the
+    /// sample belongs to when programs change.
+    pub key: HistoryKey,
+    /// Input whose time stamp is that of the sample; without one that of the fetch is.
+    pub clock: Option<InputSlot>,
+    /// What a failed operand does to it.
+    pub on_failure: OnFailure,
+}
+
+/// Identity of a history across programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HistoryKey {
+    /// Fingerprint of the definition: its name and its text.
+    pub definition: u64,
+    /// Position of the history within the definition.
+    pub ordinal: u32,
+}
+
+/// What happens to a previous sample when the operand fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnFailure {
+    /// It is forgotten.
+    Forget,
+    /// It stays, so that the next difference spans the failure.
+    Keep,
+    /// The failure takes its place and is reported once more.
+    Repeat,
+}
+
+/// A derived metric.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Its value.
+    pub root: NodeId,
+    /// All nodes it needs, ascending.
+    pub nodes: Box<[NodeId]>,
+    /// All histories among them.
+    pub histories: Box<[HistoryId]>,
+}
+
+/// Where a node's column comes from in the regular case.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Placement {
+    /// Decoded from the fetch.
+    Input(InputSlot),
+    /// Written anew for each evaluation: constants and counts.
+    Fill,
+    /// Lanes of another node's column.
+    View(StepOperand),
+    /// Computed by the step at that position.
+    Step(u32),
+}
+
+/// One use of a fused kernel.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The kernel.
+    pub kernel: KernelSlot,
+    /// Parallel to the kernel's operands.
+    pub operands: Box<[StepOperand]>,
+    /// Offset of its constants.
+    pub constants: u32,
+    /// The node it computes; its lanes are the kernel's.
+    pub output: NodeId,
+    /// Longest chain of steps below it: steps of one level are independent.
+    pub level: u32,
+}
+
+/// What an operand of a fused kernel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StepOperand {
+    /// Lanes of a placed set-valued node, aligned to the step's lanes.
+    Column(NodeId),
+    /// The one lane of a placed node.
+    Single(NodeId),
+    /// Of a placed node the lane of that instance which comes first in `of`.
+    First {
+        /// The placed node.
+        node: NodeId,
+        /// The node whose first instance is meant.
+        of: NodeId,
+    },
+    /// The previous lanes of a history, chosen as one of the above chooses
+    /// among the lanes of the history's operand.
+    Previous {
+        /// The history.
+        history: HistoryId,
+        /// How its lanes are chosen.
+        lanes: PreviousLanes,
+    },
+    /// Seconds since a history's sample (`F64`).
+    Elapsed(HistoryId),
+}
+
+/// Which of a history's lanes a step reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PreviousLanes {
+    /// Those of the step's instances.
+    Column,
+    /// The only one.
+    Single,
+    /// That of the instance which comes first in the node.
+    First(NodeId),
+}
+
+/// Why a metric has no values although nothing failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A difference needs two samples and this is the first.
+    FirstSample,
+    /// The previous sample lies before a gap in the data.
+    Gap,
+    /// Every counter went backwards.
+    CounterFell,
+    /// An operand was delivered without values.
+    OperandEmpty,
+    /// The operand failed at the previous fetch, with this status.
+    OperandFailed(PmStatus),
+    /// No instance is in all operands, or none is selected.
+    InstanceMissing,
+    /// The definition says so: `novalue()`.
+    NoValue,
+}
+
+/// Outcome of an evaluation for a node or a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// There are values.
+    Values,
+    /// There are none.
+    Empty(Reason),
+    /// There is a PMAPI status instead.
+    Failed(PmStatus),
+}
+
+/// The scalar of a value type; `None` for text and other bytes.
+pub const fn scalar_of(value_type: ValueType) -> Option<Scalar> {
+    Some(match value_type {
+        ValueType::I32 => Scalar::I32,
+        ValueType::U32 => Scalar::U32,
+        ValueType::I64 => Scalar::I64,
+        ValueType::U64 => Scalar::U64,
+        ValueType::F32 => Scalar::F32,
+        ValueType::F64 => Scalar::F64,
+        _ => return None,
+    })
+}

@@ -1,0 +1,28 @@
+//! The time until which something may take.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+/// A point in time, or none.
+#[derive(Clone, Copy, Debug)]
+pub struct Deadline(Option<Instant>);
+
+impl Deadline {
+    /// `limit` from now; without a limit, never.
+    pub fn after(limit: Option<Duration>) -> Deadline {
+        // A limit beyond what the clock can express is none.
+        Deadline(limit.and_then(|limit| Instant::now().checked_add(limit)))
+    }
+
+    /// Time that is left, more than zero; `None` for any time.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] when none is left.
+    pub fn remaining(self) -> io::Result<Option<Duration>> {
+        let Some(end) = self.0 else { return Ok(None) };
+        match end.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}

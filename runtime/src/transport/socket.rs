@@ -1,0 +1,93 @@
+//! A connected stream socket, of whatever family.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::{ByteStream, Deadline, Readiness};
+
+/// A connected stream socket in blocking mode.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+    /// The receive time-out that the system has for the socket; `None` for none.
+    armed: Option<Duration>,
+}
+
+/// How much later than its deadline a wait may end. A longer slack saves the
+/// system call that arms the time-out for the exact rest.
+const SLACK: Duration = Duration::from_millis(50);
+
+impl Socket {
+    /// Takes a socket that is connected and has no receive time-out.
+    pub fn new(fd: OwnedFd) -> Socket {
+        Socket { fd, armed: None }
+    }
+
+    /// Makes the system end a receive when `left` is over, within [`SLACK`].
+    fn arm(&mut self, left: Option<Duration>) -> io::Result<()> {
+        let fits = match (self.armed, left) {
+            (None, None) => true,
+            // Too early an end is found and repaired by the caller's loop.
+            (Some(armed), Some(left)) => {
+                armed <= left.saturating_add(SLACK) && left <= armed.saturating_mul(2)
+            }
+            _ => false,
+        };
+        if !fits {
+            set_socket_timeout(&self.fd, Timeout::Recv, left)?;
+            self.armed = left;
+        }
+        Ok(())
+    }
+}
+
+impl ByteStream for Socket {
+    fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match send(&self.fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(count) => return Ok(count),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(0),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
+        loop {
+            self.arm(deadline.remaining()?)?;
+            let room = rustix::buffer::spare_capacity(inbox);
+            match recv(&self.fd, room, RecvFlags::empty()) {
+                Ok((count, _)) => return Ok(count),
+                // The time-out may have been a little shorter than the deadline.
+                Err(Errno::INTR | Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
+        loop {
+            let left = deadline.remaining()?;
+            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut fds = [PollFd::new(&self.fd, PollFlags::IN | PollFlags::OUT)];
+            match poll(&mut fds, timeout.as_ref()) {
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => {
+                    let found = fds[0].revents();
+                    let send = found.contains(PollFlags::OUT);
+                    let broken = PollFlags::HUP | PollFlags::ERR;
+                    let receive = found.intersects(PollFlags::IN | broken);
+                    return Ok(Readiness { receive, send });
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

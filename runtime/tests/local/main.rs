@@ -1,0 +1,7 @@
+//! Metrics of agents inside the process: the Linux agent over recorded trees,
+//! on this host and next to pmdalinux itself, and agents of an application.
+
+mod agents;
+mod golden;
+mod pmdalinux;
+mod render;

@@ -1,0 +1,191 @@
+//! Metrics of a source as `pminfo -dmf` prints them, so that the two can be
+//! laid side by side.
+
+use pmderive_runtime::model::{InDom, MetricDesc, Units, ValueType};
+use pmderive_runtime::result::{Lane, ResultBatch, ResultPart};
+use pmderive_runtime::source::{FetchList, FetchSource, Freshness, SourceError};
+
+/// One metric of a fetch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rendered {
+    pub name: String,
+    /// The lines that describe the metric.
+    pub description: String,
+    /// The lines of its values: of each instance, or why there is none.
+    pub values: Vec<String>,
+}
+
+/// Fetches metrics by name, all in one fetch.
+pub fn render(
+    source: &mut dyn FetchSource,
+    names: &[String],
+) -> Result<Vec<Rendered>, SourceError> {
+    let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids: Vec<_> =
+        source.lookup_names(&borrowed)?.into_iter().map(|pmid| pmid.expect("known")).collect();
+    let descs: Vec<_> =
+        source.lookup_descs(&pmids)?.into_iter().map(|desc| desc.expect("known")).collect();
+    let mut domains: Vec<InDom> = descs.iter().filter_map(|desc| desc.indom).collect();
+    domains.sort();
+    domains.dedup();
+    let mut batch = ResultBatch::default();
+    source.fetch(&FetchList::new(pmids, domains.clone()), &mut batch)?;
+    let mut sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
+    let mut rendered = Vec::new();
+    for (name, desc) in names.iter().zip(&descs) {
+        let (part, set) = sets.next().expect("a value set for each metric");
+        assert_eq!(set.pmid, desc.pmid, "{name}");
+        let domain = match desc.indom {
+            Some(indom) => {
+                let at = domains.binary_search(&indom).expect("asked for");
+                let domain = batch.domains[at].clone().expect("known");
+                let again = source.instance_domain(indom, Freshness::Cached)?.expect("known");
+                assert_eq!(domain, again);
+                Some(domain)
+            }
+            None => None,
+        };
+        let values = match set.count {
+            Err(status) => vec![format!("Error: {status}")],
+            Ok(0) => vec!["No value(s) available!".to_owned()],
+            Ok(_) => set
+                .lanes()
+                .map(|lane| {
+                    let value = value(part, desc, set.in_blocks, lane);
+                    match &domain {
+                        None => format!("    value {value}"),
+                        Some(domain) => {
+                            let instance = domain.name(lane.instance).expect("in its domain");
+                            let number = lane.instance;
+                            format!("    inst [{number} or \"{instance}\"] value {value}")
+                        }
+                    }
+                })
+                .collect(),
+        };
+        rendered.push(Rendered { name: name.clone(), description: description(desc), values });
+    }
+    assert!(sets.next().is_none());
+    Ok(rendered)
+}
+
+fn value(part: &ResultPart, desc: &MetricDesc, in_block: bool, lane: Lane) -> String {
+    if !in_block {
+        return match desc.value_type {
+            ValueType::U32 => lane.word.to_string(),
+            ValueType::I32 => lane.word.cast_signed().to_string(),
+            other => panic!("{other} in place"),
+        };
+    }
+    let (code, data) = part.block(lane.word).expect("within the part");
+    assert_eq!(i32::from(code), desc.value_type.code());
+    let eight = || data.try_into().expect("eight bytes");
+    match desc.value_type {
+        ValueType::I64 => i64::from_be_bytes(eight()).to_string(),
+        ValueType::U64 => u64::from_be_bytes(eight()).to_string(),
+        ValueType::F32 => {
+            let value = f32::from_be_bytes(data.try_into().expect("four bytes"));
+            significant(f64::from(value), 8)
+        }
+        ValueType::F64 => significant(f64::from_be_bytes(eight()), 16),
+        ValueType::String => {
+            let text = data.strip_suffix(b"\0").expect("terminated");
+            format!("\"{}\"", std::str::from_utf8(text).expect("UTF-8"))
+        }
+        other => panic!("{other} in a block"),
+    }
+}
+
+/// A number as C's `%.{digits}g` writes it.
+fn significant(value: f64, digits: usize) -> String {
+    let scientific = format!("{value:.*e}", digits - 1);
+    let (mantissa, exponent) = scientific.split_once('e').expect("an exponent");
+    let exponent: i32 = exponent.parse().expect("a number");
+    let trim = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    let fixed = exponent >= -4 && exponent < digits as i32;
+    if !fixed {
+        return format!("{}e{}{:02}", trim(mantissa), sign(exponent), exponent.abs());
+    }
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    trim(&format!("{value:.decimals$}"))
+}
+
+fn sign(exponent: i32) -> char {
+    if exponent < 0 { '-' } else { '+' }
+}
+
+fn description(desc: &MetricDesc) -> String {
+    let value_type = match desc.value_type {
+        ValueType::I32 => "32-bit int",
+        ValueType::U32 => "32-bit unsigned int",
+        ValueType::I64 => "64-bit int",
+        ValueType::U64 => "64-bit unsigned int",
+        ValueType::F32 => "float",
+        ValueType::F64 => "double",
+        ValueType::String => "string",
+        other => panic!("no metric has type {other}"),
+    };
+    let indom = match desc.indom {
+        Some(indom) => format!("{indom} {:#x}", indom.0),
+        None => "PM_INDOM_NULL 0xffffffff".to_owned(),
+    };
+    format!(
+        "PMID: {}\n    Data Type: {value_type}  InDom: {indom}\n    Semantics: {}  Units: {}",
+        desc.pmid,
+        desc.semantics,
+        units(desc.units)
+    )
+}
+
+/// Units with exponents 1, 0 and -1, which are all that occur.
+fn units(units: Units) -> String {
+    let axes = [
+        (units.dim_space, ["byte", "Kbyte", "Mbyte"].get(usize::from(units.scale_space))),
+        (
+            units.dim_time,
+            ["nanosec", "microsec", "millisec", "sec"].get(usize::from(units.scale_time)),
+        ),
+        (units.dim_count, ["count"].get(usize::try_from(units.scale_count).expect("no scale"))),
+    ];
+    let mut above = Vec::new();
+    let mut below = Vec::new();
+    for (exponent, name) in axes {
+        match exponent {
+            0 => {}
+            1 => above.push(*name.expect("a known scale")),
+            -1 => below.push(*name.expect("a known scale")),
+            other => panic!("exponent {other}"),
+        }
+    }
+    if above.is_empty() && below.is_empty() {
+        return "none".to_owned();
+    }
+    if !below.is_empty() {
+        above.push("/");
+    }
+    above.extend(below);
+    above.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn significant_digits_as_in_c() {
+        for (value, digits, text) in [
+            (0.0, 8, "0"),
+            (0.059999998658895, 8, "0.059999999"),
+            (5.12e8, 8, "5.12e+08"),
+            (12345678.0, 8, "12345678"),
+            (930.23, 16, "930.23"),
+            (1e-5, 16, "1e-05"),
+            (-2.5, 8, "-2.5"),
+        ] {
+            assert_eq!(significant(value, digits), text);
+        }
+    }
+}

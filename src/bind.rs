@@ -1,0 +1,95 @@
+//! Binding: from the names in expressions to what a source knows of them.
+//!
+//! All names of all definitions are looked up together, so that binding costs
+//! a few round trips however many there are. What a name's absence means for
+//! an expression is for the checker to say.
+
+use std::collections::HashMap;
+
+use pmderive_runtime::model::{MetricDesc, PmStatus};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use crate::syntax::ast::{Expr, NodeKind};
+
+/// What a name stands for in one source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Name {
+    /// A metric of the source.
+    Metric(MetricDesc),
+    /// Not a metric of the source; why.
+    Unknown(PmStatus),
+    /// A metric whose descriptor is not to be had; why.
+    NoDescriptor(PmStatus),
+    /// Another derived metric.
+    Derived,
+}
+
+/// Names with what they stand for.
+#[derive(Debug, Default)]
+pub struct Names {
+    known: HashMap<Box<str>, Name>,
+}
+
+impl Names {
+    /// Looks up all names that `expressions` mention, and `others`.
+    /// `is_derived` tells which names are derived metrics, unless the source
+    /// has a metric of that name.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn look_up<'e>(
+        expressions: impl IntoIterator<Item = &'e Expr>,
+        others: impl IntoIterator<Item = &'e str>,
+        is_derived: impl Fn(&str) -> bool,
+        source: &mut dyn MetadataSource,
+    ) -> Result<Names, SourceError> {
+        let mut wanted: Vec<&str> = Vec::new();
+        let mut seen: std::collections::HashSet<&str> = std::collections::HashSet::new();
+        let mut want = |name: &'e str| {
+            if seen.insert(name) {
+                wanted.push(name);
+            }
+        };
+        others.into_iter().for_each(&mut want);
+        for expr in expressions {
+            for (_, node) in expr.nodes() {
+                names_of(&node.kind).for_each(&mut want);
+            }
+        }
+        let found = source.lookup_names(&wanted)?;
+        let pmids: Vec<_> = found.iter().filter_map(|found| found.ok()).collect();
+        let mut descs = source.lookup_descs(&pmids)?.into_iter();
+        let mut known = HashMap::with_capacity(wanted.len());
+        for (name, found) in wanted.into_iter().zip(found) {
+            let meaning = match found {
+                Ok(_) => match descs.next() {
+                    Some(Ok(desc)) => Name::Metric(desc),
+                    Some(Err(status)) => Name::NoDescriptor(status),
+                    None => Name::NoDescriptor(PmStatus::PMID),
+                },
+                Err(_) if is_derived(name) => Name::Derived,
+                Err(status) => Name::Unknown(status),
+            };
+            known.insert(name.into(), meaning);
+        }
+        Ok(Names { known })
+    }
+
+    /// What a name stands for; unknown if it was not among those looked up.
+    pub fn get(&self, name: &str) -> Name {
+        self.known.get(name).copied().unwrap_or(Name::Unknown(PmStatus::NAME))
+    }
+}
+
+/// The metric names that a node mentions itself.
+fn names_of(kind: &NodeKind) -> impl Iterator<Item = &str> {
+    let name: Option<&str> = match kind {
+        NodeKind::Metric(name) => Some(name),
+        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&metric.value),
+        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+            attributes.meta.as_ref().map(|meta| &*meta.value)
+        }
+        _ => None,
+    };
+    name.into_iter()
+}

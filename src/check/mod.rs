@@ -1,0 +1,428 @@
+//! Checking: from a parsed expression and the meaning of its names to a typed
+//! expression, or to diagnostics that say why there is none.
+//!
+//! Nodes are checked in post-order. A node with a wrong operand is not checked
+//! itself, so that one mistake is reported once; independent mistakes are all
+//! reported. This stage never asks the source for anything.
+
+mod operators;
+mod ternary;
+pub mod typed;
+mod types;
+pub mod units;
+
+use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
+
+use crate::bind::{Name, Names};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
+use crate::source::Span;
+use crate::syntax::ast::{
+    Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
+};
+use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
+
+/// Checks an expression without error nodes. `suggest` gives a name of the
+/// source that is near an unknown one.
+///
+/// `None` when something is wrong, which is then in `diagnostics`.
+pub fn check(
+    expr: &Expr,
+    names: &Names,
+    dialect: Dialect,
+    suggest: &dyn Fn(&str) -> Option<String>,
+    diagnostics: &mut Diagnostics,
+) -> Option<TypedExpr> {
+    let guards = ternary::known_guards(expr, names, dialect);
+    let live = ternary::live(expr, &guards);
+    let mut checker = Checker {
+        expr,
+        names,
+        dialect,
+        suggest,
+        diagnostics,
+        guards,
+        typed: TypedExpr::default(),
+        done: vec![None; expr.len()],
+    };
+    let mut whole = true;
+    for (id, node) in expr.nodes() {
+        let reached = live[id.0 as usize];
+        if !reached {
+            checker.mention(node);
+        } else if let Ok(typed) = checker.node(node) {
+            checker.done[id.0 as usize] = Some(typed);
+        } else {
+            whole = false;
+        }
+    }
+    whole.then_some(checker.typed)
+}
+
+/// A node that cannot be checked further; its mistake is reported.
+#[derive(Clone, Copy, Debug)]
+struct Reported;
+
+type Checked<T> = Result<T, Reported>;
+
+struct Checker<'c> {
+    expr: &'c Expr,
+    names: &'c Names,
+    dialect: Dialect,
+    suggest: &'c dyn Fn(&str) -> Option<String>,
+    diagnostics: &'c mut Diagnostics,
+    /// Value of each node as a guard, where it is known already.
+    guards: Vec<Option<bool>>,
+    typed: TypedExpr,
+    /// Typed node of each expression node that was checked.
+    done: Vec<Option<TypedId>>,
+}
+
+impl Checker<'_> {
+    fn report<T>(&mut self, diagnostic: Diagnostic) -> Checked<T> {
+        self.diagnostics.push(diagnostic);
+        Err(Reported)
+    }
+
+    fn push(&mut self, kind: TypedKind, desc: Desc, span: Span) -> TypedId {
+        let id = TypedId(self.typed.nodes.len() as u32);
+        self.typed.nodes.push(TypedNode { kind, desc, span });
+        id
+    }
+
+    /// A checked operand; its mistake was reported if it is not.
+    fn operand(&self, id: ExprId) -> Checked<(TypedId, Desc)> {
+        let typed = self.done[id.0 as usize].ok_or(Reported)?;
+        Ok((typed, self.typed.node(typed).desc))
+    }
+
+    fn span(&self, id: ExprId) -> Span {
+        self.expr.node(id).span
+    }
+
+    /// Takes note of the metrics of a branch that is never chosen.
+    fn mention(&mut self, node: &Node) {
+        let name = match &node.kind {
+            NodeKind::Metric(name) => name,
+            NodeKind::Aggregate { metric, .. } => &metric.value,
+            _ => return,
+        };
+        if let Name::Metric(desc) = self.names.get(name) {
+            self.typed.mentioned.push(desc);
+        }
+    }
+
+    fn node(&mut self, node: &Node) -> Checked<TypedId> {
+        let span = node.span;
+        match &node.kind {
+            NodeKind::Error => Err(Reported),
+            NodeKind::Metric(name) => self.metric(name, span),
+            NodeKind::Number(number) => {
+                let (value_type, bits) = match number.value {
+                    NumberValue::Integer(value) => (ValueType::U32, u64::from(value)),
+                    NumberValue::Double(value) => (ValueType::F64, value.to_bits()),
+                };
+                Ok(self.push(TypedKind::Constant(bits), constant_desc(value_type), span))
+            }
+            NodeKind::Aggregate { function, metric } => self.aggregate(*function, metric, span),
+            NodeKind::Defined(metric) => match self.names.get(&metric.value) {
+                Name::NoDescriptor(_) | Name::Derived => self.metric(&metric.value, metric.span),
+                meaning => {
+                    let bits = u64::from(matches!(meaning, Name::Metric(_)));
+                    let desc = constant_desc(ValueType::U32);
+                    Ok(self.push(TypedKind::Constant(bits), desc, span))
+                }
+            },
+            NodeKind::Anon(value_type) => {
+                Ok(self.push(TypedKind::Nothing, constant_desc(*value_type), span))
+            }
+            NodeKind::MkConst { number, attributes } => {
+                let default = match number.value.value {
+                    NumberValue::Integer(_) => ValueType::U32,
+                    NumberValue::Double(_) => ValueType::F64,
+                };
+                let desc = self.attributes(attributes, default)?;
+                if !desc.value_type.is_numeric() {
+                    let at = attributes.meta.as_ref().map_or(span, |meta| meta.span);
+                    let message = format!("a constant cannot have type {}", desc.value_type);
+                    return self.report(
+                        Diagnostic::error(Code::NotNumeric, at, message)
+                            .label(at, describe(&desc))
+                            .help("add type= with a numeric type"),
+                    );
+                }
+                let bits = constant_bits(number.value.value, desc.value_type);
+                Ok(self.push(TypedKind::Constant(bits), desc, span))
+            }
+            NodeKind::NoValue(attributes) => {
+                let desc = self.attributes(attributes, ValueType::I32)?;
+                Ok(self.push(TypedKind::Nothing, desc, span))
+            }
+            NodeKind::Unary { op, operand } => self.unary(*op, *operand, span),
+            NodeKind::Binary { op, op_span, left, right } => {
+                self.binary(*op, *op_span, *left, *right, span)
+            }
+            NodeKind::Ternary { guard, yes, no } => self.ternary(*guard, *yes, *no, span),
+            NodeKind::Temporal { function, operand } => self.temporal(*function, *operand, span),
+            NodeKind::Scalar(operand) => {
+                let (typed, desc) = self.operand(*operand)?;
+                let desc = Desc { indom: None, ..desc };
+                Ok(self.push(TypedKind::Scalar(typed), desc, span))
+            }
+            NodeKind::Rescale { operand, units } => {
+                self.rescale(*operand, units.value, units.span, span)
+            }
+            NodeKind::Select { operand, instance } => {
+                let (operand, desc) = self.operand(*operand)?;
+                let name = instance.value.clone();
+                Ok(self.push(TypedKind::Named { operand, name }, desc, span))
+            }
+            NodeKind::Match { pattern, negated, operand } => {
+                let (operand, desc) = self.operand(*operand)?;
+                let pattern = pattern.value.clone();
+                let kind = TypedKind::Matching { operand, pattern, negated: *negated };
+                Ok(self.push(kind, desc, span))
+            }
+        }
+    }
+
+    fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
+        match self.names.get(name) {
+            Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
+            Name::Unknown(status) => {
+                let message = format!("unknown metric `{name}`");
+                let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
+                    .label(span, status.to_string().to_lowercase());
+                if let Some(near) = (self.suggest)(name) {
+                    diagnostic = diagnostic.help(format!("did you mean `{near}`?")).fix(span, near);
+                }
+                self.report(diagnostic)
+            }
+            Name::NoDescriptor(status) => {
+                let message = format!("no metadata for metric `{name}`");
+                let diagnostic = Diagnostic::error(Code::NoDescriptor, span, message);
+                self.report(diagnostic.label(span, status.to_string().to_lowercase()))
+            }
+            Name::Derived => {
+                let message = format!("`{name}` is a derived metric");
+                self.report(
+                    Diagnostic::error(Code::NestedDerived, span, message)
+                        .label(span, "derived metrics cannot be operands of others")
+                        .help("write its expression here instead"),
+                )
+            }
+        }
+    }
+
+    /// The metadata that keywords of `mkconst()` and `novalue()` give.
+    fn attributes(&mut self, attributes: &Attributes, default: ValueType) -> Checked<Desc> {
+        let mut desc = constant_desc(default);
+        if let Some(meta) = &attributes.meta {
+            let typed = self.metric(&meta.value, meta.span)?;
+            desc = self.typed.node(typed).desc;
+            // Only its metadata is wanted.
+            self.typed.nodes.pop();
+        }
+        let given = attributes;
+        desc.value_type = given.value_type.as_ref().map_or(desc.value_type, |v| v.value);
+        desc.semantics = given.semantics.as_ref().map_or(desc.semantics, |v| v.value);
+        desc.units = given.units.as_ref().map_or(desc.units, |v| v.value);
+        desc.indom = given.indom.as_ref().map_or(desc.indom, |v| v.value);
+        Ok(desc)
+    }
+
+    /// Refuses operands of other than numeric types.
+    fn numeric(&mut self, id: ExprId, desc: &Desc, what: &str) -> Checked<()> {
+        if desc.value_type.is_numeric() {
+            return Ok(());
+        }
+        let span = self.span(id);
+        let message = format!("{what} needs a number, not {}", desc.value_type);
+        self.report(Diagnostic::error(Code::NotNumeric, span, message).label(span, describe(desc)))
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: ExprId, span: Span) -> Checked<TypedId> {
+        let (typed, desc) = self.operand(operand)?;
+        match op {
+            UnaryOp::Neg => {
+                self.numeric(operand, &desc, "unary minus")?;
+                let value_type = types::negated(desc.value_type);
+                let desc = Desc { value_type, semantics: Semantics::Instant, ..desc };
+                Ok(self.push(TypedKind::Negate(typed), desc, span))
+            }
+            UnaryOp::Not => {
+                self.numeric(operand, &desc, "`!`")?;
+                let desc = match self.dialect {
+                    Dialect::Fixed => Desc {
+                        value_type: ValueType::U32,
+                        units: Units::NONE,
+                        semantics: not_a_counter(desc.semantics),
+                        ..desc
+                    },
+                    // The operand's metadata; its type too, where a 32-bit
+                    // result can be of that type.
+                    _ if desc.value_type == ValueType::I32 => desc,
+                    _ => Desc { value_type: ValueType::U32, ..desc },
+                };
+                Ok(self.push(TypedKind::Not(typed), desc, span))
+            }
+        }
+    }
+
+    fn aggregate(
+        &mut self,
+        function: Aggregate,
+        metric: &crate::syntax::ast::Spanned<Box<str>>,
+        span: Span,
+    ) -> Checked<TypedId> {
+        let operand = self.metric(&metric.value, metric.span)?;
+        let desc = self.typed.node(operand).desc;
+        if function != Aggregate::Count && !desc.value_type.is_numeric() {
+            let message =
+                format!("`{}()` needs a number, not {}", function.name(), desc.value_type);
+            return self.report(
+                Diagnostic::error(Code::NotNumeric, metric.span, message)
+                    .label(metric.span, describe(&desc)),
+            );
+        }
+        let (value_type, semantics, units) = match function {
+            Aggregate::Avg => (ValueType::F32, Semantics::Instant, desc.units),
+            Aggregate::Sum => (desc.value_type, desc.semantics, desc.units),
+            Aggregate::Max | Aggregate::Min => (desc.value_type, Semantics::Instant, desc.units),
+            Aggregate::Count => {
+                let count = Units { dim_count: 1, ..Units::NONE };
+                (ValueType::U32, Semantics::Instant, count)
+            }
+        };
+        let desc = Desc { value_type, indom: None, semantics, units };
+        Ok(self.push(TypedKind::Aggregate { function, operand }, desc, span))
+    }
+
+    fn temporal(&mut self, function: Temporal, operand: ExprId, span: Span) -> Checked<TypedId> {
+        let (typed, desc) = self.operand(operand)?;
+        if function == Temporal::Instant {
+            let desc = Desc { semantics: not_a_counter(desc.semantics), ..desc };
+            return Ok(self.push(TypedKind::Same(typed), desc, span));
+        }
+        self.numeric(operand, &desc, &format!("`{}()`", function.name()))?;
+        let (kind, desc) = match function {
+            Temporal::Rate => {
+                let time = desc.units.dim_time;
+                if time != 0 && time != 1 {
+                    let at = self.span(operand);
+                    let message =
+                        "`rate()` of a value that is already per time, or of time squared";
+                    return self.report(
+                        Diagnostic::error(Code::RateDimension, at, message)
+                            .label(at, describe(&desc))
+                            .help(
+                                "use delta() for the change, or the value itself if it is a rate",
+                            ),
+                    );
+                }
+                let unsigned = matches!(desc.value_type, ValueType::U32 | ValueType::U64);
+                let decrease = match (self.dialect, desc.semantics) {
+                    (Dialect::Fixed, Semantics::Counter) => Decrease::Drop,
+                    (Dialect::Fixed, _) if unsigned => Decrease::Negative,
+                    (Dialect::Pcp7_2, Semantics::Counter) if desc.value_type != ValueType::I32 => {
+                        Decrease::Drop
+                    }
+                    _ => Decrease::Wrap,
+                };
+                let time_factor = (time == 1).then(|| units::seconds(desc.units.scale_time));
+                let kind = TypedKind::Rate { operand: typed, decrease, time_factor };
+                let units = units::per_second(&desc.units);
+                (kind, Desc { value_type: ValueType::F64, units, ..desc })
+            }
+            _ => {
+                let value_type = types::delta(desc.value_type);
+                (TypedKind::Delta(typed), Desc { value_type, ..desc })
+            }
+        };
+        let desc = Desc { semantics: Semantics::Instant, ..desc };
+        let never = self.dialect == Dialect::Pcp7_2
+            && matches!(
+                self.expr.node(operand).kind,
+                NodeKind::Select { .. } | NodeKind::Defined(_)
+            );
+        // libpcp 7.2 keeps no previous sample of these operands.
+        let kind = if never { TypedKind::Nothing } else { kind };
+        Ok(self.push(kind, desc, span))
+    }
+
+    fn rescale(
+        &mut self,
+        operand: ExprId,
+        units: Units,
+        units_span: Span,
+        span: Span,
+    ) -> Checked<TypedId> {
+        let (typed, desc) = self.operand(operand)?;
+        self.numeric(operand, &desc, "`rescale()`")?;
+        match Conversion::between(desc.units, units) {
+            Ok(conversion) => {
+                let kind = TypedKind::Rescale { operand: typed, conversion };
+                Ok(self.push(kind, Desc { units, ..desc }, span))
+            }
+            Err(_) => {
+                let (from, to) = (units_name(&desc.units), units_name(&units));
+                let at = self.span(operand);
+                self.report(
+                    Diagnostic::error(
+                        Code::IncompatibleUnits,
+                        units_span,
+                        format!("cannot convert {from} to {to}"),
+                    )
+                    .label(at, describe(&desc))
+                    .label(units_span, format!("{to} wanted"))
+                    .help("rescale() changes the scale, never the dimension"),
+                )
+            }
+        }
+    }
+}
+
+/// Metadata of a constant without keywords.
+fn constant_desc(value_type: ValueType) -> Desc {
+    Desc { value_type, indom: None, semantics: Semantics::Discrete, units: Units::NONE }
+}
+
+/// Counters become instantaneous, others stay.
+fn not_a_counter(semantics: Semantics) -> Semantics {
+    match semantics {
+        Semantics::Counter => Semantics::Instant,
+        other => other,
+    }
+}
+
+/// Bits of a constant in its type. Integers keep their low bits; a number
+/// with a point is cut off there if metadata make it an integer.
+fn constant_bits(value: NumberValue, value_type: ValueType) -> u64 {
+    match (value, value_type) {
+        (NumberValue::Integer(value), ValueType::F32) => {
+            // By way of double precision, as it is read.
+            u64::from((f64::from(value) as f32).to_bits())
+        }
+        (NumberValue::Integer(value), ValueType::F64) => f64::from(value).to_bits(),
+        (NumberValue::Integer(value), _) => u64::from(value),
+        (NumberValue::Double(value), ValueType::F32) => u64::from((value as f32).to_bits()),
+        (NumberValue::Double(value), ValueType::F64) => value.to_bits(),
+        (NumberValue::Double(value), ValueType::I32 | ValueType::U32) => value as u64 & 0xffff_ffff,
+        (NumberValue::Double(value), _) => value as u64,
+    }
+}
+
+/// Units for messages; "none" where there are none.
+pub fn units_name(units: &Units) -> String {
+    match units.to_string() {
+        text if text.is_empty() => "none".to_string(),
+        text => text,
+    }
+}
+
+/// What was inferred about an operand, for labels.
+pub fn describe(desc: &Desc) -> String {
+    let indom: Option<InDom> = desc.indom;
+    let indom = indom.map_or("single value".to_string(), |indom| format!("instances of {indom}"));
+    format!("{}, {}, units {}, {indom}", desc.value_type, desc.semantics, units_name(&desc.units))
+}

@@ -1,0 +1,209 @@
+//! Checks of binary operators, in the order in which libpcp makes them: of
+//! several mistakes the first is the one that counts.
+
+use pmderive_runtime::model::{Semantics, Units, ValueType};
+
+use super::typed::{Desc, Scale, TypedId, TypedKind};
+use super::units::{combine, dimensions_agree};
+use super::{Checked, Checker, describe, not_a_counter, types, units_name};
+use crate::diag::{Code, Diagnostic};
+use crate::dialect::Dialect;
+use crate::source::Span;
+use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
+
+/// An operator with its operands.
+struct Operation {
+    op: BinaryOp,
+    op_span: Span,
+    left: (ExprId, Desc),
+    right: (ExprId, Desc),
+}
+
+impl Checker<'_> {
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        op_span: Span,
+        left: ExprId,
+        right: ExprId,
+        span: Span,
+    ) -> Checked<TypedId> {
+        let (left_id, left_desc) = self.operand(left)?;
+        let (right_id, right_desc) = self.operand(right)?;
+        let (l, r) = (left_desc, right_desc);
+        let operation =
+            Operation { op, op_span, left: (left, left_desc), right: (right, right_desc) };
+        self.counters(&operation)?;
+        for (id, desc) in [(left, &l), (right, &r)] {
+            self.numeric(id, desc, &format!("`{}`", op.symbol()))?;
+        }
+        self.dimensions(&operation)?;
+        self.extra_units(&operation)?;
+        if let (Some(a), Some(b)) = (l.indom, r.indom)
+            && a != b
+        {
+            return self.refuse(
+                &operation,
+                Code::IndomMismatch,
+                format!("operands of `{}` have different instance domains", op.symbol()),
+                Some("reduce one side to a single value with an aggregate or scalar()"),
+            );
+        }
+        let Some(common) = types::common(l.value_type, r.value_type) else {
+            return Err(super::Reported);
+        };
+
+        let left_is_constant =
+            matches!(self.expr.node(left).kind, NodeKind::Number(_) | NodeKind::MkConst { .. });
+        let base = if left_is_constant { &r } else { &l };
+        let indom = l.indom.or(r.indom);
+        let semantics = self.semantics(op, &l, &r, base);
+        if !op.is_arithmetic() {
+            let kind = TypedKind::Binary {
+                op,
+                left: left_id,
+                right: right_id,
+                common,
+                left_scale: Scale::ONE,
+                right_scale: Scale::ONE,
+            };
+            let desc = Desc { value_type: ValueType::U32, indom, semantics, units: Units::NONE };
+            return Ok(self.push(kind, desc, span));
+        }
+        let combined = match combine(op, &l.units, &r.units, left_is_constant, self.dialect) {
+            Ok(combined) => combined,
+            Err(_) => {
+                return self.refuse(
+                    &operation,
+                    Code::DimensionOverflow,
+                    "the result's dimension is beyond what units can express (-8 to 7)".to_string(),
+                    None,
+                );
+            }
+        };
+        let scaled = !combined.left.is_one() || !combined.right.is_one();
+        let value_type = if op == BinaryOp::Div || scaled { ValueType::F64 } else { common };
+        let kind = TypedKind::Binary {
+            op,
+            left: left_id,
+            right: right_id,
+            common: value_type,
+            left_scale: combined.left,
+            right_scale: combined.right,
+        };
+        Ok(self.push(kind, Desc { value_type, indom, semantics, units: combined.units }, span))
+    }
+
+    fn semantics(&self, op: BinaryOp, l: &Desc, r: &Desc, base: &Desc) -> Semantics {
+        let counter = [l, r].iter().any(|desc| desc.semantics == Semantics::Counter);
+        let discrete = [l, r].iter().all(|desc| desc.semantics == Semantics::Discrete);
+        let plain = if discrete { Semantics::Discrete } else { Semantics::Instant };
+        match self.dialect {
+            _ if !counter => plain,
+            Dialect::Fixed if op.is_arithmetic() => Semantics::Counter,
+            Dialect::Fixed => not_a_counter(plain),
+            _ => base.semantics,
+        }
+    }
+
+    fn refuse<T>(
+        &mut self,
+        operation: &Operation,
+        code: Code,
+        message: String,
+        help: Option<&str>,
+    ) -> Checked<T> {
+        let (left, right) = (self.span(operation.left.0), self.span(operation.right.0));
+        let mut diagnostic = Diagnostic::error(code, operation.op_span, message)
+            .label(left, describe(&operation.left.1))
+            .label(right, describe(&operation.right.1));
+        if let Some(help) = help {
+            diagnostic = diagnostic.help(help);
+        }
+        self.report(diagnostic)
+    }
+
+    fn counters(&mut self, operation: &Operation) -> Checked<()> {
+        use BinaryOp::{Add, Div, Mul, Sub};
+        let is_counter = |desc: &Desc| desc.semantics == Semantics::Counter;
+        let (l, r) = (is_counter(&operation.left.1), is_counter(&operation.right.1));
+        let allowed = match (l, r, operation.op) {
+            (_, _, op) if !op.is_arithmetic() => true,
+            (true, true, op) => matches!(op, Add | Sub),
+            (true, false, op) => matches!(op, Mul | Div),
+            (false, true, op) => op == Mul,
+            (false, false, _) => true,
+        };
+        if allowed {
+            return Ok(());
+        }
+        let symbol = operation.op.symbol();
+        let message = match (l, r) {
+            (true, true) => format!("`{symbol}` cannot combine two counters"),
+            (true, false) => format!("`{symbol}` cannot combine a counter and a non-counter"),
+            _ => format!("`{symbol}` cannot combine a non-counter and a counter"),
+        };
+        let help =
+            "use rate() or delta() for the counter's change, or instant() to take it as it is";
+        self.refuse(operation, Code::CounterMisuse, message, Some(help))
+    }
+
+    fn dimensions(&mut self, operation: &Operation) -> Checked<()> {
+        let Operation { op, left: (_, l), right: (_, r), .. } = operation;
+        let symbol = op.symbol();
+        let plain = |desc: &Desc| desc.units.is_dimensionless();
+        let agree = match op {
+            BinaryOp::Add | BinaryOp::Sub => dimensions_agree(&l.units, &r.units),
+            BinaryOp::Mul | BinaryOp::Div => true,
+            op if op.is_boolean() => plain(l) && plain(r),
+            // Comparisons with plain numbers are always possible; libpcp
+            // tells these by their type.
+            _ => {
+                let unsigned = |desc: &Desc| desc.value_type == ValueType::U32;
+                unsigned(l) || unsigned(r) || dimensions_agree(&l.units, &r.units)
+            }
+        };
+        if !agree {
+            let (message, help) = if op.is_boolean() {
+                let message = format!("operands of `{symbol}` must be plain numbers");
+                (message, "compare them first, for example with > 0")
+            } else {
+                let (l, r) = (units_name(&l.units), units_name(&r.units));
+                let message =
+                    format!("operands of `{symbol}` have different dimensions: {l} and {r}");
+                (message, "rescale() cannot change a dimension; divide to build a ratio")
+            };
+            return self.refuse(operation, Code::DimensionMismatch, message, Some(help));
+        }
+        // A counter meets only plain numbers, except other counters.
+        let counter = |desc: &Desc| desc.semantics == Semantics::Counter;
+        let restricted = !matches!(op, BinaryOp::Add | BinaryOp::Sub) && !op.is_boolean();
+        let other = match (counter(l), counter(r)) {
+            (true, false) => r,
+            (false, true) => l,
+            _ => return Ok(()),
+        };
+        if restricted && !plain(other) {
+            let units = units_name(&other.units);
+            let message = format!("`{symbol}` of a counter and a value in {units}");
+            let help = "a counter combines with plain numbers only; use rate() or delta() first";
+            return self.refuse(operation, Code::DimensionMismatch, message, Some(help));
+        }
+        Ok(())
+    }
+
+    fn extra_units(&mut self, operation: &Operation) -> Checked<()> {
+        let Operation { op, left: (_, l), right: (_, r), .. } = operation;
+        let (a, b) = (l.units.extra, r.units.extra);
+        if a.quantity == 0 || b.quantity == 0 {
+            return Ok(());
+        }
+        let symbol = op.symbol();
+        let message = match op {
+            BinaryOp::Mul => format!("`{symbol}` of two values that both have extra units"),
+            _ if a == b => return Ok(()),
+            _ => format!("operands of `{symbol}` have different extra units"),
+        };
+        self.refuse(operation, Code::ExtraUnits, message, None)
+    }
+}

@@ -1,0 +1,189 @@
+//! Checked expressions: every node has its full metadata.
+
+use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Semantics, Units, ValueType};
+
+use crate::source::Span;
+use crate::syntax::ast::{Aggregate, BinaryOp};
+
+/// Position of a node in a [`TypedExpr`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypedId(pub u32);
+
+/// An expression that can be evaluated. Nodes stand in post-order; the last
+/// is the root. Branches that can never be chosen are not in it.
+#[derive(Clone, Debug, Default)]
+pub struct TypedExpr {
+    /// The nodes.
+    pub nodes: Vec<TypedNode>,
+    /// Metrics that the expression mentions without needing their values,
+    /// in branches that are never chosen. libpcp fetches them all the same,
+    /// and which records of an archive count depends on it.
+    pub mentioned: Vec<MetricDesc>,
+}
+
+/// A node with its metadata.
+#[derive(Clone, Debug)]
+pub struct TypedNode {
+    /// What it does.
+    pub kind: TypedKind,
+    /// What its values mean.
+    pub desc: Desc,
+    /// Where it stands in the text.
+    pub span: Span,
+}
+
+/// Type, semantics, units and instance domain of a node's values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Desc {
+    /// Type.
+    pub value_type: ValueType,
+    /// Instance domain; `None` for a single value.
+    pub indom: Option<InDom>,
+    /// Semantics.
+    pub semantics: Semantics,
+    /// Dimension and scale.
+    pub units: Units,
+}
+
+impl From<MetricDesc> for Desc {
+    fn from(desc: MetricDesc) -> Desc {
+        let MetricDesc { value_type, indom, semantics, units, .. } = desc;
+        Desc { value_type, indom, semantics, units }
+    }
+}
+
+/// What brings an operand to the scale of the other: divided, then multiplied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// Divisor.
+    pub div: f64,
+    /// Multiplier.
+    pub mul: f64,
+}
+
+impl Scale {
+    /// Changes nothing.
+    pub const ONE: Scale = Scale { div: 1.0, mul: 1.0 };
+
+    /// True if it changes nothing.
+    pub fn is_one(self) -> bool {
+        self == Scale::ONE
+    }
+}
+
+/// How a rate treats a value below the previous one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Decrease {
+    /// It has no value then: a counter was reset.
+    Drop,
+    /// The difference in the operand's type, which wraps.
+    Wrap,
+    /// The negative difference.
+    Negative,
+}
+
+/// What a node does; operands are earlier nodes.
+#[derive(Clone, Debug)]
+pub enum TypedKind {
+    /// Values of a metric.
+    Metric(MetricDesc),
+    /// The same value always, for every instance if there is a domain (bits of a lane).
+    Constant(u64),
+    /// No value ever.
+    Nothing,
+    /// `-operand`, in the node's type.
+    Negate(TypedId),
+    /// `!operand`
+    Not(TypedId),
+    /// `left op right`
+    Binary {
+        /// The operator.
+        op: BinaryOp,
+        /// Left operand.
+        left: TypedId,
+        /// Right operand.
+        right: TypedId,
+        /// Type in which it is computed.
+        common: ValueType,
+        /// Applied to the left operand, in double precision.
+        left_scale: Scale,
+        /// Applied to the right operand, in double precision.
+        right_scale: Scale,
+    },
+    /// A ternary that is decided by values.
+    Choose {
+        /// Decides.
+        guard: TypedId,
+        /// Where it is not zero.
+        yes: TypedId,
+        /// Where it is zero.
+        no: TypedId,
+    },
+    /// A ternary that is decided already.
+    Chosen {
+        /// The guard, which must have a value all the same.
+        guard: TypedId,
+        /// The branch.
+        branch: TypedId,
+    },
+    /// An aggregate over the instances of a metric.
+    Aggregate {
+        /// Which.
+        function: Aggregate,
+        /// The metric.
+        operand: TypedId,
+    },
+    /// `delta(operand)`
+    Delta(TypedId),
+    /// `rate(operand)`
+    Rate {
+        /// The operand.
+        operand: TypedId,
+        /// Values below the previous one.
+        decrease: Decrease,
+        /// Seconds in a unit of the operand's time, where that dimension cancels.
+        time_factor: Option<f64>,
+    },
+    /// The operand with other metadata.
+    Same(TypedId),
+    /// `scalar(operand)`
+    Scalar(TypedId),
+    /// `rescale(operand, units)`
+    Rescale {
+        /// The operand.
+        operand: TypedId,
+        /// How.
+        conversion: Conversion,
+    },
+    /// `operand[instance]`
+    Named {
+        /// The operand.
+        operand: TypedId,
+        /// External instance name.
+        name: Box<str>,
+    },
+    /// `matchinst(pattern, operand)`
+    Matching {
+        /// The operand.
+        operand: TypedId,
+        /// Regular expression.
+        pattern: Box<str>,
+        /// Takes what does not match.
+        negated: bool,
+    },
+}
+
+impl TypedExpr {
+    /// The node of an identifier.
+    pub fn node(&self, id: TypedId) -> &TypedNode {
+        &self.nodes[id.0 as usize]
+    }
+
+    /// Metadata of the whole expression.
+    ///
+    /// # Panics
+    /// On an expression without nodes, which checking never makes.
+    pub fn desc(&self) -> Desc {
+        self.nodes.last().expect("a checked expression has a root").desc
+    }
+}

@@ -1,0 +1,285 @@
+//! The graph of all operations of all metrics, each distinct one once.
+//!
+//! Nodes are interned: asking for an operation that is already there gives
+//! the node there is. Operations on constants are done at once, by the same
+//! kernels that would do them later. Operations with a past ([`Op::Change`])
+//! belong to one definition and are shared within it only.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_runtime::kernel::interp::{Lanes, Scratch};
+use pmderive_runtime::kernel::{Body, Kernel, KernelIr};
+use pmderive_runtime::model::{InDom, MetricDesc, Pmid, ValueType};
+use pmderive_runtime::pattern::Pattern;
+use pmderive_runtime::program::{
+    FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot, KernelSlot, NamedDomain, Node,
+    NodeId, OnFailure, Op,
+};
+
+/// Gives the kernel of a form, the same one for equal forms.
+pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
+
+/// See the module's description.
+#[derive(Default)]
+pub struct Graph {
+    /// Operations; operands before users.
+    pub nodes: Vec<Node>,
+    /// Instance domain of each node's values, parallel to `nodes`.
+    pub indoms: Vec<Option<InDom>>,
+    /// Metrics to fetch.
+    pub inputs: Vec<Input>,
+    /// Parallel to `inputs`.
+    pub pmids: Vec<Pmid>,
+    /// Previous samples.
+    pub histories: Vec<History>,
+    /// Kernels in use.
+    pub kernels: Vec<Arc<Kernel>>,
+    /// Constants of all kernels, 8 bytes each.
+    pub constants: Vec<u8>,
+    /// Patterns in use.
+    pub patterns: Vec<Pattern>,
+    /// Domains that constants are spread over.
+    pub fetched_domains: Vec<InDom>,
+    /// Domains that filters look at, with the inputs over them.
+    pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
+    index: HashMap<Node, NodeId>,
+    input_index: HashMap<Pmid, InputSlot>,
+    kernel_index: HashMap<KernelIr, KernelSlot>,
+    constant_index: HashMap<Vec<u8>, u32>,
+    pattern_index: HashMap<Box<str>, u32>,
+    history_index: HashMap<(u64, NodeId), HistoryId>,
+    history_count: HashMap<u64, u32>,
+}
+
+impl Graph {
+    /// The node of an operation whose values have that type and domain.
+    pub fn add(&mut self, op: Op, value_type: ValueType, indom: Option<InDom>) -> NodeId {
+        let node = Node { op, value_type, is_set: indom.is_some() };
+        if let Some(id) = self.index.get(&node) {
+            return *id;
+        }
+        let id = NodeId(self.nodes.len() as u32);
+        self.index.insert(node.clone(), id);
+        self.nodes.push(node);
+        self.indoms.push(indom);
+        id
+    }
+
+    /// The slot of a metric in the fetch.
+    pub fn slot(&mut self, desc: &MetricDesc) -> InputSlot {
+        *self.input_index.entry(desc.pmid).or_insert_with(|| {
+            self.inputs.push(Input { value_type: desc.value_type, is_set: desc.indom.is_some() });
+            self.pmids.push(desc.pmid);
+            InputSlot(self.inputs.len() as u32 - 1)
+        })
+    }
+
+    /// The values of a metric.
+    pub fn input(&mut self, desc: &MetricDesc) -> NodeId {
+        let slot = self.slot(desc);
+        self.add(Op::Input(slot), desc.value_type, desc.indom)
+    }
+
+    /// A constant, spread over a domain if there is one.
+    pub fn constant(&mut self, bits: u64, value_type: ValueType, indom: Option<InDom>) -> NodeId {
+        let op = match indom {
+            None => Op::Constant(bits),
+            Some(indom) => {
+                let known = self.fetched_domains.iter().position(|have| *have == indom);
+                let slot = known.unwrap_or_else(|| {
+                    self.fetched_domains.push(indom);
+                    self.fetched_domains.len() - 1
+                });
+                Op::ConstantPerInstance { domain: FetchedDomain(slot as u32), bits }
+            }
+        };
+        self.add(op, value_type, indom)
+    }
+
+    fn constant_bits(&self, node: NodeId) -> Option<u64> {
+        match self.nodes[node.index()].op {
+            Op::Constant(bits) | Op::ConstantPerInstance { bits, .. } => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// Makes a constant that meets values over its own domain a single one:
+    /// then the instances are known without asking for them.
+    pub fn spread_by(&mut self, constant: NodeId, others: &[NodeId]) -> NodeId {
+        let Op::ConstantPerInstance { bits, .. } = self.nodes[constant.index()].op else {
+            return constant;
+        };
+        let indom = self.indoms[constant.index()];
+        let decides = |other: &NodeId| {
+            self.indoms[other.index()] == indom && self.constant_bits(*other).is_none()
+        };
+        if !others.iter().any(decides) {
+            return constant;
+        }
+        self.add(Op::Constant(bits), self.nodes[constant.index()].value_type, None)
+    }
+
+    /// A kernel over one or two operands; done at once if they are constants.
+    pub fn map(
+        &mut self,
+        operands: &[NodeId],
+        (ir, constants): (KernelIr, Vec<u8>),
+        value_type: ValueType,
+        indom: Option<InDom>,
+        kernels: KernelSource<'_>,
+    ) -> NodeId {
+        let kernel = self.kernel(ir, kernels);
+        let bits: Option<Vec<u64>> = operands.iter().map(|id| self.constant_bits(*id)).collect();
+        if let Some(bits) = bits {
+            let lanes: Vec<Lanes<'_>> = bits.iter().map(|bits| Lanes::Single(*bits)).collect();
+            let (mut out, mut flagged) = (Vec::new(), Vec::new());
+            let kernel = &self.kernels[kernel.index()];
+            kernel.run_lanes(
+                &mut Scratch::default(),
+                &lanes,
+                &constants,
+                1,
+                &mut out,
+                &mut flagged,
+            );
+            if let [bits] = out[..] {
+                return self.constant(bits, value_type, indom);
+            }
+        }
+        let constants = self.constants(constants);
+        self.add(Op::Map { operands: operands.into(), kernel, constants }, value_type, indom)
+    }
+
+    /// A kernel over an operand and its previous sample.
+    pub fn change(
+        &mut self,
+        operand: NodeId,
+        definition: u64,
+        on_failure: OnFailure,
+        (ir, constants): (KernelIr, Vec<u8>),
+        value_type: ValueType,
+        kernels: KernelSource<'_>,
+    ) -> NodeId {
+        let history = match self.history_index.get(&(definition, operand)) {
+            Some(history) => *history,
+            None => self.new_history(definition, operand, on_failure),
+        };
+        let kernel = self.kernel(ir, kernels);
+        let constants = self.constants(constants);
+        let indom = self.indoms[operand.index()];
+        self.add(Op::Change { operand, history, kernel, constants }, value_type, indom)
+    }
+
+    fn new_history(
+        &mut self,
+        definition: u64,
+        operand: NodeId,
+        on_failure: OnFailure,
+    ) -> HistoryId {
+        let count = self.history_count.entry(definition).or_insert(0);
+        let key = HistoryKey { definition, ordinal: *count };
+        *count += 1;
+        let id = HistoryId(self.histories.len() as u32);
+        let clock = self.inputs_of(operand).first().copied();
+        self.histories.push(History { operand, key, clock, on_failure });
+        self.history_index.insert((definition, operand), id);
+        id
+    }
+
+    /// Slots of the metrics that a node's values come from, ascending by node.
+    fn inputs_of(&self, node: NodeId) -> Vec<InputSlot> {
+        let nodes = self.reachable([node]);
+        let slot = |id: NodeId| match self.nodes[id.index()].op {
+            Op::Input(slot) => Some(slot),
+            _ => None,
+        };
+        nodes.into_iter().filter_map(slot).collect()
+    }
+
+    /// All nodes that those given need, themselves included, ascending.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut stack: Vec<NodeId> = roots.into_iter().collect();
+        while let Some(id) = stack.pop() {
+            if seen.insert(id) {
+                self.nodes[id.index()].op.operands(|operand| stack.push(operand));
+            }
+        }
+        seen.into_iter().collect()
+    }
+
+    /// The domain of a filter's operand, whose names it will look at.
+    pub fn named_domain(&mut self, operand: NodeId) -> NamedDomain {
+        let indom = self.indoms[operand.index()];
+        // A single value has no names; any domain will do and is never asked.
+        let Some(indom) = indom else { return self.named(InDom(0), Vec::new()) };
+        let inputs = self.inputs_of(operand);
+        let over = |slot: &InputSlot| self.inputs[slot.index()].is_set;
+        let inputs = inputs.into_iter().filter(over).collect();
+        self.named(indom, inputs)
+    }
+
+    fn named(&mut self, indom: InDom, inputs: Vec<InputSlot>) -> NamedDomain {
+        let known = self.named_domains.iter().position(|(have, _)| *have == indom);
+        let slot = known.unwrap_or_else(|| {
+            self.named_domains.push((indom, Vec::new()));
+            self.named_domains.len() - 1
+        });
+        let have = &mut self.named_domains[slot].1;
+        have.extend(inputs);
+        have.sort_unstable();
+        have.dedup();
+        NamedDomain(slot as u32)
+    }
+
+    /// Position of a pattern that the parser has accepted.
+    pub fn pattern(&mut self, text: &str) -> Option<u32> {
+        if let Some(position) = self.pattern_index.get(text) {
+            return Some(*position);
+        }
+        let pattern = Pattern::new(text).ok()?;
+        let position = self.patterns.len() as u32;
+        self.patterns.push(pattern);
+        self.pattern_index.insert(text.into(), position);
+        Some(position)
+    }
+
+    /// Slot of a kernel.
+    pub fn kernel(&mut self, ir: KernelIr, kernels: KernelSource<'_>) -> KernelSlot {
+        if let Some(slot) = self.kernel_index.get(&ir) {
+            return *slot;
+        }
+        let slot = KernelSlot(self.kernels.len() as u32);
+        self.kernels.push(kernels(ir.clone()));
+        self.kernel_index.insert(ir, slot);
+        slot
+    }
+
+    /// Offset of constants.
+    pub fn constants(&mut self, values: Vec<u8>) -> u32 {
+        if values.is_empty() {
+            return 0;
+        }
+        if let Some(offset) = self.constant_index.get(&values) {
+            return *offset;
+        }
+        let offset = self.constants.len() as u32;
+        self.constants.extend_from_slice(&values);
+        self.constant_index.insert(values, offset);
+        offset
+    }
+
+    /// Instructions of a node's kernel, zero for nodes without one.
+    pub fn cost(&self, node: NodeId) -> usize {
+        let kernel = match &self.nodes[node.index()].op {
+            Op::Map { kernel, .. } | Op::Change { kernel, .. } => kernel,
+            Op::Choose { .. } => return 2,
+            _ => return 0,
+        };
+        match &self.kernels[kernel.index()].ir().body {
+            Body::Map { insts, .. } => insts.len(),
+            Body::Reduce(_) => 1,
+        }
+    }
+}

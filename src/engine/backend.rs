@@ -1,0 +1,100 @@
+//! When kernels become native code.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pmderive_runtime::kernel::Kernel;
+use pmderive_runtime::program::Program;
+
+/// How kernels are run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// Interpreted at first, native from soon after the second evaluation on.
+    #[default]
+    Auto,
+    /// Native from the first evaluation on.
+    Jit,
+    /// Interpreted.
+    Interp,
+}
+
+/// Compiles kernels when their time has come.
+#[derive(Debug)]
+pub struct Compiler {
+    backend: Backend,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Native code turned out to be impossible; it is not tried again.
+    failed: AtomicBool,
+    warning: Mutex<Option<String>>,
+}
+
+impl Compiler {
+    pub fn new(backend: Backend) -> Compiler {
+        Compiler { backend, state: Arc::default() }
+    }
+
+    pub fn take_warning(&self) -> Option<String> {
+        self.state.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// A program was made and not evaluated yet.
+    pub fn program_made(&self, program: &Program) {
+        if self.backend == Backend::Jit {
+            self.state.compile(&missing(program));
+        }
+    }
+
+    /// A program was evaluated for the `count`th time in a context.
+    pub fn evaluated(&self, program: &Program, count: u64) {
+        if self.backend != Backend::Auto || count != 2 || self.state.failed.load(Ordering::Relaxed)
+        {
+            return;
+        }
+        let kernels = missing(program);
+        if kernels.is_empty() {
+            return;
+        }
+        let state = Arc::clone(&self.state);
+        let work = move || state.compile(&kernels);
+        // Without a thread the interpreter goes on.
+        drop(std::thread::Builder::new().name("pmderive-jit".to_string()).spawn(work));
+    }
+}
+
+/// Kernels of a program's steps that have no native form yet.
+fn missing(program: &Program) -> Vec<Arc<Kernel>> {
+    let mut slots: Vec<usize> = program.steps.iter().map(|step| step.kernel.index()).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    let kernels = slots.into_iter().map(|slot| &program.kernels[slot]);
+    kernels.filter(|kernel| kernel.native().is_none()).cloned().collect()
+}
+
+impl State {
+    #[cfg(feature = "jit")]
+    fn compile(&self, kernels: &[Arc<Kernel>]) {
+        if self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = crate::jit::compile(kernels) {
+            self.fail(format!("kernels are interpreted: {error}"));
+        }
+    }
+
+    #[cfg(not(feature = "jit"))]
+    fn compile(&self, _: &[Arc<Kernel>]) {
+        self.fail(
+            "kernels are interpreted: this program was built without native code".to_string(),
+        );
+    }
+
+    fn fail(&self, warning: String) {
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
+        }
+    }
+}

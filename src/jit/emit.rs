@@ -1,0 +1,470 @@
+//! From a kernel's form to Cranelift IR.
+//!
+//! The function loops over segment rows; what does not depend on the lane is
+//! computed once per segment; then a loop over the lanes does the rest.
+//!
+//! ```text
+//! entry ─► segment ─► prepare ─► lane ─► body ─┐
+//!             ▲  │                ▲  │         │
+//!             │  └─► exit         └──┼─────────┘
+//!             └───────── next ◄──────┘
+//! ```
+//!
+//! Loads and stores follow the layout of [`pmderive_runtime::kernel::rows`].
+//! No operation traps: integer division has its divisor raised to one.
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{
+    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, Type, Value, types,
+};
+use cranelift_codegen::isa::TargetFrontendConfig;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, Scalar, UnaryOp};
+
+/// Columns are within the arenas but need not be aligned.
+fn memory() -> MemFlagsData {
+    MemFlagsData::new().with_notrap()
+}
+
+fn type_of(scalar: Scalar) -> Type {
+    match scalar {
+        Scalar::I32 | Scalar::U32 => types::I32,
+        Scalar::I64 | Scalar::U64 => types::I64,
+        Scalar::F32 => types::F32,
+        Scalar::F64 => types::F64,
+    }
+}
+
+/// Builds the function of a verified kernel.
+pub fn emit(
+    ir: &KernelIr,
+    target: TargetFrontendConfig,
+    function: &mut Function,
+    builder_context: &mut FunctionBuilderContext,
+) {
+    let pointer = target.pointer_type();
+    function.signature.params.push(AbiParam::new(pointer));
+    function.signature.returns.push(AbiParam::new(types::I64));
+    let mut builder = FunctionBuilder::new(function, builder_context);
+    Emitter::new(&mut builder, ir, pointer).emit();
+    builder.seal_all_blocks();
+    builder.finalize(target);
+}
+
+struct Emitter<'e, 'f> {
+    builder: &'e mut FunctionBuilder<'f>,
+    ir: &'e KernelIr,
+    pointer: Type,
+    types: Vec<Scalar>,
+    /// Value of each register, where it is computed already.
+    values: Vec<Option<Value>>,
+}
+
+impl<'e, 'f> Emitter<'e, 'f> {
+    fn new(builder: &'e mut FunctionBuilder<'f>, ir: &'e KernelIr, pointer: Type) -> Self {
+        let types = ir.register_types().expect("kernels are verified when they are made");
+        let values = vec![None; types.len()];
+        Emitter { builder, ir, pointer, types, values }
+    }
+
+    fn block(&mut self, params: &[Type]) -> (Block, Vec<Value>) {
+        let block = self.builder.create_block();
+        let values =
+            params.iter().map(|param| self.builder.append_block_param(block, *param)).collect();
+        (block, values)
+    }
+
+    fn jump(&mut self, to: Block, args: &[Value]) {
+        let args: Vec<BlockArg> = args.iter().copied().map(BlockArg::from).collect();
+        self.builder.ins().jump(to, &args);
+    }
+
+    fn emit(mut self) {
+        let (entry, _) = self.block(&[]);
+        self.builder.append_block_params_for_function_params(entry);
+        let (segment, segment_args) = self.block(&[self.pointer, types::I64, types::I64]);
+        let (prepare, _) = self.block(&[]);
+        let (exit, exit_args) = self.block(&[types::I64]);
+
+        self.builder.switch_to_block(entry);
+        let frame = self.builder.block_params(entry)[0];
+        let bytes = i32::try_from(self.pointer.bytes()).expect("pointers have a few bytes");
+        let bases = self.builder.ins().load(self.pointer, memory(), frame, 0);
+        let rows = self.builder.ins().load(self.pointer, memory(), frame, bytes);
+        let count = self.builder.ins().load(types::I64, memory(), frame, 2 * bytes);
+        let [work, history, constants] =
+            [0, 1, 2].map(|at| self.builder.ins().load(self.pointer, memory(), bases, at * bytes));
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        self.jump(segment, &[rows, count, zero]);
+
+        self.builder.switch_to_block(segment);
+        let [row, left, flags] = segment_args[..] else { unreachable!("three parameters") };
+        let exit_arg = [BlockArg::from(flags)];
+        self.builder.ins().brif(left, prepare, &[], exit, &exit_arg);
+
+        self.builder.switch_to_block(prepare);
+        let word = |emitter: &mut Self, at: usize| {
+            let offset = i32::try_from(at * 4).expect("rows have a few words");
+            emitter.builder.ins().uload32(memory(), row, offset)
+        };
+        let lanes = word(&mut self, 0);
+        let operands: Vec<Value> = (0..self.ir.operands.len())
+            .map(|at| {
+                let base = if self.ir.operands[at].previous { history } else { work };
+                let offset = word(&mut self, at + 1);
+                self.address(base, offset)
+            })
+            .collect();
+        let output = word(&mut self, operands.len() + 1);
+        let output = self.address(work, output);
+        let at = word(&mut self, operands.len() + 2);
+        let constants = self.address(constants, at);
+        let flags = match self.ir.body.clone() {
+            Body::Reduce(op) => {
+                let value = self.reduce(op, operands[0], lanes);
+                self.builder.ins().store(memory(), value, output, 0);
+                flags
+            }
+            Body::Map { insts, result, flags: set } => {
+                let result = usize::from(result.0);
+                let set: Vec<usize> = set.iter().map(|flag| usize::from(flag.0)).collect();
+                self.uniform(&insts, &operands, constants);
+                if self.ir.is_single() {
+                    let value = self.value(result);
+                    self.builder.ins().store(memory(), value, output, 0);
+                    self.flags(flags, &set)
+                } else {
+                    self.lanes(&insts, &operands, output, lanes, result, flags, &set)
+                }
+            }
+        };
+        let step = i64::try_from(self.ir.row_words() * 4).expect("rows have a few words");
+        let row = self.builder.ins().iadd_imm_s(row, step);
+        let left = self.builder.ins().iadd_imm_s(left, -1);
+        self.jump(segment, &[row, left, flags]);
+
+        self.builder.switch_to_block(exit);
+        self.builder.ins().return_(&exit_args);
+    }
+
+    fn address(&mut self, base: Value, offset: Value) -> Value {
+        let offset = if self.pointer == types::I64 {
+            offset
+        } else {
+            self.builder.ins().ireduce(self.pointer, offset)
+        };
+        self.builder.ins().iadd(base, offset)
+    }
+
+    fn value(&self, register: usize) -> Value {
+        self.values[register].expect("registers are assigned in order")
+    }
+
+    /// Computes the registers that are the same in every lane.
+    fn uniform(&mut self, insts: &[Inst], operands: &[Value], constants: Value) {
+        for (at, inst) in insts.iter().enumerate() {
+            let known =
+                |reg: &pmderive_runtime::kernel::Reg| self.values[usize::from(reg.0)].is_some();
+            let scalar = self.types[at];
+            let value = match inst {
+                Inst::Operand(index) => {
+                    let index = usize::from(*index);
+                    if self.ir.operands[index].access == Access::Column {
+                        continue;
+                    }
+                    self.builder.ins().load(type_of(scalar), memory(), operands[index], 0)
+                }
+                Inst::Constant(index) => {
+                    let offset = i32::from(*index) * 8;
+                    self.builder.ins().load(type_of(scalar), memory(), constants, offset)
+                }
+                Inst::Unary(_, a) if !known(a) => continue,
+                Inst::Binary(_, a, b) if !known(a) || !known(b) => continue,
+                Inst::Select(a, b, c) if !known(a) || !known(b) || !known(c) => continue,
+                inst => self.operation(inst),
+            };
+            self.values[at] = Some(value);
+        }
+    }
+
+    /// The loop over the lanes of a segment; gives the flags after it.
+    #[allow(clippy::too_many_arguments, reason = "the values that are live around one loop")]
+    fn lanes(
+        &mut self,
+        insts: &[Inst],
+        operands: &[Value],
+        output: Value,
+        lanes: Value,
+        result: usize,
+        flags: Value,
+        set: &[usize],
+    ) -> Value {
+        let (lane, lane_args) = self.block(&[types::I64, types::I64]);
+        let (body, _) = self.block(&[]);
+        let (next, next_args) = self.block(&[types::I64]);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        self.jump(lane, &[zero, flags]);
+
+        self.builder.switch_to_block(lane);
+        let (index, flags) = (lane_args[0], lane_args[1]);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, lanes);
+        let next_arg = [BlockArg::from(flags)];
+        self.builder.ins().brif(more, body, &[], next, &next_arg);
+
+        self.builder.switch_to_block(body);
+        let wide = self.builder.ins().ishl_imm_u(index, 3);
+        let narrow = self.builder.ins().ishl_imm_u(index, 2);
+        let offset = |scalar: Scalar| if scalar.bytes() == 8 { wide } else { narrow };
+        for (at, inst) in insts.iter().enumerate() {
+            if self.values[at].is_some() {
+                continue;
+            }
+            let value = match inst {
+                Inst::Operand(operand) => {
+                    let scalar = self.types[at];
+                    let address = self.address(operands[usize::from(*operand)], offset(scalar));
+                    self.builder.ins().load(type_of(scalar), memory(), address, 0)
+                }
+                inst => self.operation(inst),
+            };
+            self.values[at] = Some(value);
+        }
+        let value = self.value(result);
+        let address = self.address(output, offset(self.types[result]));
+        self.builder.ins().store(memory(), value, address, 0);
+        let flags = self.flags(flags, set);
+        let index = self.builder.ins().iadd_imm_s(index, 1);
+        self.jump(lane, &[index, flags]);
+
+        self.builder.switch_to_block(next);
+        next_args[0]
+    }
+
+    fn flags(&mut self, mut flags: Value, set: &[usize]) -> Value {
+        for register in set {
+            let flag = self.value(*register);
+            let flag = self.builder.ins().uextend(types::I64, flag);
+            flags = self.builder.ins().bor(flags, flag);
+        }
+        flags
+    }
+
+    fn operation(&mut self, inst: &Inst) -> Value {
+        match *inst {
+            Inst::Operand(_) | Inst::Constant(_) => unreachable!("loaded by the caller"),
+            Inst::Unary(op, a) => {
+                let register = usize::from(a.0);
+                self.unary(op, self.types[register], self.value(register))
+            }
+            Inst::Binary(op, a, b) => {
+                let register = usize::from(a.0);
+                let (a, b) = (self.value(register), self.value(usize::from(b.0)));
+                self.binary(op, self.types[register], a, b)
+            }
+            Inst::Select(guard, yes, no) => {
+                let [guard, yes, no] = [guard, yes, no].map(|reg| self.value(usize::from(reg.0)));
+                self.builder.ins().select(guard, yes, no)
+            }
+        }
+    }
+
+    /// 1 or 0 as `U32`.
+    fn truth(&mut self, condition: Value) -> Value {
+        self.builder.ins().uextend(types::I32, condition)
+    }
+
+    fn zero(&mut self, scalar: Scalar) -> Value {
+        match scalar {
+            Scalar::F32 => self.builder.ins().f32const(0.0),
+            Scalar::F64 => self.builder.ins().f64const(0.0),
+            integer => self.builder.ins().iconst(type_of(integer), 0),
+        }
+    }
+
+    fn is_zero(&mut self, scalar: Scalar, a: Value, zero: bool) -> Value {
+        let nothing = self.zero(scalar);
+        if scalar.is_float() {
+            let condition = if zero { FloatCC::Equal } else { FloatCC::NotEqual };
+            self.builder.ins().fcmp(condition, a, nothing)
+        } else {
+            let condition = if zero { IntCC::Equal } else { IntCC::NotEqual };
+            self.builder.ins().icmp(condition, a, nothing)
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, scalar: Scalar, a: Value) -> Value {
+        match op {
+            UnaryOp::Convert(to) => self.convert(scalar, to, a),
+            UnaryOp::Neg if scalar.is_float() => self.builder.ins().fneg(a),
+            UnaryOp::Neg => self.builder.ins().ineg(a),
+            UnaryOp::Truth => {
+                let condition = self.is_zero(scalar, a, false);
+                self.truth(condition)
+            }
+            UnaryOp::Not => {
+                let condition = self.is_zero(scalar, a, true);
+                self.truth(condition)
+            }
+        }
+    }
+
+    fn convert(&mut self, from: Scalar, to: Scalar, a: Value) -> Value {
+        let (signed, target) = (from.is_signed_integer(), type_of(to));
+        let ins = self.builder.ins();
+        match (from.is_float(), to.is_float()) {
+            (false, false) => match (from.bytes(), to.bytes()) {
+                (4, 8) if signed => ins.sextend(target, a),
+                (4, 8) => ins.uextend(target, a),
+                (8, 4) => ins.ireduce(target, a),
+                _ => a,
+            },
+            (false, true) if signed => ins.fcvt_from_sint(target, a),
+            (false, true) => ins.fcvt_from_uint(target, a),
+            (true, true) => match (from, to) {
+                (Scalar::F32, Scalar::F64) => ins.fpromote(target, a),
+                (Scalar::F64, Scalar::F32) => ins.fdemote(target, a),
+                _ => a,
+            },
+            (true, false) if to.is_signed_integer() => ins.fcvt_to_sint_sat(target, a),
+            (true, false) => ins.fcvt_to_uint_sat(target, a),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
+        let float = scalar.is_float();
+        let ins = self.builder.ins();
+        match op {
+            BinaryOp::Add if float => ins.fadd(a, b),
+            BinaryOp::Sub if float => ins.fsub(a, b),
+            BinaryOp::Mul if float => ins.fmul(a, b),
+            BinaryOp::Div if float => ins.fdiv(a, b),
+            BinaryOp::Add => ins.iadd(a, b),
+            BinaryOp::Sub => ins.isub(a, b),
+            BinaryOp::Mul => ins.imul(a, b),
+            BinaryOp::Div => {
+                let one = self.builder.ins().iconst(type_of(scalar), 1);
+                if scalar.is_signed_integer() {
+                    let divisor = self.builder.ins().smax(b, one);
+                    self.builder.ins().sdiv(a, divisor)
+                } else {
+                    let divisor = self.builder.ins().umax(b, one);
+                    self.builder.ins().udiv(a, divisor)
+                }
+            }
+            BinaryOp::Ratio => {
+                let zero = self.builder.ins().f64const(0.0);
+                let nothing = self.builder.ins().fcmp(FloatCC::Equal, a, zero);
+                let quotient = self.builder.ins().fdiv(a, b);
+                self.builder.ins().select(nothing, zero, quotient)
+            }
+            BinaryOp::And | BinaryOp::Or => {
+                let a = self.is_zero(scalar, a, false);
+                let b = self.is_zero(scalar, b, false);
+                let both = match op {
+                    BinaryOp::And => self.builder.ins().band(a, b),
+                    _ => self.builder.ins().bor(a, b),
+                };
+                self.truth(both)
+            }
+            comparison => {
+                let condition = if float {
+                    let condition = float_condition(comparison);
+                    self.builder.ins().fcmp(condition, a, b)
+                } else {
+                    let condition = integer_condition(comparison, scalar.is_signed_integer());
+                    self.builder.ins().icmp(condition, a, b)
+                };
+                self.truth(condition)
+            }
+        }
+    }
+
+    /// The reduction of a column; the order of lanes is kept.
+    fn reduce(&mut self, op: ReduceOp, column: Value, lanes: Value) -> Value {
+        let scalar = self.ir.operands[0].scalar;
+        let (kind, width) = (type_of(scalar), scalar.bytes() as i64);
+        let total = match op {
+            ReduceOp::AvgSingle => Scalar::F32,
+            ReduceOp::AvgDouble => Scalar::F64,
+            _ => scalar,
+        };
+        let (lane, args) = self.block(&[types::I64, type_of(total)]);
+        let (body, _) = self.block(&[]);
+        let (done, done_args) = self.block(&[type_of(total)]);
+        let first = match op {
+            ReduceOp::Max | ReduceOp::Min => self.builder.ins().load(kind, memory(), column, 0),
+            _ => self.zero(total),
+        };
+        let count = match op {
+            ReduceOp::AvgSingle => self.builder.ins().fcvt_from_uint(types::F32, lanes),
+            ReduceOp::AvgDouble => self.builder.ins().fcvt_from_uint(types::F64, lanes),
+            _ => lanes,
+        };
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        self.jump(lane, &[zero, first]);
+
+        self.builder.switch_to_block(lane);
+        let (index, sum) = (args[0], args[1]);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, lanes);
+        let done_arg = [BlockArg::from(sum)];
+        self.builder.ins().brif(more, body, &[], done, &done_arg);
+
+        self.builder.switch_to_block(body);
+        let offset = self.builder.ins().imul_imm_s(index, width);
+        let address = self.address(column, offset);
+        let value = self.builder.ins().load(kind, memory(), address, 0);
+        let sum = match op {
+            ReduceOp::Sum => self.binary(BinaryOp::Add, scalar, sum, value),
+            ReduceOp::Max | ReduceOp::Min => {
+                let op = if op == ReduceOp::Max { BinaryOp::Gt } else { BinaryOp::Lt };
+                let wins = self.binary(op, scalar, value, sum);
+                self.builder.ins().select(wins, value, sum)
+            }
+            ReduceOp::AvgSingle => {
+                let value = self.convert(scalar, Scalar::F32, value);
+                let share = self.builder.ins().fdiv(value, count);
+                self.builder.ins().fadd(sum, share)
+            }
+            ReduceOp::AvgDouble => {
+                let value = self.convert(scalar, Scalar::F64, value);
+                self.builder.ins().fadd(sum, value)
+            }
+        };
+        let index = self.builder.ins().iadd_imm_s(index, 1);
+        self.jump(lane, &[index, sum]);
+
+        self.builder.switch_to_block(done);
+        let sum = done_args[0];
+        if op == ReduceOp::AvgDouble {
+            let mean = self.builder.ins().fdiv(sum, count);
+            return self.builder.ins().fdemote(types::F32, mean);
+        }
+        sum
+    }
+}
+
+fn float_condition(op: BinaryOp) -> FloatCC {
+    match op {
+        BinaryOp::Lt => FloatCC::LessThan,
+        BinaryOp::Le => FloatCC::LessThanOrEqual,
+        BinaryOp::Eq => FloatCC::Equal,
+        BinaryOp::Ge => FloatCC::GreaterThanOrEqual,
+        BinaryOp::Gt => FloatCC::GreaterThan,
+        _ => FloatCC::NotEqual,
+    }
+}
+
+fn integer_condition(op: BinaryOp, signed: bool) -> IntCC {
+    match (op, signed) {
+        (BinaryOp::Lt, true) => IntCC::SignedLessThan,
+        (BinaryOp::Lt, false) => IntCC::UnsignedLessThan,
+        (BinaryOp::Le, true) => IntCC::SignedLessThanOrEqual,
+        (BinaryOp::Le, false) => IntCC::UnsignedLessThanOrEqual,
+        (BinaryOp::Ge, true) => IntCC::SignedGreaterThanOrEqual,
+        (BinaryOp::Ge, false) => IntCC::UnsignedGreaterThanOrEqual,
+        (BinaryOp::Gt, true) => IntCC::SignedGreaterThan,
+        (BinaryOp::Gt, false) => IntCC::UnsignedGreaterThan,
+        (BinaryOp::Eq, _) => IntCC::Equal,
+        _ => IntCC::NotEqual,
+    }
+}

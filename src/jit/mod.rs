@@ -1,0 +1,100 @@
+//! Native code of kernels, by Cranelift. The only stage that knows it.
+//!
+//! Kernels that are compiled together share one region of code, which is
+//! freed when the last of them goes. Where the processor is not supported or
+//! executable memory is denied, compiling fails and the interpreter remains.
+
+mod emit;
+mod region;
+
+use std::sync::Arc;
+
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::{CodegenError, Context};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Module, ModuleError};
+use pmderive_runtime::kernel::{Kernel, KernelIr};
+
+/// Why there is no native code.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JitError {
+    /// No code generator for this processor.
+    #[error("no code generator for this processor: {0}")]
+    Unsupported(String),
+    /// Generating code failed, or the system denied memory for it.
+    #[error("native code cannot be made: {0}")]
+    Module(String),
+}
+
+impl From<ModuleError> for JitError {
+    fn from(error: ModuleError) -> JitError {
+        JitError::Module(match error {
+            ModuleError::Compilation(CodegenError::Verifier(errors)) => errors.to_string(),
+            other => other.to_string(),
+        })
+    }
+}
+
+/// Compiles kernels into one region and supplies each with its native form.
+///
+/// # Errors
+/// None of them has a native form then.
+pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    let mut module = new_module()?;
+    let mut context = module.make_context();
+    let mut builder_context = FunctionBuilderContext::new();
+    let mut functions: Vec<FuncId> = Vec::with_capacity(kernels.len());
+    for kernel in kernels {
+        build(kernel.ir(), &mut module, &mut context, &mut builder_context);
+        let function = module.declare_anonymous_function(&context.func.signature)?;
+        module.define_function(function, &mut context)?;
+        module.clear_context(&mut context);
+        functions.push(function);
+    }
+    region::publish(module, kernels, &functions)
+}
+
+/// Text of the Cranelift IR of a kernel, before optimisation.
+///
+/// # Errors
+/// [`JitError::Unsupported`].
+pub fn clif(ir: &KernelIr) -> Result<String, JitError> {
+    let mut module = new_module()?;
+    let mut context = module.make_context();
+    build(ir, &mut module, &mut context, &mut FunctionBuilderContext::new());
+    Ok(context.func.display().to_string())
+}
+
+fn build(
+    ir: &KernelIr,
+    module: &mut JITModule,
+    context: &mut Context,
+    builder_context: &mut FunctionBuilderContext,
+) {
+    emit::emit(ir, module.target_config(), &mut context.func, builder_context);
+}
+
+fn new_module() -> Result<JITModule, JitError> {
+    let mut flags = settings::builder();
+    let set = |flags: &mut settings::Builder, name: &str, value: &str| {
+        flags.set(name, value).map_err(|error| JitError::Module(error.to_string()))
+    };
+    set(&mut flags, "opt_level", "speed")?;
+    set(&mut flags, "is_pic", "false")?;
+    set(&mut flags, "use_colocated_libcalls", "false")?;
+    let enable_verifier = if cfg!(debug_assertions) { "true" } else { "false" };
+    set(&mut flags, "enable_verifier", enable_verifier)?;
+    let unsupported = |reason: &str| JitError::Unsupported(reason.to_string());
+    let isa = cranelift_native::builder().map_err(unsupported)?;
+    let isa = isa
+        .finish(settings::Flags::new(flags))
+        .map_err(|error| JitError::Unsupported(error.to_string()))?;
+    // The default memory provider answers with an error where executable
+    // memory is denied; others panic.
+    Ok(JITModule::new(JITBuilder::with_isa(isa, cranelift_module::default_libcall_names())))
+}

@@ -1,0 +1,318 @@
+//! Fuses the operations of a metric into kernels of steps, and says where the
+//! columns of nodes come from.
+//!
+//! A step's kernel covers a whole tree down to columns that exist anyway:
+//! inputs, counts, reductions and operands of histories. Trees that are too
+//! large for one kernel are cut. What a kernel looks like depends on the
+//! metric's own tree only, never on what other metrics there are.
+
+use std::collections::{HashMap, HashSet};
+
+use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
+use pmderive_runtime::program::{
+    HistoryId, NodeId, Op, Placement, PreviousLanes, Step, StepOperand,
+};
+
+use super::lane::{LaneBuilder, lane_scalar};
+use crate::dag::{Graph, KernelSource};
+
+/// Most instructions that are fused before a tree is cut.
+const MAX_FUSED: usize = 256;
+
+/// How lanes of set-valued nodes are read within a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Mode {
+    /// Lane by lane.
+    Lanes,
+    /// The lane of the first instance of a node.
+    First(NodeId),
+}
+
+/// Steps and placements so far.
+pub struct Fusion<'f> {
+    graph: &'f mut Graph,
+    kernels: KernelSource<'f>,
+    /// Parallel to the graph's nodes.
+    pub placements: Vec<Option<Placement>>,
+    /// Steps, each after those it needs.
+    pub steps: Vec<Step>,
+}
+
+impl<'f> Fusion<'f> {
+    /// Nothing is placed yet but inputs and counts.
+    pub fn new(graph: &'f mut Graph, kernels: KernelSource<'f>) -> Fusion<'f> {
+        let placement = |op: &Op| match op {
+            Op::Input(slot) => Some(Placement::Input(*slot)),
+            Op::Count(_) => Some(Placement::Fill),
+            _ => None,
+        };
+        let placements = graph.nodes.iter().map(|node| placement(&node.op)).collect();
+        Fusion { graph, kernels, placements, steps: Vec::new() }
+    }
+
+    /// Places the root of a metric and the operands of its histories and
+    /// reductions; `nodes` are all its nodes, ascending.
+    pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
+        let mut wanted: HashSet<NodeId> = HashSet::from([root]);
+        let mut sizes: HashMap<NodeId, usize> = HashMap::new();
+        for id in nodes {
+            match self.graph.nodes[id.index()].op {
+                Op::Change { operand, .. } => drop(wanted.insert(operand)),
+                Op::Reduce { operand, .. } => {
+                    wanted.insert(operand);
+                    wanted.insert(*id);
+                }
+                _ => {}
+            }
+            let mut size = self.graph.cost(*id);
+            self.graph.nodes[id.index()].op.operands(|operand| {
+                size += sizes.get(&operand).copied().unwrap_or(0);
+            });
+            if size > MAX_FUSED {
+                wanted.insert(*id);
+                size = 1;
+            }
+            sizes.insert(*id, size);
+        }
+        // Leaves of this metric's kernels: its own columns.
+        let mut leaves: HashSet<NodeId> = HashSet::new();
+        for id in nodes {
+            let is_leaf = matches!(self.placements[id.index()], Some(Placement::Input(_)))
+                || matches!(self.graph.nodes[id.index()].op, Op::Count(_));
+            if is_leaf {
+                leaves.insert(*id);
+            } else if wanted.contains(id) {
+                self.place(*id, &leaves);
+                if matches!(self.placements[id.index()], Some(Placement::Step(_))) {
+                    leaves.insert(*id);
+                }
+            }
+        }
+    }
+
+    /// Gives a node a column of its own, unless it has one.
+    fn place(&mut self, id: NodeId, leaves: &HashSet<NodeId>) {
+        if self.placements[id.index()].is_some() {
+            return;
+        }
+        let placement = match self.graph.nodes[id.index()].op {
+            Op::Constant(_) | Op::ConstantPerInstance { .. } => Placement::Fill,
+            Op::Nothing => return,
+            Op::Reduce { op, operand } => {
+                let scalar = lane_scalar(self.graph.nodes[operand.index()].value_type);
+                let ir = KernelIr {
+                    operands: [Operand { scalar, access: Access::Column, previous: false }].into(),
+                    constants: Box::default(),
+                    body: Body::Reduce(op),
+                };
+                self.step(id, ir, Vec::new(), vec![StepOperand::Column(operand)])
+            }
+            _ => match self.view(id, leaves) {
+                Some(operand) => Placement::View(operand),
+                None => match self.fuse(id, leaves) {
+                    Some((ir, constants, operands)) => self.step(id, ir, constants, operands),
+                    None => return,
+                },
+            },
+        };
+        self.placements[id.index()] = Some(placement);
+    }
+
+    fn step(
+        &mut self,
+        output: NodeId,
+        ir: KernelIr,
+        constants: Vec<u8>,
+        operands: Vec<StepOperand>,
+    ) -> Placement {
+        let below = operands.iter().filter_map(|operand| {
+            let node = match operand {
+                StepOperand::Column(node) | StepOperand::Single(node) => node,
+                StepOperand::First { node, .. } => node,
+                StepOperand::Previous { .. } | StepOperand::Elapsed(_) => return None,
+            };
+            match self.placements[node.index()] {
+                Some(Placement::Step(step)) => Some(self.steps[step as usize].level + 1),
+                _ => None,
+            }
+        });
+        let level = below.max().unwrap_or(0);
+        let kernel = self.graph.kernel(ir, self.kernels);
+        let constants = self.graph.constants(constants);
+        self.steps.push(Step { kernel, operands: operands.into(), constants, output, level });
+        Placement::Step(self.steps.len() as u32 - 1)
+    }
+
+    /// If a node only picks lanes of a leaf, how.
+    fn view(&self, id: NodeId, leaves: &HashSet<NodeId>) -> Option<StepOperand> {
+        let mut node = id;
+        let mut mode = Mode::Lanes;
+        loop {
+            if node != id && leaves.contains(&node) {
+                return Some(self.leaf_operand(node, mode));
+            }
+            node = match &self.graph.nodes[node.index()].op {
+                Op::Named { operand, .. } | Op::Matching { operand, .. } => *operand,
+                Op::Chosen { branch, .. } => *branch,
+                Op::First(operand) => {
+                    mode = self.first(*operand, mode);
+                    *operand
+                }
+                _ => return None,
+            };
+        }
+    }
+
+    /// Mode below `scalar(operand)`.
+    fn first(&self, operand: NodeId, mode: Mode) -> Mode {
+        if self.graph.nodes[operand.index()].is_set { Mode::First(operand) } else { mode }
+    }
+
+    fn leaf_operand(&self, node: NodeId, mode: Mode) -> StepOperand {
+        match (self.graph.nodes[node.index()].is_set, mode) {
+            (false, _) => StepOperand::Single(node),
+            (true, Mode::Lanes) => StepOperand::Column(node),
+            (true, Mode::First(of)) => StepOperand::First { node, of },
+        }
+    }
+
+    /// The kernel that computes a node from leaves; `None` if no kernel can,
+    /// so that the node is left to the general path.
+    fn fuse(
+        &mut self,
+        root: NodeId,
+        leaves: &HashSet<NodeId>,
+    ) -> Option<(KernelIr, Vec<u8>, Vec<StepOperand>)> {
+        let mut region = Region { lanes: LaneBuilder::default(), operands: Vec::new() };
+        let mut regs: HashMap<(NodeId, Mode), Reg> = HashMap::new();
+        // Depth first with a stack of our own: trees may be of any depth.
+        let mut stack = vec![(root, Mode::Lanes, false)];
+        while let Some((id, mode, ready)) = stack.pop() {
+            let node = &self.graph.nodes[id.index()];
+            let mode = if node.is_set { mode } else { Mode::Lanes };
+            if regs.contains_key(&(id, mode)) {
+                continue;
+            }
+            let scalar = lane_scalar(node.value_type);
+            if id != root && leaves.contains(&id) {
+                let reg = region.operand(self.leaf_operand(id, mode), scalar);
+                regs.insert((id, mode), reg);
+                continue;
+            }
+            if !ready {
+                stack.push((id, mode, true));
+                let below = match &node.op {
+                    Op::First(operand) => self.first(*operand, mode),
+                    _ => mode,
+                };
+                match &node.op {
+                    // The layout sees to the guard.
+                    Op::Chosen { branch, .. } => stack.push((*branch, below, false)),
+                    Op::Choose { guard, yes, no } => {
+                        for branch in [*no, *yes] {
+                            if !matches!(self.graph.nodes[branch.index()].op, Op::Nothing) {
+                                stack.push((branch, below, false));
+                            }
+                        }
+                        stack.push((*guard, below, false));
+                    }
+                    op => {
+                        let before = stack.len();
+                        op.operands(|operand| stack.push((operand, below, false)));
+                        stack[before..].reverse();
+                    }
+                }
+                continue;
+            }
+            let of = |operand: NodeId, mode: Mode| {
+                let set = self.graph.nodes[operand.index()].is_set;
+                regs.get(&(operand, if set { mode } else { Mode::Lanes })).copied()
+            };
+            let reg = match &node.op {
+                Op::Constant(bits) | Op::ConstantPerInstance { bits, .. } => {
+                    region.lanes.constant(scalar, *bits)
+                }
+                Op::Map { operands, kernel, constants } => {
+                    let args: Option<Vec<Reg>> =
+                        operands.iter().map(|operand| of(*operand, mode)).collect();
+                    let ir = self.graph.kernels[kernel.index()].ir();
+                    let constants = &self.graph.constants[*constants as usize..];
+                    region.lanes.inline(ir, &args?, constants)
+                }
+                Op::Change { operand, history, kernel, constants } => {
+                    let now = of(*operand, mode)?;
+                    let set = self.graph.nodes[operand.index()].is_set;
+                    let args =
+                        region.change(now, *history, set, mode, self.operand_scalar(*operand));
+                    let ir = self.graph.kernels[kernel.index()].ir();
+                    let constants = &self.graph.constants[*constants as usize..];
+                    region.lanes.inline(ir, &args, constants)
+                }
+                Op::Choose { guard, yes, no } => {
+                    region.lanes.choose(of(*guard, mode)?, of(*yes, mode), of(*no, mode))
+                }
+                Op::Chosen { branch, .. } => of(*branch, mode)?,
+                Op::Named { operand, .. } | Op::Matching { operand, .. } => of(*operand, mode)?,
+                Op::First(operand) => of(*operand, self.first(*operand, mode))?,
+                Op::Nothing => return None,
+                Op::Input(_) | Op::Count(_) | Op::Reduce { .. } => {
+                    region.operand(self.leaf_operand(id, mode), scalar)
+                }
+            };
+            regs.insert((id, mode), reg);
+        }
+        let result = *regs.get(&(root, Mode::Lanes))?;
+        let column = |operand: &StepOperand| matches!(operand, StepOperand::Column(_));
+        if self.graph.nodes[root.index()].is_set && !region.operands.iter().any(column) {
+            // A constant spread over instances, and nothing else that is: the
+            // kernel would not know its lanes.
+            return None;
+        }
+        let (ir, constants) = region.lanes.finish(result);
+        Some((ir, constants, region.operands))
+    }
+
+    fn operand_scalar(&self, operand: NodeId) -> Scalar {
+        lane_scalar(self.graph.nodes[operand.index()].value_type)
+    }
+}
+
+/// A kernel in the making, with what its operands are.
+struct Region {
+    lanes: LaneBuilder,
+    operands: Vec<StepOperand>,
+}
+
+impl Region {
+    fn operand(&mut self, operand: StepOperand, scalar: Scalar) -> Reg {
+        let (access, previous) = match operand {
+            StepOperand::Column(_) => (Access::Column, false),
+            StepOperand::Single(_) | StepOperand::First { .. } | StepOperand::Elapsed(_) => {
+                (Access::Single, false)
+            }
+            StepOperand::Previous { lanes: PreviousLanes::Column, .. } => (Access::Column, true),
+            StepOperand::Previous { .. } => (Access::Single, true),
+        };
+        self.operands.push(operand);
+        self.lanes.operand(scalar, access, previous)
+    }
+
+    /// Arguments of a change's kernel.
+    fn change(
+        &mut self,
+        now: Reg,
+        history: HistoryId,
+        is_set: bool,
+        mode: Mode,
+        scalar: Scalar,
+    ) -> [Reg; 3] {
+        let lanes = match (is_set, mode) {
+            (false, _) => PreviousLanes::Single,
+            (true, Mode::Lanes) => PreviousLanes::Column,
+            (true, Mode::First(of)) => PreviousLanes::First(of),
+        };
+        let before = self.operand(StepOperand::Previous { history, lanes }, scalar);
+        let elapsed = self.operand(StepOperand::Elapsed(history), Scalar::F64);
+        [now, before, elapsed]
+    }
+}

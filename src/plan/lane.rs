@@ -1,0 +1,309 @@
+//! What each operation does to one lane, as kernel instructions.
+//!
+//! Each operation is written once here. It serves as a kernel of its own, for
+//! the general path, and is fused with others into the kernels of steps.
+
+use pmderive_runtime::kernel::interp::read;
+use pmderive_runtime::kernel::{
+    Access, BinaryOp, Body, Inst, KernelIr, Operand, Reg, Scalar, UnaryOp,
+};
+use pmderive_runtime::model::{Conversion, ValueType};
+use pmderive_runtime::program::scalar_of;
+
+use crate::check::typed::{Decrease, Scale};
+use crate::syntax::ast;
+
+/// Writes a map kernel.
+#[derive(Debug, Default)]
+pub struct LaneBuilder {
+    operands: Vec<Operand>,
+    constants: Vec<Scalar>,
+    /// Values of the constants, 8 bytes each in native order.
+    values: Vec<u8>,
+    insts: Vec<Inst>,
+    types: Vec<Scalar>,
+    flags: Vec<Reg>,
+}
+
+/// Scalar of a numeric type; anything else travels as 64 bits.
+pub fn lane_scalar(value_type: ValueType) -> Scalar {
+    scalar_of(value_type).unwrap_or(Scalar::U64)
+}
+
+impl LaneBuilder {
+    fn push(&mut self, inst: Inst, scalar: Scalar) -> Reg {
+        if let Some(at) = self.insts.iter().rposition(|have| *have == inst)
+            && !matches!(inst, Inst::Constant(_))
+        {
+            return Reg(at as u16);
+        }
+        self.insts.push(inst);
+        self.types.push(scalar);
+        Reg((self.insts.len() - 1) as u16)
+    }
+
+    /// Adds an operand and loads it.
+    pub fn operand(&mut self, scalar: Scalar, access: Access, previous: bool) -> Reg {
+        self.operands.push(Operand { scalar, access, previous });
+        let index = (self.operands.len() - 1) as u16;
+        self.push(Inst::Operand(index), scalar)
+    }
+
+    /// Adds a constant and loads it.
+    pub fn constant(&mut self, scalar: Scalar, bits: u64) -> Reg {
+        self.constants.push(scalar);
+        // A lane of four bytes is read from the first four.
+        if scalar.bytes() == 4 {
+            self.values.extend_from_slice(&(bits as u32).to_ne_bytes());
+            self.values.extend_from_slice(&[0; 4]);
+        } else {
+            self.values.extend_from_slice(&bits.to_ne_bytes());
+        }
+        let index = (self.constants.len() - 1) as u16;
+        self.push(Inst::Constant(index), scalar)
+    }
+
+    fn double(&mut self, value: f64) -> Reg {
+        self.constant(Scalar::F64, value.to_bits())
+    }
+
+    fn type_of(&self, reg: Reg) -> Scalar {
+        self.types[usize::from(reg.0)]
+    }
+
+    /// Converts unless the type is right already.
+    pub fn convert(&mut self, reg: Reg, to: Scalar) -> Reg {
+        if self.type_of(reg) == to {
+            return reg;
+        }
+        self.push(Inst::Unary(UnaryOp::Convert(to), reg), to)
+    }
+
+    fn unary(&mut self, op: UnaryOp, reg: Reg) -> Reg {
+        let scalar = match op {
+            UnaryOp::Truth | UnaryOp::Not => Scalar::U32,
+            UnaryOp::Convert(to) => to,
+            UnaryOp::Neg => self.type_of(reg),
+        };
+        self.push(Inst::Unary(op, reg), scalar)
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: Reg, right: Reg) -> Reg {
+        let scalar = match op {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Ratio => {
+                self.type_of(left)
+            }
+            _ => Scalar::U32,
+        };
+        self.push(Inst::Binary(op, left, right), scalar)
+    }
+
+    fn select(&mut self, guard: Reg, yes: Reg, no: Reg) -> Reg {
+        let scalar = self.type_of(yes);
+        self.push(Inst::Select(guard, yes, no), scalar)
+    }
+
+    fn flag(&mut self, reg: Reg) {
+        if !self.flags.contains(&reg) {
+            self.flags.push(reg);
+        }
+    }
+
+    /// Adds the instructions of another kernel, whose operands are `args` and
+    /// whose constants are at the beginning of `constants`.
+    pub fn inline(&mut self, ir: &KernelIr, args: &[Reg], constants: &[u8]) -> Reg {
+        let Body::Map { insts, result, flags } = &ir.body else {
+            unreachable!("only maps are nodes' own kernels")
+        };
+        let types = ir.register_types().expect("kernels are verified when they are made");
+        let mut regs: Vec<Reg> = Vec::with_capacity(insts.len());
+        for (inst, scalar) in insts.iter().zip(types) {
+            let reg = |reg: &Reg| regs[usize::from(reg.0)];
+            let inlined = match inst {
+                Inst::Operand(index) => args[usize::from(*index)],
+                Inst::Constant(index) => {
+                    let bits = read(scalar, constants, usize::from(*index) * 8);
+                    self.constant(scalar, bits)
+                }
+                Inst::Unary(op, a) => self.push(Inst::Unary(*op, reg(a)), scalar),
+                Inst::Binary(op, a, b) => self.push(Inst::Binary(*op, reg(a), reg(b)), scalar),
+                Inst::Select(a, b, c) => self.push(Inst::Select(reg(a), reg(b), reg(c)), scalar),
+            };
+            regs.push(inlined);
+        }
+        for flag in flags {
+            self.flag(regs[usize::from(flag.0)]);
+        }
+        regs[usize::from(result.0)]
+    }
+
+    /// The finished kernel and its constants.
+    pub fn finish(self, result: Reg) -> (KernelIr, Vec<u8>) {
+        let body = Body::Map { insts: self.insts.into(), result, flags: self.flags.into() };
+        let ir =
+            KernelIr { operands: self.operands.into(), constants: self.constants.into(), body };
+        (ir, self.values)
+    }
+
+    /// `-operand`; the unsigned types give the signed ones of their size.
+    pub fn negate(&mut self, operand: Reg, to: Scalar) -> Reg {
+        let operand = self.convert(operand, to);
+        self.unary(UnaryOp::Neg, operand)
+    }
+
+    /// `!operand`, as 0 or 1 in a 32-bit type.
+    pub fn not(&mut self, operand: Reg, to: Scalar) -> Reg {
+        let not = self.unary(UnaryOp::Not, operand);
+        self.convert(not, to)
+    }
+
+    /// `left op right`, computed in `common`.
+    pub fn operator(
+        &mut self,
+        op: ast::BinaryOp,
+        common: Scalar,
+        (left, left_scale): (Reg, Scale),
+        (right, right_scale): (Reg, Scale),
+    ) -> Reg {
+        let left = self.convert(left, common);
+        let left = self.scale(left, left_scale);
+        let right = self.convert(right, common);
+        let right = self.scale(right, right_scale);
+        let op = match op {
+            ast::BinaryOp::Add => BinaryOp::Add,
+            ast::BinaryOp::Sub => BinaryOp::Sub,
+            ast::BinaryOp::Mul => BinaryOp::Mul,
+            ast::BinaryOp::Div => BinaryOp::Ratio,
+            ast::BinaryOp::Lt => BinaryOp::Lt,
+            ast::BinaryOp::Le => BinaryOp::Le,
+            ast::BinaryOp::Eq => BinaryOp::Eq,
+            ast::BinaryOp::Ge => BinaryOp::Ge,
+            ast::BinaryOp::Gt => BinaryOp::Gt,
+            ast::BinaryOp::Ne => BinaryOp::Ne,
+            ast::BinaryOp::And => BinaryOp::And,
+            ast::BinaryOp::Or => BinaryOp::Or,
+        };
+        self.binary(op, left, right)
+    }
+
+    /// Divides before it multiplies, since results must equal libpcp's.
+    fn scale(&mut self, value: Reg, scale: Scale) -> Reg {
+        if scale.is_one() {
+            return value;
+        }
+        let div = self.double(scale.div);
+        let mul = self.double(scale.mul);
+        let value = self.binary(BinaryOp::Div, value, div);
+        self.binary(BinaryOp::Mul, value, mul)
+    }
+
+    /// `guard ? yes : no`, where a branch may be missing: then the flag is set
+    /// in lanes that choose it.
+    pub fn choose(&mut self, guard: Reg, yes: Option<Reg>, no: Option<Reg>) -> Reg {
+        match (yes, no) {
+            (Some(yes), Some(no)) => {
+                let truth = self.unary(UnaryOp::Truth, guard);
+                self.select(truth, yes, no)
+            }
+            (Some(value), None) | (None, Some(value)) => {
+                let op = if yes.is_none() { UnaryOp::Truth } else { UnaryOp::Not };
+                let missing = self.unary(op, guard);
+                self.flag(missing);
+                value
+            }
+            // The grammar has at most one missing branch.
+            (None, None) => guard,
+        }
+    }
+
+    /// `delta()`: exact wherever the result's type allows it.
+    pub fn delta(&mut self, now: Reg, before: Reg) -> Reg {
+        let wide = match self.type_of(now) {
+            Scalar::U32 => Scalar::I64,
+            Scalar::U64 => Scalar::F64,
+            other => other,
+        };
+        let (now, before) = (self.convert(now, wide), self.convert(before, wide));
+        self.binary(BinaryOp::Sub, now, before)
+    }
+
+    /// `rate()`: the difference per second of elapsed time.
+    pub fn rate(
+        &mut self,
+        [now, before, elapsed]: [Reg; 3],
+        decrease: Decrease,
+        time_factor: Option<f64>,
+    ) -> Reg {
+        let scalar = self.type_of(now);
+        if decrease == Decrease::Drop {
+            let fell = self.binary(BinaryOp::Lt, now, before);
+            self.flag(fell);
+        }
+        let difference = match (scalar, decrease) {
+            (Scalar::U32, Decrease::Negative) | (Scalar::I32, Decrease::Drop) => {
+                let (now, before) =
+                    (self.convert(now, Scalar::I64), self.convert(before, Scalar::I64));
+                let difference = self.binary(BinaryOp::Sub, now, before);
+                self.convert(difference, Scalar::F64)
+            }
+            (Scalar::U64, Decrease::Negative) => {
+                let rose = self.binary(BinaryOp::Ge, now, before);
+                let up = self.binary(BinaryOp::Sub, now, before);
+                let up = self.convert(up, Scalar::F64);
+                let down = self.binary(BinaryOp::Sub, before, now);
+                let down = self.convert(down, Scalar::F64);
+                let down = self.unary(UnaryOp::Neg, down);
+                self.select(rose, up, down)
+            }
+            _ => {
+                let difference = self.binary(BinaryOp::Sub, now, before);
+                self.convert(difference, Scalar::F64)
+            }
+        };
+        let rate = self.binary(BinaryOp::Div, difference, elapsed);
+        match time_factor {
+            None => rate,
+            Some(factor) => {
+                let factor = self.double(factor);
+                self.binary(BinaryOp::Mul, rate, factor)
+            }
+        }
+    }
+
+    /// `rescale()`: the formulas of [`Conversion`]'s functions.
+    pub fn rescale(&mut self, value: Reg, conversion: &Conversion) -> Reg {
+        let scalar = self.type_of(value);
+        let Conversion { mult, div, extra } = *conversion;
+        let scaled = match scalar {
+            Scalar::F32 => {
+                let factor = mult as f32 / div as f32;
+                let factor = self.constant(scalar, u64::from(factor.to_bits()));
+                self.binary(BinaryOp::Mul, value, factor)
+            }
+            Scalar::F64 => {
+                let factor = self.double(mult as f64 / div as f64);
+                self.binary(BinaryOp::Mul, value, factor)
+            }
+            _ => {
+                let wide = if scalar == Scalar::U64 { Scalar::U64 } else { Scalar::I64 };
+                let wide_value = self.convert(value, wide);
+                // Both are at least one, so their bits are those of either type.
+                let mult = self.constant(wide, mult as u64);
+                let half = self.constant(wide, (div / 2) as u64);
+                let div = self.constant(wide, div as u64);
+                let product = self.binary(BinaryOp::Mul, wide_value, mult);
+                let sum = self.binary(BinaryOp::Add, product, half);
+                let quotient = self.binary(BinaryOp::Div, sum, div);
+                self.convert(quotient, scalar)
+            }
+        };
+        let Some((a, b, c, d)) = extra else { return scaled };
+        let value = self.convert(scaled, Scalar::F64);
+        let [a, b, c, d] = [a, b, c, d].map(|number| self.double(number));
+        let value = self.binary(BinaryOp::Add, value, c);
+        let value = self.binary(BinaryOp::Mul, b, value);
+        let value = self.binary(BinaryOp::Div, value, d);
+        let value = self.binary(BinaryOp::Add, a, value);
+        self.convert(value, scalar)
+    }
+}

@@ -1,0 +1,208 @@
+//! From a typed expression to nodes of the graph.
+
+use pmderive_runtime::kernel::{Access, KernelIr, ReduceOp, Reg};
+use pmderive_runtime::model::ValueType;
+use pmderive_runtime::program::{NodeId, OnFailure, Op};
+
+use super::lane::{LaneBuilder, lane_scalar};
+use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
+use crate::dag::{Graph, KernelSource};
+use crate::dialect::Dialect;
+use crate::syntax::ast::Aggregate;
+
+/// Adds an expression to the graph and gives its root. `definition` is the
+/// identity that previous samples are kept under.
+pub fn lower(
+    expr: &TypedExpr,
+    definition: u64,
+    dialect: Dialect,
+    graph: &mut Graph,
+    kernels: KernelSource<'_>,
+) -> NodeId {
+    let mut lowering = Lowering { expr, definition, dialect, graph, kernels, done: Vec::new() };
+    for mentioned in &expr.mentioned {
+        lowering.graph.slot(mentioned);
+    }
+    for node in &expr.nodes {
+        let id = lowering.node(node);
+        lowering.done.push(id);
+    }
+    *lowering.done.last().expect("a checked expression has a root")
+}
+
+struct Lowering<'l> {
+    expr: &'l TypedExpr,
+    definition: u64,
+    dialect: Dialect,
+    graph: &'l mut Graph,
+    kernels: KernelSource<'l>,
+    /// Graph node of each typed node so far.
+    done: Vec<NodeId>,
+}
+
+impl Lowering<'_> {
+    fn of(&self, id: TypedId) -> NodeId {
+        self.done[id.0 as usize]
+    }
+
+    fn type_of(&self, id: TypedId) -> ValueType {
+        self.expr.node(id).desc.value_type
+    }
+
+    /// A kernel over lanes of the operands' types.
+    fn kernel(
+        &self,
+        operands: &[TypedId],
+        body: impl FnOnce(&mut LaneBuilder, &[Reg]) -> Reg,
+    ) -> (KernelIr, Vec<u8>) {
+        let mut lanes = LaneBuilder::default();
+        let regs: Vec<Reg> = operands
+            .iter()
+            .map(|id| lanes.operand(lane_scalar(self.type_of(*id)), Access::Column, false))
+            .collect();
+        let result = body(&mut lanes, &regs);
+        lanes.finish(result)
+    }
+
+    fn map(
+        &mut self,
+        node: &TypedNode,
+        operands: &[NodeId],
+        kernel: (KernelIr, Vec<u8>),
+    ) -> NodeId {
+        let desc = &node.desc;
+        self.graph.map(operands, kernel, desc.value_type, desc.indom, self.kernels)
+    }
+
+    fn node(&mut self, node: &TypedNode) -> NodeId {
+        let desc = &node.desc;
+        let to = lane_scalar(desc.value_type);
+        match &node.kind {
+            TypedKind::Metric(metric) => self.graph.input(metric),
+            TypedKind::Constant(bits) => self.graph.constant(*bits, desc.value_type, desc.indom),
+            TypedKind::Nothing => self.graph.add(Op::Nothing, desc.value_type, desc.indom),
+            TypedKind::Same(operand) => self.of(*operand),
+            TypedKind::Negate(operand) => {
+                let kernel = self.kernel(&[*operand], |lanes, regs| lanes.negate(regs[0], to));
+                self.map(node, &[self.of(*operand)], kernel)
+            }
+            TypedKind::Not(operand) => {
+                let kernel = self.kernel(&[*operand], |lanes, regs| lanes.not(regs[0], to));
+                self.map(node, &[self.of(*operand)], kernel)
+            }
+            TypedKind::Rescale { operand, conversion } => {
+                if conversion.is_identity() {
+                    return self.of(*operand);
+                }
+                let kernel =
+                    self.kernel(&[*operand], |lanes, regs| lanes.rescale(regs[0], conversion));
+                self.map(node, &[self.of(*operand)], kernel)
+            }
+            TypedKind::Binary { op, left, right, common, left_scale, right_scale } => {
+                let common = lane_scalar(*common);
+                let kernel = self.kernel(&[*left, *right], |lanes, regs| {
+                    lanes.operator(*op, common, (regs[0], *left_scale), (regs[1], *right_scale))
+                });
+                let (left, right) = (self.of(*left), self.of(*right));
+                let left_single = self.graph.spread_by(left, &[right]);
+                let right_single = self.graph.spread_by(right, &[left]);
+                self.map(node, &[left_single, right_single], kernel)
+            }
+            TypedKind::Choose { guard, yes, no } => {
+                let [guard, yes, no] = [*guard, *yes, *no].map(|id| self.of(id));
+                let single_yes = self.graph.spread_by(yes, &[guard, no]);
+                let single_no = self.graph.spread_by(no, &[guard, yes]);
+                let op = Op::Choose { guard, yes: single_yes, no: single_no };
+                self.graph.add(op, desc.value_type, desc.indom)
+            }
+            TypedKind::Chosen { guard, branch } => {
+                let (guard, branch) = (self.of(*guard), self.of(*branch));
+                if matches!(self.graph.nodes[guard.index()].op, Op::Constant(_)) {
+                    // A constant always has a value.
+                    return branch;
+                }
+                self.graph.add(Op::Chosen { guard, branch }, desc.value_type, desc.indom)
+            }
+            TypedKind::Aggregate { function, operand } => {
+                let operand = self.of(*operand);
+                let op = match (function, self.dialect) {
+                    (Aggregate::Count, _) => Op::Count(operand),
+                    (Aggregate::Sum, _) => Op::Reduce { op: ReduceOp::Sum, operand },
+                    (Aggregate::Max, _) => Op::Reduce { op: ReduceOp::Max, operand },
+                    (Aggregate::Min, _) => Op::Reduce { op: ReduceOp::Min, operand },
+                    (Aggregate::Avg, Dialect::Fixed) => {
+                        Op::Reduce { op: ReduceOp::AvgDouble, operand }
+                    }
+                    (Aggregate::Avg, _) => Op::Reduce { op: ReduceOp::AvgSingle, operand },
+                };
+                self.graph.add(op, desc.value_type, None)
+            }
+            TypedKind::Delta(operand) => {
+                let kernel = self
+                    .change_kernel(*operand, |lanes, [now, before, _]| lanes.delta(now, before));
+                self.change(*operand, kernel, desc.value_type)
+            }
+            TypedKind::Rate { operand, decrease, time_factor } => {
+                let kernel = self.change_kernel(*operand, |lanes, regs| {
+                    lanes.rate(regs, *decrease, *time_factor)
+                });
+                self.change(*operand, kernel, desc.value_type)
+            }
+            TypedKind::Scalar(operand) => {
+                let operand = self.of(*operand);
+                if self.graph.indoms[operand.index()].is_none() {
+                    return operand;
+                }
+                self.graph.add(Op::First(operand), desc.value_type, None)
+            }
+            TypedKind::Named { operand, name } => {
+                let operand = self.of(*operand);
+                let domain = self.graph.named_domain(operand);
+                let op = Op::Named { operand, domain, name: name.clone() };
+                self.graph.add(op, desc.value_type, desc.indom)
+            }
+            TypedKind::Matching { operand, pattern, negated } => {
+                let operand = self.of(*operand);
+                let domain = self.graph.named_domain(operand);
+                // The parser has compiled every pattern once.
+                let Some(pattern) = self.graph.pattern(pattern) else {
+                    return self.graph.add(Op::Nothing, desc.value_type, desc.indom);
+                };
+                let op = Op::Matching { operand, domain, pattern, negated: *negated };
+                self.graph.add(op, desc.value_type, desc.indom)
+            }
+        }
+    }
+
+    /// A kernel over a lane, its previous value and the elapsed seconds.
+    fn change_kernel(
+        &self,
+        operand: TypedId,
+        body: impl FnOnce(&mut LaneBuilder, [Reg; 3]) -> Reg,
+    ) -> (KernelIr, Vec<u8>) {
+        use pmderive_runtime::kernel::Scalar;
+        let scalar = lane_scalar(self.type_of(operand));
+        let mut lanes = LaneBuilder::default();
+        let now = lanes.operand(scalar, Access::Column, false);
+        let before = lanes.operand(scalar, Access::Column, true);
+        let elapsed = lanes.operand(Scalar::F64, Access::Single, false);
+        let result = body(&mut lanes, [now, before, elapsed]);
+        lanes.finish(result)
+    }
+
+    fn change(
+        &mut self,
+        operand: TypedId,
+        kernel: (KernelIr, Vec<u8>),
+        value_type: ValueType,
+    ) -> NodeId {
+        let bare = matches!(self.expr.node(operand).kind, TypedKind::Metric(_));
+        let on_failure = match self.dialect {
+            Dialect::Fixed => OnFailure::Forget,
+            _ if bare => OnFailure::Repeat,
+            _ => OnFailure::Keep,
+        };
+        let operand = self.of(operand);
+        self.graph.change(operand, self.definition, on_failure, kernel, value_type, self.kernels)
+    }
+}

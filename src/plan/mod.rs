@@ -1,0 +1,108 @@
+//! Planning: from typed expressions to a program.
+//!
+//! [`lower`] makes nodes of a shared graph, [`fuse`] makes kernels of trees,
+//! and this module puts the program together. Nothing here asks a source or
+//! knows how kernels become native code.
+
+mod fuse;
+mod lane;
+mod lower;
+
+use std::sync::Arc;
+
+use pmderive_runtime::eval::Binding;
+use pmderive_runtime::kernel::{Kernel, KernelIr};
+use pmderive_runtime::program::{FetchedDomain, HistoryId, NodeId, Op, Output, Program};
+
+use crate::check::typed::TypedExpr;
+use crate::dag::Graph;
+use crate::dialect::Dialect;
+
+/// A definition to plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Planned<'p> {
+    /// Identity that previous samples are kept under.
+    pub definition: u64,
+    /// What it computes.
+    pub expr: &'p TypedExpr,
+}
+
+/// Makes a program of definitions; its outputs are parallel to them. The
+/// binding says which metrics and domains of the source it was checked
+/// against its inputs are.
+pub fn plan(
+    definitions: &[Planned<'_>],
+    dialect: Dialect,
+    kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
+) -> (Program, Binding) {
+    let mut graph = Graph::default();
+    let roots: Vec<NodeId> = definitions
+        .iter()
+        .map(|one| lower::lower(one.expr, one.definition, dialect, &mut graph, kernels))
+        .collect();
+    let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable([*root])).collect();
+    let fetched_domains = keep_fetched_domains(&mut graph, &trees);
+
+    let mut fusion = fuse::Fusion::new(&mut graph, kernels);
+    for (root, nodes) in roots.iter().zip(&trees) {
+        fusion.place_metric(*root, nodes);
+    }
+    let fuse::Fusion { placements, steps, .. } = fusion;
+
+    let outputs = roots.iter().zip(trees).map(|(root, nodes)| {
+        let mut histories: Vec<HistoryId> = nodes
+            .iter()
+            .filter_map(|id| match graph.nodes[id.index()].op {
+                Op::Change { history, .. } => Some(history),
+                _ => None,
+            })
+            .collect();
+        histories.sort_unstable();
+        histories.dedup();
+        Output { root: *root, nodes: nodes.into(), histories: histories.into() }
+    });
+    let outputs = outputs.collect();
+    let (named_domains, inputs_over) = graph.named_domains.into_iter().unzip();
+    let binding = Binding { pmids: graph.pmids, fetched_domains, named_domains };
+    let program = Program {
+        inputs: graph.inputs,
+        nodes: graph.nodes,
+        histories: graph.histories,
+        outputs,
+        kernels: graph.kernels,
+        steps,
+        placements,
+        constants: graph.constants,
+        patterns: graph.patterns,
+        fetched_domains: binding.fetched_domains.len(),
+        named_domains: inputs_over,
+        forget_at_gap: dialect == Dialect::Fixed,
+    };
+    (program, binding)
+}
+
+/// Drops domains that no metric needs after all, since each is one request
+/// more, and renumbers the rest.
+fn keep_fetched_domains(
+    graph: &mut Graph,
+    trees: &[Vec<NodeId>],
+) -> Vec<pmderive_runtime::model::InDom> {
+    let mut kept: Vec<Option<u32>> = vec![None; graph.fetched_domains.len()];
+    let mut domains = Vec::new();
+    let mut used = vec![false; graph.nodes.len()];
+    trees.iter().flatten().for_each(|id| used[id.index()] = true);
+    for (node, used) in graph.nodes.iter_mut().zip(used) {
+        if let Op::ConstantPerInstance { domain, .. } = &mut node.op {
+            if !used {
+                node.op = Op::Nothing;
+                continue;
+            }
+            let slot = *kept[domain.index()].get_or_insert_with(|| {
+                domains.push(graph.fetched_domains[domain.index()]);
+                domains.len() as u32 - 1
+            });
+            *domain = FetchedDomain(slot);
+        }
+    }
+    domains
+}
