@@ -44,7 +44,7 @@ pub struct EvalArguments {
     #[command(flatten)]
     pub definitions: DefinitionArguments,
     /// Number of samples to print [default: 1, of an archive all].
-    #[arg(short, long, value_name = "SAMPLES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
     pub samples: Option<u64>,
     /// Time between samples, such as 2, 500msec or 1min [default: 1sec].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
@@ -180,6 +180,11 @@ impl From<Compat> for Dialect {
 
 /// More than thirty years, so that arithmetic with it is safe.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
+
+fn samples(text: &str) -> Result<u64, String> {
+    let samples = text.trim().parse().ok().filter(|samples| *samples > 0);
+    samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
+}
 
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;

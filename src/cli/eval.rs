@@ -3,6 +3,7 @@
 //! A live source that fails after the first fetch is tried again at the next
 //! interval; the end of an archive ends the samples.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -211,7 +212,7 @@ impl<'r> Session<'r> {
 fn mistakes(selection: &[&Registered], diagnostics: &Diagnostics) -> Vec<Option<String>> {
     let mistake = |registered: &&Registered| {
         let found = diagnostics.iter().filter(|diagnostic| concerns(diagnostic, registered));
-        found.max_by_key(|diagnostic| diagnostic.severity).map(|worst| worst.message.clone())
+        found.min_by_key(|one| Reverse(one.severity)).map(|worst| worst.message.clone())
     };
     selection.iter().map(mistake).collect()
 }
