@@ -21,6 +21,8 @@ pub mod dialect;
 pub mod engine;
 #[cfg(feature = "jit")]
 pub mod jit;
+pub mod json;
 pub mod plan;
+pub mod replay;
 pub mod source;
 pub mod syntax;

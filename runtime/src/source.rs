@@ -37,6 +37,16 @@ pub trait MetadataSource {
         freshness: Freshness,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError>;
 
+    /// Every instance of a domain that the source has ever seen: what an
+    /// archive knows from all its time (`pmGetInDomArchive(3)`), else the
+    /// domain as of now.
+    fn known_instances(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.instance_domain(indom, Freshness::Current)
+    }
+
     /// Names of all metrics at or below `prefix`, which ends at a component
     /// boundary; the empty prefix is the whole name space (`pmTraversePMNS(3)`).
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError>;

@@ -142,7 +142,17 @@ pub fn combine(
         BinaryOp::Div => ExtraUnit { quantity: -right.extra.quantity, ..right.extra },
         _ => units.extra,
     };
-    Ok(Combined { units, left: left_scale, right: right_scale })
+    Ok(Combined { units, left: as_rescaled(left_scale), right: as_rescaled(right_scale) })
+}
+
+/// Factors beyond 31 bits, which libpcp gets wrong, are applied in one step
+/// like those of `rescale()`, so that both ways give the same digits.
+fn as_rescaled(scale: Scale) -> Scale {
+    const LIMIT: f64 = (1u64 << 31) as f64;
+    if scale.div < LIMIT && scale.mul < LIMIT {
+        return scale;
+    }
+    Scale { div: 1.0, mul: scale.mul / scale.div }
 }
 
 /// Four-bit two's complement, as exponents are stored.

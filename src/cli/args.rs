@@ -32,6 +32,8 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// Answer cases of the conformance corpus.
+    Replay(ReplayArguments),
 }
 
 /// Arguments of `eval`.
@@ -79,6 +81,23 @@ pub struct CheckArguments {
     /// Expressions without a name.
     #[arg(value_name = "EXPRESSION")]
     pub expressions: Vec<String>,
+}
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// Cases, one JSON object on each line; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub cases: PathBuf,
+    /// Folder of the archives that the cases name.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub archives: PathBuf,
+    /// Give the answers of this version of libpcp.
+    #[arg(long, value_enum, default_value_t = Compat::Version7, value_name = "VERSION")]
+    pub compat: Compat,
+    /// How expressions are computed.
+    #[arg(long, value_enum, default_value_t = BackendArgument::Jit)]
+    pub backend: BackendArgument,
 }
 
 /// The choice of a source. At most one is given.

@@ -17,6 +17,7 @@ mod definitions;
 mod eval;
 mod messages;
 mod output;
+mod replay;
 mod source;
 
 use std::io;
@@ -74,6 +75,7 @@ pub fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
+        Command::Replay(arguments) => replay::run(arguments),
     };
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {

@@ -88,6 +88,13 @@ impl MetadataSource for Source {
         self.context_mut().instance_domain(indom, freshness)
     }
 
+    fn known_instances(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.context_mut().known_instances(indom)
+    }
+
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
         self.context_mut().traverse(prefix)
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus};
+use pmderive_runtime::program::Program;
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError};
 
 use super::{Compiled, Engine, Metric, Registered, Registry};
@@ -59,6 +60,11 @@ impl<S: FetchSource> Context<S> {
         &self.metrics
     }
 
+    /// The program in use.
+    pub fn program(&self) -> &Arc<Program> {
+        self.evaluator.program()
+    }
+
     /// The source.
     pub fn source(&mut self) -> &mut S {
         &mut self.source
@@ -111,8 +117,9 @@ impl<S: FetchSource> Context<S> {
 }
 
 impl<S: FetchSource> Sample<'_, S> {
-    /// Names of a domain's instances as of the fetch; asked for again if one
-    /// of `ids` is not among those known.
+    /// Names of a domain's instances as of the fetch. If one of `ids` is not
+    /// among those known the source is asked again, and an archive for the
+    /// names that instances have at other times.
     ///
     /// # Errors
     /// The source failed.
@@ -121,10 +128,18 @@ impl<S: FetchSource> Sample<'_, S> {
         indom: InDom,
         ids: &[i32],
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        let complete = |domain: &InstanceDomain| ids.iter().all(|id| domain.name(*id).is_some());
         let known = self.source.instance_domain(indom, Freshness::Cached)?;
-        match &known {
-            Ok(domain) if ids.iter().all(|id| domain.name(*id).is_some()) => Ok(known),
-            _ => self.source.instance_domain(indom, Freshness::Current),
+        if known.as_ref().is_ok_and(|domain| complete(domain)) {
+            return Ok(known);
         }
+        let now = self.source.instance_domain(indom, Freshness::Current)?;
+        if now.as_ref().is_ok_and(|domain| complete(domain)) {
+            return Ok(now);
+        }
+        let Ok(ever) = self.source.known_instances(indom)? else { return Ok(now) };
+        let own: Vec<_> = now.iter().flat_map(|domain| domain.instances()).collect();
+        let all = own.into_iter().chain(ever.instances()).map(|(id, name)| (id, name.into()));
+        Ok(Ok(Arc::new(InstanceDomain::new(all.collect()))))
     }
 }

@@ -222,6 +222,13 @@ impl MetadataSource for ArchiveContext {
         self.domain_at_origin(indom)
     }
 
+    fn known_instances(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.metadata.whole_domain(indom).map_err(|e| e.in_file(&self.metadata_name))
+    }
+
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
         self.metadata.names().traverse(prefix).ok_or_else(|| self.status(PmStatus::NAME))
     }

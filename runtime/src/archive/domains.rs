@@ -220,6 +220,30 @@ impl DomainHistory {
         Ok(Some(domain))
     }
 
+    /// Every instance that any observation has, newest observation first;
+    /// instances of one observation are in its order. The newest name wins.
+    pub(super) fn union<E>(
+        &self,
+        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+    ) -> Result<InstanceDomain, E> {
+        let mut order: Vec<&Observation> = self.observations.iter().collect();
+        order.sort_by_key(|o| o.stamp);
+        let mut versions: Vec<InstanceDomain> = Vec::new();
+        let mut before: Option<InstanceDomain> = None;
+        for observation in order {
+            let next = read(observation, before.as_ref())?;
+            let added = next.instances().filter(|(id, name)| {
+                before.as_ref().is_none_or(|before| before.name(*id) != Some(name))
+            });
+            versions.push(InstanceDomain::new(added.map(|(id, name)| (id, name.into())).collect()));
+            before = Some(next);
+        }
+        let mut seen = std::collections::HashSet::new();
+        let all = versions.iter().rev().flat_map(InstanceDomain::instances);
+        let newest = all.filter(|(id, _)| seen.insert(*id));
+        Ok(InstanceDomain::new(newest.map(|(id, name)| (id, name.into())).collect()))
+    }
+
     /// True when the first `used` observations are those up to `time`.
     fn covers(&self, used: usize, time: Timestamp) -> bool {
         let last = used.checked_sub(1).and_then(|last| self.observations.get(last));

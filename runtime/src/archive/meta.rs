@@ -118,15 +118,34 @@ impl Metadata {
         let Some(history) = domains.get_mut(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
         };
-        let domain = history.at(time, |observation, before| {
-            let Observation { offset, length, version, change, .. } = *observation;
-            let bytes = window.at(offset, length)?;
-            let bytes = &bytes[..length.min(bytes.len())];
-            let record = DomainRecord::decode(bytes, offset, version, change)?;
-            Ok::<_, ReadError>(record.apply(before))
-        })?;
+        let domain =
+            history.at(time, |observation, before| observed(window, observation, before))?;
         Ok(domain.ok_or(PmStatus::INDOM_LOG))
     }
+
+    /// Every instance that a domain ever has.
+    pub(super) fn whole_domain(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, ReadError> {
+        let Metadata { window, domains, .. } = self;
+        let Some(history) = domains.get(&indom) else { return Ok(Err(PmStatus::INDOM_LOG)) };
+        let union = history.union(|observation, before| observed(window, observation, before))?;
+        Ok(Ok(Arc::new(union)))
+    }
+}
+
+/// A domain after an observation, from what it was before.
+fn observed(
+    window: &mut Window,
+    observation: &Observation,
+    before: Option<&InstanceDomain>,
+) -> Result<InstanceDomain, ReadError> {
+    let Observation { offset, length, version, change, .. } = *observation;
+    let bytes = window.at(offset, length)?;
+    let bytes = &bytes[..length.min(bytes.len())];
+    let record = DomainRecord::decode(bytes, offset, version, change)?;
+    Ok(record.apply(before))
 }
 
 /// How the metadata ends.

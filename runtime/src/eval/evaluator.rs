@@ -265,10 +265,11 @@ impl Evaluator {
         for phase in &layout.phases {
             for copy in &phase.copies {
                 let (from, to, bytes) = (copy.from as usize, copy.to as usize, copy.bytes as usize);
-                if copy.from_history {
-                    work[to..to + bytes].copy_from_slice(&self.history.arena()[from..from + bytes]);
+                let source = from..from + bytes;
+                if copy.in_history {
+                    self.history.arena_mut().copy_within(source, to);
                 } else {
-                    work.copy_within(from..from + bytes, to);
+                    work.copy_within(source, to);
                 }
             }
             for call in &phase.calls {

@@ -52,6 +52,11 @@ impl HistoryStore {
         &self.arena
     }
 
+    /// The arena, to align samples in its free end.
+    pub fn arena_mut(&mut self) -> &mut [u8] {
+        &mut self.arena
+    }
+
     /// True when kernels can use the sample.
     pub fn is_resident(&self, history: HistoryId) -> bool {
         matches!(self.entries[history.index()], Entry::Resident(_))

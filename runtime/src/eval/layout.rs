@@ -116,11 +116,12 @@ pub struct Phase {
     pub calls: Vec<Call>,
 }
 
-/// Bytes to copy into the workspace arena.
+/// Bytes to copy within an arena.
 #[derive(Clone, Copy, Debug)]
 pub struct Copy {
-    /// True to copy from the history arena, else from the workspace itself.
-    pub from_history: bool,
+    /// True for the history arena, whose end has room for aligned copies; else
+    /// the workspace arena.
+    pub in_history: bool,
     /// Source offset.
     pub from: u32,
     /// Destination offset.
@@ -160,6 +161,7 @@ struct Builder<'p> {
     nodes: Vec<NodeLayout>,
     sets: HashMap<Arc<[InstId]>, ()>,
     work: usize,
+    history: usize,
     phases: Vec<Phase>,
     /// Aligned copies made so far, by source offset, arena and wanted lanes.
     aligned: HashMap<(u32, bool, *const InstId), u32>,
@@ -182,6 +184,7 @@ impl Layout {
             nodes: Vec::with_capacity(program.nodes.len()),
             sets: HashMap::new(),
             work: 0,
+            history: 0,
             phases: Vec::new(),
             aligned: HashMap::new(),
         };
@@ -195,8 +198,6 @@ impl Layout {
         }
         let fills = builder.fills()?;
         let histories = builder.place_and_schedule(&inputs)?;
-        let history_size =
-            histories.iter().flatten().map(|h| (h.to + h.bytes) as usize + COLUMN_SLACK).max();
         let outputs = builder.outputs();
         Ok(Layout {
             inputs,
@@ -206,7 +207,7 @@ impl Layout {
             fills,
             phases: builder.phases.into(),
             work_size: builder.work + COLUMN_SLACK,
-            history_size: history_size.unwrap_or(0),
+            history_size: builder.history + COLUMN_SLACK,
             named: named.into(),
             fetched: fetched.into(),
             lasting,
@@ -222,6 +223,12 @@ impl Builder<'_> {
         let bytes = if lanes == 1 { width } else { lanes.next_multiple_of(LANE_GROUP) * width };
         let offset = u32::try_from(self.work).map_err(|_| TooLarge)?;
         self.work += bytes.next_multiple_of(8);
+        Ok(offset)
+    }
+
+    fn alloc_history(&mut self, lanes: usize, width: usize) -> Result<u32, TooLarge> {
+        let offset = u32::try_from(self.history).map_err(|_| TooLarge)?;
+        self.history += (lanes.next_multiple_of(LANE_GROUP) * width).next_multiple_of(8);
         Ok(offset)
     }
 
@@ -435,7 +442,7 @@ impl Builder<'_> {
         // steps belong behind the step. Both resolve in node order.
         let levels = program.steps.iter().map(|step| step.level as usize + 1).max().unwrap_or(0);
         self.phases.resize_with(levels + 1, Phase::default);
-        let histories = self.histories();
+        let mut histories = self.histories()?;
         let mut calls: Vec<HashMap<KernelSlot, usize>> = vec![HashMap::new(); levels];
         let dependents = self.dependents();
         for (index, step) in program.steps.iter().enumerate() {
@@ -445,6 +452,13 @@ impl Builder<'_> {
             let level = step.level as usize;
             let lanes = self.node(step.output).lanes.clone();
             let ir = program.kernels[step.kernel.index()].ir();
+            // A reduction runs over its operand's lanes, not its output's.
+            let lanes = match (&ir.body, step.operands.first()) {
+                (Body::Reduce(_), Some(StepOperand::Column(node))) => {
+                    self.node(*node).lanes.clone()
+                }
+                _ => lanes,
+            };
             let mut offsets = Vec::with_capacity(step.operands.len());
             for operand in &step.operands {
                 offsets.push(self.locate(operand, &lanes, level, &histories)?);
@@ -459,14 +473,9 @@ impl Builder<'_> {
                     self.phases[level].calls.len() - 1
                 }
             };
-            // A reduction runs over its operand's lanes, not its output's.
-            let count = match (&ir.body, step.operands.first()) {
-                (Body::Reduce(_), Some(StepOperand::Column(node))) => self.node(*node).lanes.len(),
-                _ => lanes.len(),
-            };
             let output = self.node(step.output).offset.unwrap_or_default();
             let call = &mut self.phases[level].calls[call];
-            call.rows.push(ir, count as u32, &offsets, output, step.constants);
+            call.rows.push(ir, lanes.len() as u32, &offsets, output, step.constants);
             if let Some(outputs) = dependents.get(&(index as u32)) {
                 call.dependents.push(outputs.clone());
             }
@@ -479,7 +488,12 @@ impl Builder<'_> {
                 self.nodes[index].offset = Some(offset);
             }
         }
-        Ok(self.histories())
+        for (history, layout) in program.histories.iter().zip(&mut histories) {
+            if let Ok(layout) = layout {
+                layout.from = self.node(history.operand).offset.unwrap_or_default();
+            }
+        }
+        Ok(histories)
     }
 
     /// Outputs that depend on each step whose kernel has flags.
@@ -507,28 +521,23 @@ impl Builder<'_> {
         dependents.into_iter().map(|(step, outputs)| (step, outputs.into())).collect()
     }
 
-    fn histories(&self) -> Box<[Result<HistoryLayout, Status>]> {
-        let mut cursor = 0usize;
-        let layouts = self.program.histories.iter().map(|history| {
+    /// Gives every history whose operand has a column its place.
+    fn histories(&mut self) -> Result<Box<[Result<HistoryLayout, Status>]>, TooLarge> {
+        let program = self.program;
+        let layouts = program.histories.iter().map(|history| {
             let node = self.node(history.operand);
+            let (status, lanes) = (node.status, node.lanes.clone());
             if !self.is_column(history.operand) || !self.is_placed(history.operand) {
-                return Err(node.status);
+                return Ok(Err(status));
             }
-            let value_type = self.program.nodes[history.operand.index()].value_type;
-            let scalar = scalar_of(value_type).ok_or(Status::Failed(PmStatus::TYPE))?;
-            let bytes = node.lanes.len() * scalar.bytes();
+            let value_type = program.nodes[history.operand.index()].value_type;
+            let Some(scalar) = scalar_of(value_type) else {
+                return Ok(Err(Status::Failed(PmStatus::TYPE)));
+            };
+            let to = self.alloc_history(lanes.len(), scalar.bytes())?;
             // Not larger than the operand's column, whose offset fits.
-            let to = cursor as u32;
-            cursor += (node.lanes.len().next_multiple_of(LANE_GROUP) * scalar.bytes())
-                .next_multiple_of(8);
-            Ok(HistoryLayout {
-                lanes: node.lanes.clone(),
-                // The operand's view may be resolved later; the last call has it.
-                from: node.offset.unwrap_or_default(),
-                to,
-                bytes: bytes as u32,
-                scalar,
-            })
+            let bytes = (lanes.len() * scalar.bytes()) as u32;
+            Ok(Ok(HistoryLayout { lanes, from: 0, to, bytes, scalar }))
         });
         layouts.collect()
     }
@@ -583,7 +592,7 @@ impl Builder<'_> {
     fn aligned(
         &mut self,
         offset: u32,
-        from_history: bool,
+        in_history: bool,
         lanes: &LaneSet,
         width: usize,
         wanted: &LaneSet,
@@ -596,16 +605,19 @@ impl Builder<'_> {
         if let [run] = runs[..] {
             return Ok(offset + run.from * width as u32);
         }
-        let key = (offset, from_history, wanted.ids().as_ptr());
+        let key = (offset, in_history, wanted.ids().as_ptr());
         if let Some(copy) = self.aligned.get(&key) {
             return Ok(*copy);
         }
-        let to = self.alloc(wanted.len(), width)?;
+        let to = match in_history {
+            true => self.alloc_history(wanted.len(), width)?,
+            false => self.alloc(wanted.len(), width)?,
+        };
         let width = width as u32;
         // Steps are planned by ascending level, so the first phase that needs
         // a copy is the earliest.
         self.phases[phase].copies.extend(runs.iter().map(|run| Copy {
-            from_history,
+            in_history,
             from: offset + run.from * width,
             to: to + run.to * width,
             bytes: run.len * width,

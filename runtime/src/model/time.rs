@@ -28,16 +28,12 @@ impl Timestamp {
 
     /// Seconds from `earlier` to `self`; negative when time went backwards.
     ///
-    /// Seconds and nanoseconds are subtracted as integers before anything is
-    /// rounded, as rates must agree with libpcp's to the last digit.
+    /// Everything up to the division is exact, and rates agree with libpcp's
+    /// to the last digit only if the interval is rounded just once.
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
-        let mut sec = self.sec.saturating_sub(earlier.sec);
-        let mut nsec = i64::from(self.nsec) - i64::from(earlier.nsec);
-        if nsec < 0 {
-            nsec += NSEC_PER_SEC;
-            sec = sec.saturating_sub(1);
-        }
-        sec as f64 + nsec as f64 / NSEC_PER_SEC as f64
+        let sec = i128::from(self.sec) - i128::from(earlier.sec);
+        let nsec = i128::from(self.nsec) - i128::from(earlier.nsec);
+        (sec * i128::from(NSEC_PER_SEC) + nsec) as f64 / NSEC_PER_SEC as f64
     }
 }
 

@@ -6,7 +6,9 @@
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{UtcTime, write_exact_double, write_exact_float};
 
-use super::{Finding, Renderer, Shown, append, push_text};
+use crate::json::text;
+
+use super::{Finding, Renderer, Shown, append};
 
 /// The CSV form.
 pub struct Csv;
@@ -50,7 +52,7 @@ fn push_value(out: &mut String, value: Value<'_>) {
         Value::U64(value) => append(out, format_args!("{value}")),
         Value::F32(value) => write_exact_float(out, value),
         Value::F64(value) => write_exact_double(out, value),
-        Value::Text(bytes) => push_field(out, |out| push_text(out, bytes, String::push_str)),
+        Value::Text(bytes) => push_field(out, |out| out.push_str(&text(bytes))),
         Value::Bytes(bytes) => {
             out.push_str("hex:");
             bytes.iter().for_each(|byte| append(out, format_args!("{byte:02x}")));

@@ -76,10 +76,15 @@ impl<'s> Shown<'s> {
         }
     }
 
+    /// The instances of the metric at a position, if it has a domain and values.
+    fn domain(&self, index: usize) -> Option<&'s InstanceDomain> {
+        let domains: &'s [Option<Arc<InstanceDomain>>] = self.domains;
+        domains.get(index)?.as_deref()
+    }
+
     /// Name of an instance of the metric at a position, if the source knows it.
     fn instance_name(&self, index: usize, instance: InstId) -> Option<&'s str> {
-        let domains: &'s [Option<Arc<InstanceDomain>>] = self.domains;
-        domains.get(index)?.as_ref()?.name(instance)
+        self.domain(index)?.name(instance)
     }
 }
 
@@ -125,17 +130,6 @@ impl fmt::Display for Why {
             Reason::InstanceMissing => "no instance is selected, or in all operands",
             Reason::NoValue => "the definition says so",
         })
-    }
-}
-
-/// Appends a text of the source: UTF-8 as it is, each other byte as the
-/// character of that number.
-fn push_text(out: &mut String, bytes: &[u8], mut push: impl FnMut(&mut String, &str)) {
-    for chunk in bytes.utf8_chunks() {
-        push(out, chunk.valid());
-        for byte in chunk.invalid() {
-            push(out, char::from(*byte).encode_utf8(&mut [0; 2]));
-        }
     }
 }
 

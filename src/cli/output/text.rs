@@ -6,8 +6,9 @@ use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{UtcTime, write_double, write_float, write_unknown_block};
 
 use crate::check::typed::Desc;
+use crate::json::text;
 
-use super::{Finding, Renderer, Shown, Why, append, push_text};
+use super::{Finding, Renderer, Shown, Why, append};
 
 /// The text form.
 pub struct Text {
@@ -89,7 +90,7 @@ fn push_value(out: &mut String, value: Value<'_>) {
         Value::F64(value) => write_double(out, value),
         Value::Text(bytes) => {
             out.push('"');
-            push_text(out, bytes, String::push_str);
+            out.push_str(&text(bytes));
             out.push('"');
         }
         Value::Bytes(bytes) => write_unknown_block(out, bytes),

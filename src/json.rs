@@ -1,0 +1,157 @@
+//! Values, descriptors and statuses as JSON, in the words of the conformance
+//! corpus; shared by all commands that print them.
+//!
+//! Written piece by piece into one string: integers of 64 bits stay exact,
+//! floating point has the shortest text that reads back, and what is not
+//! finite is a string.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use pmderive_runtime::eval::{Value, Values};
+use pmderive_runtime::model::{InstanceDomain, PmStatus, write_exact_double, write_exact_float};
+use pmderive_runtime::program::Status;
+
+use crate::check::typed::Desc;
+
+/// Writes a string with its quotes.
+pub fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            control if (control as u32) < 0x20 => {
+                let _ = write!(out, "\\u{:04x}", control as u32);
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+/// Writes the members `err` and `errname` of a status.
+pub fn write_status(out: &mut String, status: PmStatus) {
+    let _ = write!(out, "\"err\":{},\"errname\":", status.0);
+    match status.name() {
+        Some(name) => write_string(out, &name),
+        None => out.push_str("null"),
+    }
+}
+
+/// Writes a descriptor: type, domain, semantics, units as text, and
+/// dimensions with their scales in the order space, time, count.
+pub fn write_desc(out: &mut String, desc: &Desc) {
+    let _ = write!(out, "{{\"type\":\"{}\",\"indom\":", desc.value_type);
+    match desc.indom {
+        Some(indom) => {
+            let _ = write!(out, "\"{indom}\"");
+        }
+        None => out.push_str("null"),
+    }
+    let units = desc.units;
+    let _ = write!(out, ",\"sem\":\"{}\",\"units\":\"{}\"", desc.semantics, units);
+    let scale = |dim: i8, scale: i32| if dim == 0 { 0 } else { scale };
+    let _ = write!(
+        out,
+        ",\"dim\":[{},{},{}],\"scale\":[{},{},{}]}}",
+        units.dim_space,
+        units.dim_time,
+        units.dim_count,
+        scale(units.dim_space, i32::from(units.scale_space)),
+        scale(units.dim_time, i32::from(units.scale_time)),
+        scale(units.dim_count, i32::from(units.scale_count)),
+    );
+}
+
+/// Writes the members `n` and `values` of a metric, or `err` and `errname`.
+pub fn write_values(out: &mut String, values: &Values<'_>, names: Option<&InstanceDomain>) {
+    if let Status::Failed(status) = values.status {
+        return write_status(out, status);
+    }
+    let _ = write!(out, "\"n\":{},\"values\":[", values.len());
+    for (at, (instance, value)) in values.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        let _ = write!(out, "[{instance},");
+        match names.and_then(|names| names.name(instance)) {
+            Some(name) => write_string(out, name),
+            None => out.push_str("null"),
+        }
+        out.push(',');
+        write_value(out, value);
+        out.push(']');
+    }
+    out.push(']');
+}
+
+/// Writes one value.
+pub fn write_value(out: &mut String, value: Value<'_>) {
+    let _ = match value {
+        Value::I32(value) => write!(out, "{value}"),
+        Value::U32(value) => write!(out, "{value}"),
+        Value::I64(value) => write!(out, "{value}"),
+        Value::U64(value) => write!(out, "{value}"),
+        Value::F32(value) if value.is_finite() => {
+            write_exact_float(out, value);
+            Ok(())
+        }
+        Value::F64(value) if value.is_finite() => {
+            write_exact_double(out, value);
+            Ok(())
+        }
+        Value::F32(value) => write!(out, "\"{}\"", special(f64::from(value))),
+        Value::F64(value) => write!(out, "\"{}\"", special(value)),
+        Value::Text(bytes) => {
+            write_string(out, &text(bytes));
+            Ok(())
+        }
+        Value::Bytes(bytes) => {
+            out.push_str("\"hex:");
+            let digits = bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"));
+            out.push('"');
+            digits
+        }
+    };
+}
+
+/// Text of a value that is not finite.
+fn special(value: f64) -> &'static str {
+    match value {
+        _ if value.is_nan() => "nan",
+        _ if value > 0.0 => "inf",
+        _ => "-inf",
+    }
+}
+
+/// Bytes as text; if they are not UTF-8 each is the character of that number.
+pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_in_the_words_of_the_corpus() {
+        let row = |value: Value<'_>, expected: &str| {
+            let mut out = String::new();
+            write_value(&mut out, value);
+            assert_eq!(out, expected);
+        };
+        row(Value::U64(u64::MAX), "18446744073709551615");
+        row(Value::F64(2.0), "2.0");
+        row(Value::F32(0.1), "0.1");
+        row(Value::F64(f64::NEG_INFINITY), "\"-inf\"");
+        row(Value::F32(f32::NAN), "\"nan\"");
+        row(Value::Text(b"a\"b\n\x01"), "\"a\\\"b\\n\\u0001\"");
+        row(Value::Text(b"\xff"), "\"\u{ff}\"");
+        row(Value::Bytes(&[0, 255]), "\"hex:00ff\"");
+    }
+}

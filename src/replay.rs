@@ -1,0 +1,236 @@
+//! Answers cases of the conformance corpus: `pmderive replay`.
+//!
+//! Each case is one expression, registered in a fresh registry and evaluated
+//! in a context of its own over an archive. The answers are JSON, one line
+//! per case, in the words of the corpus.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::eval::Workspace;
+use pmderive_runtime::model::{PmStatus, Timestamp};
+use pmderive_runtime::program::Program;
+use pmderive_runtime::source::SourceError;
+use serde::Deserialize;
+
+use crate::diag::Diagnostics;
+use crate::dialect::Dialect;
+use crate::engine::{Backend, Context, Engine, Registered, Registry};
+use crate::json::{write_desc, write_status, write_string, write_values};
+use crate::source::SourceMap;
+
+/// A case, without what the corpus knows of its results.
+#[derive(Debug, Deserialize)]
+struct Case {
+    id: String,
+    archive: Option<String>,
+    mode: Mode,
+    #[serde(default = "default_name")]
+    name: String,
+    expr: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Mode {
+    kind: String,
+    #[serde(default)]
+    start: Option<String>,
+    #[serde(default)]
+    count: usize,
+}
+
+fn default_name() -> String {
+    "qa.x".to_string()
+}
+
+/// What ends a run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplayError {
+    /// Reading cases or writing answers failed.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// A line is no case.
+    #[error("line {line} is no case: {source}")]
+    Case {
+        /// Number of the line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// Answers all cases of `cases`, in order, over the archives in a directory.
+///
+/// # Errors
+/// [`ReplayError`]; answers before it have been written.
+pub fn replay(
+    cases: impl BufRead,
+    archives: &Path,
+    dialect: Dialect,
+    backend: Backend,
+    mut answers: impl Write,
+) -> Result<(), ReplayError> {
+    let mut replayer = Replayer {
+        engine: Arc::new(Engine::new(dialect, backend)),
+        archives,
+        workspace: Workspace::default(),
+        programs: Vec::new(),
+        out: String::new(),
+    };
+    for (line, text) in (1..).zip(cases.lines()) {
+        let text = text?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let case: Case =
+            serde_json::from_str(&text).map_err(|source| ReplayError::Case { line, source })?;
+        replayer.out.clear();
+        replayer.answer(&case);
+        replayer.out.push('\n');
+        answers.write_all(replayer.out.as_bytes())?;
+    }
+    answers.flush()?;
+    Ok(())
+}
+
+struct Replayer<'r> {
+    engine: Arc<Engine>,
+    archives: &'r Path,
+    workspace: Workspace,
+    /// Keeps kernels alive, so that cases of equal shape share them.
+    programs: Vec<Arc<Program>>,
+    out: String,
+}
+
+impl Replayer<'_> {
+    fn answer(&mut self, case: &Case) {
+        self.out.push_str("{\"id\":");
+        write_string(&mut self.out, &case.id);
+        let mut sources = SourceMap::default();
+        let mut diagnostics = Diagnostics::default();
+        let source = sources.add("<case>", case.expr.as_str());
+        let mut registry = Registry::new(self.engine.dialect());
+        let registered = registry.register(&case.name, source, &sources, &mut diagnostics);
+        match registered {
+            Err(error) => {
+                let _ = write!(
+                    self.out,
+                    ",\"register\":{{\"ok\":false,\"offset\":{},\"message\":",
+                    error.offset
+                );
+                match &error.message {
+                    Some(message) => write_string(&mut self.out, message),
+                    None => self.out.push_str("null"),
+                }
+                self.out.push('}');
+            }
+            Ok(()) => {
+                self.out.push_str(",\"register\":{\"ok\":true}");
+                if let (Some(archive), "forw" | "interp") = (&case.archive, &*case.mode.kind) {
+                    let definition = &registry.definitions()[0];
+                    if let Err(error) = self.evaluate(case, archive, &registry, definition) {
+                        self.failed_fetch(&error);
+                    }
+                }
+            }
+        }
+        self.out.push('}');
+    }
+
+    /// Binds and fetches. An error is that of the archive, before the first fetch.
+    fn evaluate(
+        &mut self,
+        case: &Case,
+        archive: &str,
+        registry: &Registry,
+        definition: &Registered,
+    ) -> Result<(), SourceError> {
+        let mut source = ArchiveContext::open(&self.archives.join(archive))?;
+        let start = case.mode.start.as_deref().and_then(parse_timestamp).unwrap_or_default();
+        source.set_position(start)?;
+        let mut diagnostics = Diagnostics::default();
+        let engine = Arc::clone(&self.engine);
+        let mut context = Context::new(engine, source, registry, &[definition], &mut diagnostics)?;
+        let metric = context.metrics()[0].clone();
+        let desc = match metric.desc {
+            Ok(desc) => desc,
+            Err(status) => {
+                self.out.push_str(",\"bind\":{\"ok\":false,\"phase\":\"desc\",");
+                write_status(&mut self.out, status);
+                self.out.push_str(",\"message\":");
+                let text: Vec<&str> = diagnostics.iter().map(|one| &*one.message).collect();
+                write_string(&mut self.out, &text.join("\n"));
+                self.out.push('}');
+                return Ok(());
+            }
+        };
+        self.out.push_str(",\"bind\":{\"ok\":true},\"desc\":");
+        write_desc(&mut self.out, &desc);
+        self.programs.push(Arc::clone(context.program()));
+        self.out.push_str(",\"fetches\":[");
+        for fetch in 0..case.mode.count {
+            if fetch > 0 {
+                self.out.push(',');
+            }
+            if case.mode.kind == "interp" {
+                // Interpolation is not there yet; saying so is all there is.
+                self.out.push('{');
+                write_status(&mut self.out, PmStatus::NYI);
+                self.out.push('}');
+                break;
+            }
+            let mut sample = match context.fetch(&mut self.workspace) {
+                Ok(sample) => sample,
+                Err(error) => {
+                    self.out.push('{');
+                    write_status(&mut self.out, error.status());
+                    self.out.push('}');
+                    break;
+                }
+            };
+            let values = sample.values.get(0);
+            let _ = write!(self.out, "{{\"t\":\"{}\",", sample.values.timestamp());
+            let names = match desc.indom {
+                None => None,
+                Some(indom) => sample.instance_names(indom, values.instances)?.ok(),
+            };
+            write_values(&mut self.out, &values, names.as_deref());
+            self.out.push('}');
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn failed_fetch(&mut self, error: &SourceError) {
+        self.out.push_str(",\"error\":{");
+        write_status(&mut self.out, error.status());
+        self.out.push_str(",\"text\":");
+        write_string(&mut self.out, &error.to_string());
+        self.out.push('}');
+    }
+}
+
+/// Seconds and nanoseconds since the epoch, as the corpus writes them.
+fn parse_timestamp(text: &str) -> Option<Timestamp> {
+    let (sec, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let digits: String = fraction.chars().chain("000000000".chars()).take(9).collect();
+    Some(Timestamp::new(sec.parse().ok()?, digits.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stamps_of_the_corpus() {
+        let parse = |text| parse_timestamp(text).map(|t| t.to_string());
+        assert_eq!(parse("1700000000.5").as_deref(), Some("1700000000.500000000"));
+        assert_eq!(parse("17").as_deref(), Some("17.000000000"));
+        assert_eq!(parse("x.1"), None);
+    }
+}
