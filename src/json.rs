@@ -5,6 +5,7 @@
 //! floating point has the shortest text that reads back, and what is not
 //! finite is a string.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use pmderive_runtime::eval::{Value, Values};
@@ -126,9 +127,9 @@ fn special(value: f64) -> &'static str {
 }
 
 /// Bytes as text; if they are not UTF-8 each is the character of that number.
-pub fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_string(),
+        Ok(text) => text.into(),
         Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
     }
 }

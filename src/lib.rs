@@ -14,6 +14,7 @@
 
 pub mod bind;
 pub mod check;
+pub mod cli;
 pub mod dag;
 pub mod diag;
 pub mod dialect;

@@ -146,7 +146,12 @@ impl Registry {
 
     /// The definition of a name.
     pub fn get(&self, name: &str) -> Option<&Registered> {
-        self.by_name.get(name).map(|position| &self.definitions[*position])
+        self.position(name).map(|position| &self.definitions[position])
+    }
+
+    /// Position of a name's definition among [`Registry::definitions`].
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
     }
 
     /// All definitions, in the order of registration.

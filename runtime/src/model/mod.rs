@@ -6,6 +6,7 @@
 mod c_number;
 mod desc;
 mod indom;
+mod interval;
 mod pmid;
 mod status;
 mod time;
@@ -18,9 +19,10 @@ mod value_text;
 
 pub use desc::{MetricDesc, Semantics, ValueType};
 pub use indom::{InDom, InstId, InstanceDomain};
+pub use interval::{IntervalError, fuzz_interval, parse_interval};
 pub use pmid::Pmid;
 pub use status::PmStatus;
-pub use time::Timestamp;
+pub use time::{Timestamp, UtcTime};
 pub use units::{ExtraUnit, Units};
 pub use units_convert::Conversion;
 pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind, fuzz_units};

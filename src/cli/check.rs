@@ -1,0 +1,89 @@
+//! `pmderive check`: shows every mistake in definitions and expressions.
+//!
+//! Against a source, everything is checked that evaluation would need;
+//! without one, what the texts alone tell.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use crate::diag::json::to_json;
+use crate::diag::{Diagnostics, Severity};
+use crate::engine::{Backend, Engine};
+
+use super::args::{CheckArguments, CheckFormat};
+use super::definitions::Definitions;
+use super::messages::Messages;
+use super::source::Source;
+use super::{Outcome, Stop};
+
+/// Runs the command.
+pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    if arguments.definitions.configs.is_empty() && arguments.expressions.is_empty() {
+        return Err(Stop::Usage(
+            "nothing to check: give a definition file (-c CONFIG) or an expression".to_owned(),
+        ));
+    }
+    let mut definitions = Definitions::read(&arguments.definitions);
+    definitions.select_all();
+    for text in &arguments.expressions {
+        definitions.select_expression(text);
+    }
+    let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
+    let count = count(&definitions, &diagnostics, arguments.expressions.len());
+    let opened = match arguments.source.is_given() {
+        true => Source::open(&arguments.source, messages).map(Some),
+        false => Ok(None),
+    };
+    let checked = opened.and_then(|source| {
+        let Some(mut source) = source else { return Ok(()) };
+        let engine = Engine::new(arguments.definitions.compat.into(), Backend::Interp);
+        let selection = definitions.selection();
+        engine.compile(&definitions.registry, &selection, &mut source, &mut diagnostics).map(drop)
+    });
+    let errors = diagnostics.errors();
+    let warnings = diagnostics.len() - errors;
+    match arguments.format {
+        CheckFormat::Text => messages.diagnostics(diagnostics, &definitions.sources),
+        CheckFormat::Json => print_json(diagnostics, &definitions)?,
+    }
+    // What was found without the source counts even if the source failed.
+    checked?;
+    if !arguments.source.is_given() {
+        messages.line(
+            &"not checked without a source (-h, -a or -L): names, types, semantics, units and \
+              instance domains of operands",
+        );
+    }
+    let mut summary = format!("{}, {}", counted(count, "definition"), counted(errors, "error"));
+    if warnings > 0 {
+        summary = format!("{summary}, {}", counted(warnings, "warning"));
+    }
+    messages.line(&summary);
+    Ok(if errors > 0 { Outcome::Mistake } else { Outcome::Good })
+}
+
+/// Definitions and expressions, those that were refused included.
+fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
+    let registry = &definitions.registry;
+    let refused: HashSet<&str> = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .filter_map(|diagnostic| diagnostic.metric.as_deref())
+        .filter(|name| registry.get(name).is_none())
+        .collect();
+    registry.definitions().len() + refused.len() + expressions
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+fn print_json(mut diagnostics: Diagnostics, definitions: &Definitions) -> Result<(), Stop> {
+    diagnostics.sort();
+    let mut out = io::stdout().lock();
+    for diagnostic in &diagnostics {
+        writeln!(out, "{}", to_json(diagnostic, &definitions.sources))?;
+    }
+    Ok(out.flush()?)
+}

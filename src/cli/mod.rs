@@ -1,0 +1,90 @@
+//! The command line: arguments in, output and exit status out.
+//!
+//! ```text
+//! args ──► definitions ──► engine ──► eval ──► output (text │ JSON │ CSV) ──► standard output
+//!             │                         ▲
+//!             └──► check                source (pmcd │ archive │ this process)
+//!
+//!  diagnostics and messages of all of them ──► messages ──► standard error
+//! ```
+//!
+//! Everything that a command finds out is data of the other modules; here it
+//! is chosen, ordered and shown.
+
+mod args;
+mod check;
+mod definitions;
+mod eval;
+mod messages;
+mod output;
+mod replay;
+mod source;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+use pmderive_runtime::source::SourceError;
+
+use args::{Arguments, Command};
+use messages::Messages;
+
+/// What a run came to, by its exit status; of several the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// Everything was evaluated, or nothing is wrong.
+    Good = 0,
+    /// Some metric failed.
+    MetricFailed = 1,
+    /// The usage or a definition is wrong.
+    Mistake = 2,
+    /// The source failed.
+    SourceFailed = 3,
+}
+
+/// Why a command stops before its end.
+#[derive(Debug, thiserror::Error)]
+enum Stop {
+    /// The usage is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Nobody reads the output any more.
+    #[error("standard output is closed")]
+    OutputClosed,
+    /// The output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Stop {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Stop::OutputClosed,
+            _ => Stop::Output(error),
+        }
+    }
+}
+
+/// Runs the command that the process's arguments ask for.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut messages = Messages::to_standard_error();
+    let outcome = match &arguments.command {
+        Command::Eval(arguments) => eval::run(arguments, &mut messages),
+        Command::Check(arguments) => check::run(arguments, &mut messages),
+        Command::Replay(arguments) => replay::run(arguments),
+    };
+    let outcome = outcome.unwrap_or_else(|stop| {
+        let outcome = match &stop {
+            Stop::OutputClosed => return Outcome::Good,
+            Stop::Usage(_) => Outcome::Mistake,
+            Stop::Source(_) | Stop::Output(_) => Outcome::SourceFailed,
+        };
+        messages.error(&stop);
+        outcome
+    });
+    ExitCode::from(outcome as u8)
+}

@@ -1,0 +1,98 @@
+//! Samples for people, in the manner of pminfo(1): lines with values are the
+//! same as those of `pminfo -f`, and the line about a metric is that of
+//! `pminfo -d`.
+
+use pmderive_runtime::eval::Value;
+use pmderive_runtime::model::{UtcTime, write_double, write_float, write_unknown_block};
+
+use crate::check::typed::Desc;
+use crate::json::text;
+
+use super::{Finding, Renderer, Shown, Why, append};
+
+/// The text form.
+pub struct Text {
+    several: bool,
+    why: bool,
+    /// Metadata shown so far: they stand with the first sample, and again
+    /// where they change.
+    shown: Vec<Option<Desc>>,
+}
+
+impl Text {
+    /// The form for one sample or for several.
+    pub fn new(several: bool, why: bool) -> Text {
+        Text { several, why, shown: Vec::new() }
+    }
+
+    fn desc(&mut self, index: usize, desc: Desc, out: &mut String) {
+        if self.shown[index].replace(desc) == Some(desc) {
+            return;
+        }
+        append(out, format_args!("    Semantics: {}  Units: ", desc.semantics));
+        let start = out.len();
+        append(out, format_args!("{}", desc.units));
+        out.push_str(if out.len() == start { "none\n" } else { "\n" });
+    }
+}
+
+impl Renderer for Text {
+    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        self.shown.resize(shown.metrics.len(), None);
+        if self.several {
+            append(out, format_args!("\n{}\n", UtcTime(shown.values.timestamp())));
+        }
+        for (index, (metric, finding)) in shown.findings().enumerate() {
+            append(out, format_args!("\n{}\n", metric.name));
+            if let Ok(desc) = metric.desc {
+                self.desc(index, desc, out);
+            }
+            match finding {
+                Finding::Values(values) => {
+                    for (instance, value) in values.iter() {
+                        out.push_str("    ");
+                        if instance != -1 {
+                            match shown.instance_name(index, instance) {
+                                Some(name) => {
+                                    append(out, format_args!("inst [{instance} or \"{name}\"] "));
+                                }
+                                None => append(out, format_args!("inst [{instance}] ")),
+                            }
+                        }
+                        out.push_str("value ");
+                        push_value(out, value);
+                        out.push('\n');
+                    }
+                }
+                Finding::Empty(reason) if self.why => {
+                    append(out, format_args!("No value(s) available! ({})\n", Why(reason)));
+                }
+                Finding::Empty(_) => out.push_str("No value(s) available!\n"),
+                Finding::Unusable(status, mistake) if self.why => {
+                    append(out, format_args!("Error: {status} ({mistake})\n"));
+                }
+                Finding::Failed(status) | Finding::Unusable(status, _) => {
+                    append(out, format_args!("Error: {status}\n"));
+                }
+            }
+        }
+    }
+}
+
+/// Appends a value as `pmPrintValue(3)` does.
+fn push_value(out: &mut String, value: Value<'_>) {
+    match value {
+        Value::I32(value) => append(out, format_args!("{value}")),
+        Value::U32(value) => append(out, format_args!("{value}")),
+        Value::I64(value) => append(out, format_args!("{value}")),
+        Value::U64(value) => append(out, format_args!("{value}")),
+        Value::F32(value) => write_float(out, value),
+        Value::F64(value) => write_double(out, value),
+        Value::Text(bytes) => {
+            out.push('"');
+            out.push_str(&text(bytes));
+            out.push('"');
+        }
+        Value::Bytes(bytes) => write_unknown_block(out, bytes),
+    }
+}

@@ -1,0 +1,119 @@
+//! The source that the arguments choose.
+
+use std::sync::Arc;
+
+use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::context::{HostContext, HostSpec};
+use pmderive_runtime::local::LocalContext;
+use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::{
+    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
+
+use super::args::SourceArguments;
+use super::messages::Messages;
+
+/// An open source of any kind.
+pub enum Source {
+    /// The pmcd of a host.
+    Host(Box<HostContext>),
+    /// An archive.
+    Archive(Box<ArchiveContext>),
+    /// This process.
+    Local(Box<LocalContext>),
+}
+
+impl SourceArguments {
+    /// True if one was chosen.
+    pub fn is_given(&self) -> bool {
+        self.host.is_some() || self.archive.is_some() || self.local
+    }
+}
+
+impl Source {
+    /// Opens the source that was chosen, or else the pmcd of this machine.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open(arguments: &SourceArguments, messages: &Messages) -> Result<Source, SourceError> {
+        if arguments.local {
+            return Ok(Source::Local(Box::default()));
+        }
+        if let Some(path) = &arguments.archive {
+            return Ok(Source::Archive(Box::new(ArchiveContext::open(path)?)));
+        }
+        let host = match &arguments.host {
+            Some(spec) => HostContext::open(spec)?,
+            None => HostContext::open(&HostSpec::local())?,
+        };
+        host.warnings().iter().for_each(|warning| messages.warning(warning));
+        Ok(Source::Host(Box::new(host)))
+    }
+
+    fn context(&self) -> &dyn FetchSource {
+        match self {
+            Source::Host(context) => &**context,
+            Source::Archive(context) => &**context,
+            Source::Local(context) => &**context,
+        }
+    }
+
+    fn context_mut(&mut self) -> &mut dyn FetchSource {
+        match self {
+            Source::Host(context) => &mut **context,
+            Source::Archive(context) => &mut **context,
+            Source::Local(context) => &mut **context,
+        }
+    }
+}
+
+impl MetadataSource for Source {
+    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
+        self.context_mut().lookup_names(names)
+    }
+
+    fn lookup_descs(
+        &mut self,
+        pmids: &[Pmid],
+    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
+        self.context_mut().lookup_descs(pmids)
+    }
+
+    fn instance_domain(
+        &mut self,
+        indom: InDom,
+        freshness: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.context_mut().instance_domain(indom, freshness)
+    }
+
+    fn known_instances(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.context_mut().known_instances(indom)
+    }
+
+    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
+        self.context_mut().traverse(prefix)
+    }
+
+    fn name(&self) -> String {
+        self.context().name()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.context().metadata_epoch()
+    }
+}
+
+impl FetchSource for Source {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        self.context_mut().fetch(list, batch)
+    }
+}
