@@ -203,7 +203,7 @@ fn expression(choices: &mut Choices, depth: usize) -> String {
             _ => metric(choices),
         };
     }
-    let mut sub = |choices: &mut Choices| expression(choices, depth - 1);
+    let sub = |choices: &mut Choices| expression(choices, depth - 1);
     match choices.below(16) {
         0..4 => {
             let op = choices.pick(&["+", "-", "*", "/", "<", "==", ">=", "&&", "||"]);

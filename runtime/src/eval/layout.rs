@@ -290,7 +290,7 @@ impl Builder<'_> {
                     with(LaneSet::Set(self.intern(ids)))
                 }
             },
-            Op::Nothing => without(Status::Empty(Reason::NoValue)),
+            Op::Nothing | Op::NoValue => without(Status::Empty(Reason::NoValue)),
             Op::Map { operands, .. } => match **operands {
                 [operand] => NodeLayout { offset: None, ..self.node(operand).clone() },
                 [left, right] => {
@@ -316,7 +316,7 @@ impl Builder<'_> {
                 NodeLayout { offset: None, regular, ..self.node(*operand).clone() }
             }
             Op::Choose { guard, yes, no } => {
-                let never = |id: &NodeId| matches!(self.program.nodes[id.index()].op, Op::Nothing);
+                let never = |id: &NodeId| matches!(self.program.nodes[id.index()].op, Op::NoValue);
                 let branches = [(yes, never(yes)), (no, never(no))];
                 let statuses = [guard, yes, no].map(|id| match never(id) && id != guard {
                     true => Status::Values,
