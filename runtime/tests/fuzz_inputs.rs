@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use pmderive_runtime::archive::fuzz_archive;
+use pmderive_runtime::archive::{fuzz_archive, fuzz_decompress};
 use pmderive_runtime::context::spec::fuzz_host_spec;
 use pmderive_runtime::local::fuzz_linux_files;
 use pmderive_runtime::model::{fuzz_interval, fuzz_units};
@@ -39,6 +39,7 @@ macro_rules! replays {
 
 replays! {
     archive: fuzz_archive;
+    decompress: fuzz_decompress;
     host_spec: fuzz_host_spec;
     interval: fuzz_interval;
     linux_files: fuzz_linux_files;
