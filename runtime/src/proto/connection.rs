@@ -399,17 +399,22 @@ fn check_greeting(received: &[u8]) -> Result<(), ProtocolError> {
 
 /// Feeds a stream of bytes to a connection with a request of every kind under
 /// way, in pieces whose sizes the first bytes choose, and checks that the
-/// events are those of the whole stream in one piece.
+/// events are those of the whole stream in one piece. The first byte also
+/// chooses whether pmcd is on this host, which lets it demand credentials.
 #[doc(hidden)]
 pub fn fuzz_stream(data: &[u8]) {
     let (sizes, stream) = data.split_at(data.len().min(8));
-    let whole = events_of(stream, &[usize::MAX]);
+    let peer = match sizes.first() {
+        Some(first) if first & 0x80 != 0 => Peer::SameHost,
+        _ => Peer::Remote,
+    };
+    let whole = events_of(stream, peer, &[usize::MAX]);
     let sizes: Vec<usize> = sizes.iter().map(|size| usize::from(*size) % 40 + 1).collect();
-    assert_eq!(events_of(stream, &sizes), whole);
+    assert_eq!(events_of(stream, peer, &sizes), whole);
 }
 
 /// What a connection makes of a stream that arrives in pieces of `sizes`, in turn.
-fn events_of(stream: &[u8], sizes: &[usize]) -> Vec<String> {
+fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<String> {
     use super::request::FetchRequest;
     use crate::model::{InDom, Pmid};
     use crate::pdu::{Resolution, TextKind, TextRequest, TextSubject};
@@ -429,7 +434,7 @@ fn events_of(stream: &[u8], sizes: &[usize]) -> Vec<String> {
         Request::Children(""),
         Request::HelpText(TextRequest { subject, kind: TextKind::Full }),
     ];
-    let config = ConnectionConfig { max_reply_bytes: 1 << 20, ..ConnectionConfig::default() };
+    let config = ConnectionConfig { peer, max_reply_bytes: 1 << 20, ..ConnectionConfig::default() };
     let mut connection = Connection::new(config);
     let mut batch = crate::result::ResultBatch::default();
     let mut events = Vec::new();
