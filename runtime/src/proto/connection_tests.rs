@@ -343,7 +343,7 @@ fn damaged_streams_give_the_same_events_in_any_pieces() {
     stream.extend(&capture("traverse")[1].1);
     stream.extend(&capture("children")[1].1);
     stream.extend(&capture("text")[1].1);
-    let whole = events_of(&stream[8..], &[usize::MAX]);
+    let whole = events_of(&stream[8..], Peer::Remote, &[usize::MAX]);
     // Ready; two results, one after a notice, with three sets; eight replies more.
     assert!(whole.iter().filter(|event| *event == "Reply").count() >= 7, "{whole:#?}");
     fuzz_stream(&stream);

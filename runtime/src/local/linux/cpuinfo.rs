@@ -4,6 +4,8 @@
 //! online. It is searched anew for each metric: these metrics are asked for
 //! once in a while, and keeping all of it as text would cost more.
 
+use std::collections::HashSet;
+
 use super::files::{Files, ReadMark};
 use super::table::{Area, Row, indom::CPU, metrics, put_number, row, units::*};
 use super::text;
@@ -58,15 +60,18 @@ fn entry(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((key.trim_ascii_end(), value.strip_prefix(b" ").unwrap_or(value)))
 }
 
-/// The value of `key` for each processor; of several in a block the first.
+/// The value of `key` for each processor; of several in a block, and of
+/// several blocks of one processor, the first.
 fn each_processor<'a>(
     contents: &'a [u8],
     key: &'a str,
 ) -> impl Iterator<Item = (InstId, &'a [u8])> {
     let mut processor = None;
+    let mut seen = HashSet::new();
     text::lines(contents).filter_map(entry).filter_map(move |(found, value)| {
         if found == b"processor" {
-            processor = text::number::<InstId>(value).filter(|number| *number >= 0);
+            let number = text::number::<InstId>(value).filter(|number| *number >= 0);
+            processor = number.filter(|number| seen.insert(*number));
             return None;
         }
         if found != key.as_bytes() {

@@ -30,9 +30,9 @@ impl Files {
         Files { root, path: PathBuf::new(), buffer: Vec::new(), substitute: None, fetch: 1 }
     }
 
-    /// Every file exists and holds `contents`.
-    pub fn with_contents(contents: Vec<u8>) -> Files {
-        Files { substitute: Some(contents), ..Files::new(PathBuf::from("/nonexistent")) }
+    /// From now on every file exists and holds `contents`.
+    pub fn substitute(&mut self, contents: Vec<u8>) {
+        self.substitute = Some(contents);
     }
 
     /// A fetch begins: what was read before is out of date.

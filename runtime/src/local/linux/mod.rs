@@ -23,7 +23,7 @@ mod table;
 mod text;
 mod vmstat;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -110,25 +110,33 @@ impl Agent for LinuxAgent {
     }
 }
 
-/// Reads `data` as each of the files that the agent parses. For fuzzing.
+/// Reads `data`, then its first half, as each of the files that the agent
+/// parses, and checks that no instance has two values. For fuzzing.
 #[doc(hidden)]
 pub fn fuzz_linux_files(data: &[u8]) {
     use crate::model::Timestamp;
     use crate::result::{ResultPart, ResultWriter};
 
-    let mut agent = LinuxAgent::new();
-    agent.files = Files::with_contents(data.to_vec());
-    let mut part = ResultPart::default();
-    let mut writer = ResultWriter::new(&mut part, Timestamp::default());
-    for metric in agent.metrics() {
-        let mut values = Values::new(&mut writer, metric.desc);
-        let outcome = agent.fetch(metric.desc.pmid, &mut values);
-        values.finish(outcome);
-        if let Some(indom) = metric.desc.indom {
-            assert!(agent.instance_domain(indom).is_ok());
+    let mut agent = LinuxAgent::with_root("/nonexistent");
+    for contents in [data, &data[..data.len() / 2]] {
+        agent.files.substitute(contents.to_vec());
+        agent.begin_fetch();
+        let mut part = ResultPart::default();
+        let mut writer = ResultWriter::new(&mut part, Timestamp::default());
+        for metric in agent.metrics() {
+            let mut values = Values::new(&mut writer, metric.desc);
+            let outcome = agent.fetch(metric.desc.pmid, &mut values);
+            values.finish(outcome);
+            if let Some(indom) = metric.desc.indom {
+                assert!(agent.instance_domain(indom).is_ok());
+            }
+        }
+        writer.finish();
+        for set in part.sets() {
+            let mut seen = HashSet::new();
+            assert!(set.lanes().all(|lane| seen.insert(lane.instance)), "{}: {set:?}", set.pmid);
         }
     }
-    writer.finish();
 }
 
 #[cfg(test)]
