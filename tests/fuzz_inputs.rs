@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use pmderive::engine::fuzz_eval;
+use pmderive::engine::{fuzz_compile, fuzz_eval};
 #[cfg(feature = "jit")]
 use pmderive::jit::fuzz_kernel_diff;
 use pmderive::syntax::{fuzz_definitions, fuzz_parse};
@@ -35,6 +35,7 @@ macro_rules! replays {
 }
 
 replays! {
+    compile: fuzz_compile;
     definitions: fuzz_definitions;
     eval: fuzz_eval;
     parse: fuzz_parse;

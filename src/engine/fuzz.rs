@@ -57,7 +57,7 @@ const DOMAIN: InDom = InDom::new(7, 1);
 const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
 
 /// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
-/// of each type; numbers at even positions are counters.
+/// of each type; numbers at even positions are counters, and two are of space.
 struct MemorySource {
     choices: Choices,
     step: i64,
@@ -95,7 +95,11 @@ impl MetadataSource for MemorySource {
                 value_type,
                 indom: (pmid.cluster() == 1).then_some(DOMAIN),
                 semantics: if counts { Semantics::Counter } else { Semantics::Instant },
-                units: Units::NONE,
+                units: match item {
+                    1 => Units { dim_space: 1, scale_space: 1, ..Units::NONE },
+                    4 => Units { dim_space: 1, scale_space: 2, ..Units::NONE },
+                    _ => Units::NONE,
+                },
             })
         };
         Ok(pmids.iter().map(desc).collect())
@@ -209,6 +213,9 @@ impl FetchSource for MemorySource {
     }
 }
 
+/// Definitions in one round.
+const DEFINITIONS: usize = 6;
+
 /// An expression, small enough to be valid rather often.
 fn expression(choices: &mut Choices, depth: usize) -> String {
     let metric = |choices: &mut Choices| {
@@ -262,16 +269,48 @@ pub fn fuzz_eval(data: &[u8]) {
     let dialect = choices.pick(&[Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0]);
     // Generating code takes longest, and its own fuzzer is `fuzz_kernel_diff`.
     let backend = if choices.below(16) == 0 { Backend::Jit } else { Backend::Interp };
+    let mut texts = Vec::new();
+    for _ in 0..DEFINITIONS {
+        let depth = 1 + choices.below(3);
+        texts.push(expression(&mut choices, depth));
+    }
+    evaluate_both_ways(dialect, backend, texts, &mut choices);
+}
+
+/// Takes the lines of a text as definitions, over the metrics `s.0` to `s.6`
+/// and `m.0` to `m.6`; the first byte chooses the dialect. Samples differ from
+/// text to text.
+///
+/// # Panics
+/// When fused kernels and the general path disagree, and where a stage between
+/// text and values does.
+#[doc(hidden)]
+pub fn fuzz_compile(data: &[u8]) {
+    let Some((first, text)) = data.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(text) else { return };
+    let dialects = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
+    let dialect = dialects[usize::from(*first) % dialects.len()];
+    let texts = text.lines().take(DEFINITIONS).map(str::to_string).collect();
+    let sum = data.iter().fold(1u64, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
+    let mut choices = Choices { data: Vec::new(), at: 0, state: sum };
+    evaluate_both_ways(dialect, Backend::Interp, texts, &mut choices);
+}
+
+fn evaluate_both_ways(
+    dialect: Dialect,
+    backend: Backend,
+    texts: Vec<String>,
+    choices: &mut Choices,
+) {
     let engine = Engine::new(dialect, backend);
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let mut registry = Registry::new(dialect);
-    for index in 0..6 {
-        let depth = 1 + choices.below(3);
-        let text = sources.add("<fuzz>", expression(&mut choices, depth));
+    for (index, text) in texts.into_iter().enumerate() {
+        let text = sources.add("<fuzz>", text);
         let _ = registry.register(&format!("d.{index}"), text, &sources, &mut diagnostics);
     }
     let mut selection: Vec<&Registered> = registry.definitions().iter().collect();
-    let (mut fused_source, mut general_source) = (source_of(&choices), source_of(&choices));
+    let (mut fused_source, mut general_source) = (source_of(choices), source_of(choices));
     let mut compiled = engine
         .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
         .expect("memory does not fail");
@@ -282,7 +321,7 @@ pub fn fuzz_eval(data: &[u8]) {
     for step in 0..12 {
         // Other metrics are asked for, then those of the beginning again.
         if step == 5 || step == 9 {
-            let wanted = if step == 5 { choices.below(64) } else { usize::MAX };
+            let wanted = if step == 5 { choices.below(1 << DEFINITIONS) } else { usize::MAX };
             let definitions = registry.definitions().iter().enumerate();
             selection = definitions
                 .filter(|(index, _)| wanted >> index & 1 == 1)

@@ -31,7 +31,7 @@ pub use backend::Backend;
 use backend::Compiler;
 pub use context::{Context, Sample};
 #[doc(hidden)]
-pub use fuzz::fuzz_eval;
+pub use fuzz::{fuzz_compile, fuzz_eval};
 pub use registry::{Registered, Registry};
 
 /// See the module's description.

@@ -1,0 +1,7 @@
+//! Text of definitions, as far as their values.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::engine::fuzz_compile(data));
