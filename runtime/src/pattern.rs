@@ -237,37 +237,50 @@ impl<'t> Translator<'t> {
 
     /// `{n}`, `{n,}`, `{,m}`, `{n,m}` after its brace.
     fn interval(&mut self) -> Result<String, PatternError> {
-        let low = self.repeat_count()?;
-        let (low, high) = match self.rest.next() {
-            Some((_, '}')) => (low.ok_or(PatternError::BadInterval)?, low),
-            Some((_, ',')) => {
-                let high = self.repeat_count()?;
-                match self.rest.next() {
-                    Some((_, '}')) => (low.unwrap_or(0), high),
-                    Some(_) => return Err(PatternError::BadInterval),
-                    None => return Err(PatternError::UnmatchedBrace),
-                }
-            }
-            Some(_) => return Err(PatternError::BadInterval),
-            None => return Err(PatternError::UnmatchedBrace),
+        let (low, end) = self.repeat_count()?;
+        let high = match end {
+            '}' => Some(low.ok_or(PatternError::BadInterval)?),
+            _ => match self.repeat_count()? {
+                (high, '}') => high,
+                _ => return Err(PatternError::BadInterval),
+            },
         };
-        match high {
-            Some(high) if high < low => Err(PatternError::BadInterval),
-            Some(high) if high > MAX_REPEAT => Err(PatternError::TooBig),
-            Some(high) => Ok(format!("{{{low},{high}}}")),
-            None if low > MAX_REPEAT => Err(PatternError::TooBig),
-            None => Ok(format!("{{{low},}}")),
+        let low = low.unwrap_or(0);
+        if high.is_some_and(|high| high < low) {
+            return Err(PatternError::BadInterval);
         }
+        if high.unwrap_or(low) > MAX_REPEAT {
+            return Err(PatternError::TooBig);
+        }
+        let high = high.map_or_else(String::new, |high| high.to_string());
+        Ok(format!("{{{low},{high}}}"))
     }
 
-    /// Digits, if there are any; a number too large to matter counts as one above the limit.
-    fn repeat_count(&mut self) -> Result<Option<u32>, PatternError> {
+    /// Digits, if there are any, and the `,` or `}` after them; a number too
+    /// large to matter counts as one above the limit. Whether a wrong interval
+    /// counts as bad or as unmatched depends on whether it has an end at all.
+    fn repeat_count(&mut self) -> Result<(Option<u32>, char), PatternError> {
         let mut count = None;
-        while let Some((_, digit)) = self.rest.next_if(|(_, c)| c.is_ascii_digit()) {
-            let digit = u32::from(digit) - u32::from('0');
-            count = Some((count.unwrap_or(0) * 10 + digit).min(MAX_REPEAT + 1));
+        let mut is_bad = false;
+        loop {
+            let (_, mut character) = self.rest.next().ok_or(PatternError::UnmatchedBrace)?;
+            if character == '\\' {
+                // An escaped comma still is one.
+                character = match self.rest.next() {
+                    Some((_, ',')) => ',',
+                    _ => '\\',
+                };
+            }
+            match character {
+                ',' | '}' if is_bad => return Err(PatternError::BadInterval),
+                ',' | '}' => return Ok((count, character)),
+                '0'..='9' => {
+                    let digit = u32::from(character) - u32::from('0');
+                    count = Some((count.unwrap_or(0) * 10 + digit).min(MAX_REPEAT + 1));
+                }
+                _ => is_bad = true,
+            }
         }
-        Ok(count)
     }
 
     /// `[...]` after its bracket, which stands before `start`.
@@ -283,6 +296,8 @@ impl<'t> Translator<'t> {
 /// One character or class within brackets.
 enum Element {
     Character(char),
+    /// `[=a=]`, which stands for its character but ends no range.
+    Equivalence(char),
     Class(&'static str),
 }
 
@@ -326,8 +341,12 @@ impl<'t> Bracket<'t> {
             let is_range = self.rest().starts_with('-') && !self.rest().starts_with("-]");
             match (low, is_range) {
                 (Element::Class(name), false) => out.push_str(name),
-                (Element::Class(_), true) => return Err(PatternError::BadRange),
-                (Element::Character(c), false) => push_class_member(&mut out, c),
+                (Element::Class(_) | Element::Equivalence(_), true) => {
+                    return Err(PatternError::BadRange);
+                }
+                (Element::Character(c) | Element::Equivalence(c), false) => {
+                    push_class_member(&mut out, c);
+                }
                 (Element::Character(low), true) => {
                     self.position += 1;
                     if self.rest().is_empty() {
@@ -379,6 +398,7 @@ impl<'t> Bracket<'t> {
             }
             let mut characters = name.chars();
             return match (characters.next(), characters.next()) {
+                (Some(character), None) if open == "[=" => Ok(Element::Equivalence(character)),
                 (Some(character), None) => Ok(Element::Character(character)),
                 _ => Err(PatternError::BadCollation),
             };

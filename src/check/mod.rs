@@ -156,7 +156,7 @@ impl Checker<'_> {
             }
             NodeKind::NoValue(attributes) => {
                 let desc = self.attributes(attributes, ValueType::I32)?;
-                Ok(self.push(TypedKind::Nothing, desc, span))
+                Ok(self.push(TypedKind::NoValue, desc, span))
             }
             NodeKind::Unary { op, operand } => self.unary(*op, *operand, span),
             NodeKind::Binary { op, op_span, left, right } => {

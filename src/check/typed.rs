@@ -89,7 +89,10 @@ pub enum TypedKind {
     Metric(MetricDesc),
     /// The same value always, for every instance if there is a domain (bits of a lane).
     Constant(u64),
-    /// No value ever.
+    /// `novalue()`: as a branch of a ternary it takes values away where it is
+    /// chosen and nowhere else.
+    NoValue,
+    /// An operand that never has a value.
     Nothing,
     /// `-operand`, in the node's type.
     Negate(TypedId),

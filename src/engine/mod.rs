@@ -5,6 +5,7 @@
 
 mod backend;
 mod context;
+mod fuzz;
 mod registry;
 
 use std::cell::{OnceCell, RefCell};
@@ -29,6 +30,8 @@ use crate::syntax::nearest;
 pub use backend::Backend;
 use backend::Compiler;
 pub use context::{Context, Sample};
+#[doc(hidden)]
+pub use fuzz::fuzz_eval;
 pub use registry::{Registered, Registry};
 
 /// See the module's description.

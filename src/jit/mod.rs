@@ -5,6 +5,7 @@
 //! executable memory is denied, compiling fails and the interpreter remains.
 
 mod emit;
+mod fuzz;
 mod region;
 
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module, ModuleError};
 use pmderive_runtime::kernel::{Kernel, KernelIr};
+
+#[doc(hidden)]
+pub use fuzz::fuzz_kernel_diff;
 
 /// Why there is no native code.
 #[derive(Debug, thiserror::Error)]

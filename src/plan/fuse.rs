@@ -83,7 +83,8 @@ impl<'f> Fusion<'f> {
                 leaves.insert(*id);
             } else if wanted.contains(id) {
                 self.place(*id, &leaves);
-                if matches!(self.placements[id.index()], Some(Placement::Step(_))) {
+                let placement = &self.placements[id.index()];
+                if matches!(placement, Some(Placement::Step(_) | Placement::Fill)) {
                     leaves.insert(*id);
                 }
             }
@@ -97,7 +98,7 @@ impl<'f> Fusion<'f> {
         }
         let placement = match self.graph.nodes[id.index()].op {
             Op::Constant(_) | Op::ConstantPerInstance { .. } => Placement::Fill,
-            Op::Nothing => return,
+            Op::Nothing | Op::NoValue => return,
             Op::Reduce { op, operand } => {
                 let scalar = lane_scalar(self.graph.nodes[operand.index()].value_type);
                 let ir = KernelIr {
@@ -210,7 +211,7 @@ impl<'f> Fusion<'f> {
                     Op::Chosen { branch, .. } => stack.push((*branch, below, false)),
                     Op::Choose { guard, yes, no } => {
                         for branch in [*no, *yes] {
-                            if !matches!(self.graph.nodes[branch.index()].op, Op::Nothing) {
+                            if !matches!(self.graph.nodes[branch.index()].op, Op::NoValue) {
                                 stack.push((branch, below, false));
                             }
                         }
@@ -254,7 +255,7 @@ impl<'f> Fusion<'f> {
                 Op::Chosen { branch, .. } => of(*branch, mode)?,
                 Op::Named { operand, .. } | Op::Matching { operand, .. } => of(*operand, mode)?,
                 Op::First(operand) => of(*operand, self.first(*operand, mode))?,
-                Op::Nothing => return None,
+                Op::Nothing | Op::NoValue => return None,
                 Op::Input(_) | Op::Count(_) | Op::Reduce { .. } => {
                     region.operand(self.leaf_operand(id, mode), scalar)
                 }

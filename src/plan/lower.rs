@@ -80,7 +80,9 @@ impl Lowering<'_> {
         match &node.kind {
             TypedKind::Metric(metric) => self.graph.input(metric),
             TypedKind::Constant(bits) => self.graph.constant(*bits, desc.value_type, desc.indom),
-            TypedKind::Nothing => self.graph.add(Op::Nothing, desc.value_type, desc.indom),
+            TypedKind::NoValue | TypedKind::Nothing => {
+                self.graph.add(Op::Nothing, desc.value_type, desc.indom)
+            }
             TypedKind::Same(operand) => self.of(*operand),
             TypedKind::Negate(operand) => {
                 let kernel = self.kernel(&[*operand], |lanes, regs| lanes.negate(regs[0], to));
@@ -109,7 +111,14 @@ impl Lowering<'_> {
                 self.map(node, &[left_single, right_single], kernel)
             }
             TypedKind::Choose { guard, yes, no } => {
-                let [guard, yes, no] = [*guard, *yes, *no].map(|id| self.of(id));
+                let guard = self.of(*guard);
+                let [yes, no] = [*yes, *no].map(|id| match self.expr.node(id).kind {
+                    TypedKind::NoValue => {
+                        let desc = &self.expr.node(id).desc;
+                        self.graph.add(Op::NoValue, desc.value_type, desc.indom)
+                    }
+                    _ => self.of(id),
+                });
                 let single_yes = self.graph.spread_by(yes, &[guard, no]);
                 let single_no = self.graph.spread_by(no, &[guard, yes]);
                 let op = Op::Choose { guard, yes: single_yes, no: single_no };

@@ -375,7 +375,8 @@ impl Call {
         let value = (first + 2 <= last).then_some(first + 2);
         let right_kind = value.map(|value| match at(value) {
             Token::Name(_) | Token::Invalid(_) => true,
-            Token::Str(_) | Token::Integer(_) | Token::Double(_) => !meta,
+            Token::Str(_) | Token::Integer(_) => !meta,
+            Token::Double(_) => !meta && repair.dialect.is_version_7(),
             _ => false,
         });
         match (value, right_kind) {

@@ -14,7 +14,7 @@ use crate::source::{SourceId, SourceMap, Span};
 use super::ast::Spanned;
 use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
-use super::origin::Origin;
+use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
 
@@ -475,11 +475,6 @@ fn trimmed(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> 
 
 fn span(origin: &Origin, range: &std::ops::Range<usize>) -> Span {
     origin.span(offset(range.start), offset(range.end))
-}
-
-/// Offsets of files fit 32 bits, see [`super::load::MAX_FILE_BYTES`].
-fn offset(position: usize) -> u32 {
-    u32::try_from(position).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 
-use super::origin::Origin;
+use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 
 /// Options of `pmSetDerivedControl(3)`.
@@ -109,10 +109,6 @@ pub(super) fn parse_options(
         }
     }
     options
-}
-
-fn offset(position: usize) -> u32 {
-    u32::try_from(position).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

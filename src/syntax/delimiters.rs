@@ -4,6 +4,7 @@
 //! commas directly between them, in one pass. Says nothing about the tokens'
 //! meaning.
 
+use super::origin::offset;
 use super::token::{Token, TokenAt};
 
 /// The parentheses of one expression.
@@ -39,8 +40,7 @@ impl Delimiters {
             let mut pair = None;
             match at.token {
                 Token::LeftParen => {
-                    // Fewer pairs than tokens, fewer tokens than bytes, and those fit 32 bits.
-                    let number = found.pairs.len() as u32;
+                    let number = offset(found.pairs.len());
                     found.pairs.push(Pair { open: index, close: None, commas: Vec::new() });
                     open.push(number);
                     found.depth = found.depth.max(open.len());

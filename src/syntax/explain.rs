@@ -9,7 +9,7 @@ use lalrpop_util::ParseError;
 use crate::diag::{Code, Diagnostic};
 
 use super::builder::Stop;
-use super::origin::Origin;
+use super::origin::{Origin, offset};
 use super::repair::FUNCTIONS;
 use super::token::{Token, TokenAt};
 
@@ -75,7 +75,7 @@ impl<'b> Explainer<'b> {
     }
 
     fn at_end(&self, index: usize, before: Option<TokenAt<'_>>, origin: &Origin) -> Diagnostic {
-        let end = self.text.len() as u32;
+        let end = offset(self.text.len());
         let span = origin.span(end, end);
         let error = |message: &str| Diagnostic::error(Code::UnexpectedEnd, span, message);
         let Some(before) = before else { return error("there is no expression") };

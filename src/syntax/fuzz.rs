@@ -4,6 +4,8 @@
 //! broken; malformed input is no such thing.
 
 use crate::diag::Diagnostics;
+use crate::diag::json::to_json;
+use crate::diag::render::{Style, render};
 use crate::dialect::Dialect;
 use crate::source::{SourceId, SourceMap, Span};
 
@@ -24,9 +26,11 @@ fn input(data: &[u8]) -> Option<(Dialect, &str)> {
 #[doc(hidden)]
 pub fn fuzz_parse(data: &[u8]) {
     let Some((dialect, text)) = input(data) else { return };
+    let mut sources = SourceMap::default();
+    let source = sources.add("fuzz", text);
     let mut diagnostics = Diagnostics::default();
-    let parsed = parse_expr(SourceId(0), text, 0, dialect, &mut diagnostics);
-    check_places(&diagnostics, text);
+    let parsed = parse_expr(source, text, 0, dialect, &mut diagnostics);
+    check_diagnostics(&diagnostics, &sources, text);
     check_parsed(&parsed, text, dialect);
     assert_eq!(parsed.error.is_none(), diagnostics.is_empty(), "{diagnostics:?}");
 }
@@ -39,7 +43,7 @@ pub fn fuzz_definitions(data: &[u8]) {
     let source = sources.add("fuzz", text);
     let mut diagnostics = Diagnostics::default();
     let items = parse_definitions(source, &sources, dialect, &mut diagnostics);
-    check_places(&diagnostics, text);
+    check_diagnostics(&diagnostics, &sources, text);
     for item in items {
         if let DefinitionItem::Definition(definition) = item {
             check_place(definition.expr_span, text);
@@ -74,7 +78,12 @@ fn check_parsed(parsed: &ParsedExpr, text: &str, dialect: Dialect) {
     assert!(again.expr.is_same_tree(&parsed.expr), "{text:?} prints as {printed:?}");
 }
 
-fn check_places(diagnostics: &Diagnostics, text: &str) {
+fn check_diagnostics(diagnostics: &Diagnostics, sources: &SourceMap, text: &str) {
+    // Rendering takes much longer than parsing; two show what all would.
+    for diagnostic in diagnostics.iter().rev().take(2) {
+        assert!(to_json(diagnostic, sources).starts_with('{'));
+        assert!(render(diagnostic, sources, Style::Plain).starts_with('['));
+    }
     for diagnostic in diagnostics {
         check_place(diagnostic.span, text);
         diagnostic.labels.iter().for_each(|label| check_place(label.span, text));
@@ -106,10 +115,9 @@ mod tests {
     fn mutated_expressions_keep_the_promises() {
         let mut generator = Generator::new(1);
         for seed in seeds() {
-            for first in 0..3 {
-                let data: Vec<u8> = [first].into_iter().chain(seed.bytes()).collect();
-                mutations(&data, &mut generator, fuzz_parse);
-            }
+            let dialect = generator.below(3) as u8;
+            let data: Vec<u8> = [dialect].into_iter().chain(seed.bytes()).collect();
+            mutations(&data, &mut generator, fuzz_parse);
         }
     }
 
@@ -183,7 +191,7 @@ mod tests {
     fn mutated_files_keep_the_promises() {
         let mut generator = Generator::new(3);
         let mut file = String::from("\0# comment \\\n joined\n#control novalue=1,g=5\n");
-        for (number, seed) in seeds().iter().enumerate().step_by(7) {
+        for (number, seed) in seeds().iter().enumerate().step_by(60) {
             file.push_str(&format!("m{number} = {seed}\nm{number}(oneline) = \"text\\\n of two\n"));
             file.push_str("lines\"\r\nx.y = a \\\n + b\n");
         }

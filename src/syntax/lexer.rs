@@ -10,6 +10,7 @@ use logos::Logos;
 use crate::dialect::Dialect;
 
 use super::ast::{Aggregate, Temporal};
+use super::origin::offset;
 use super::token::{Invalid, Keyword, RawToken, Token, TokenAt};
 
 /// All tokens of a text shorter than 4 GiB.
@@ -262,9 +263,4 @@ fn quoted<'t>(
 fn illegal<'t>(raw: &mut logos::Lexer<'t, RawToken>) -> Token<'t> {
     let character = raw.slice().chars().next().unwrap_or('\u{fffd}');
     Token::Invalid(Invalid::Character(character))
-}
-
-/// Offsets of expressions fit 32 bits, see [`super::MAX_EXPRESSION_BYTES`].
-fn offset(position: usize) -> u32 {
-    u32::try_from(position).unwrap_or(u32::MAX)
 }

@@ -7,7 +7,7 @@
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::Span;
 
-use super::origin::Origin;
+use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt};
 
 /// Reports lexical mistakes and gives the tokens without them.
@@ -49,7 +49,7 @@ pub fn repair<'t>(
                 continue;
             }
             Invalid::Character('#') => {
-                let end = text.len() as u32;
+                let end = offset(text.len());
                 let span = origin.span(at.start, end);
                 diagnostics.push(
                     Diagnostic::error(Code::IllegalCharacter, span, "`#` begins no comment here")

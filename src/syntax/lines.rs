@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use crate::dialect::Dialect;
 use crate::source::SourceId;
 
-use super::origin::Origin;
+use super::origin::{Origin, offset};
 
 /// One logical line.
 #[derive(Debug)]
@@ -85,11 +85,6 @@ impl<'t> Lines<'t> {
         self.number += 1;
         line
     }
-}
-
-/// Offsets of files fit 32 bits, see [`super::load::MAX_FILE_BYTES`].
-fn offset(position: usize) -> u32 {
-    u32::try_from(position).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Loader<'_> {
         let read = fs::File::open(path)
             .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
         match read {
-            Ok(length) if length as u64 > MAX_FILE_BYTES => {
+            Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
                 self.unreadable(path, &format!("larger than {MAX_FILE_BYTES} bytes"));
             }
             Ok(_) => {

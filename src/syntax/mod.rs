@@ -39,7 +39,7 @@ use crate::source::SourceId;
 use ast::{Expr, NodeKind};
 use builder::Builder;
 use explain::Explainer;
-use origin::Origin;
+use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 use token::TokenAt;
 
@@ -100,7 +100,7 @@ fn parse_at(
     dialect: Dialect,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
-    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let end = offset(text.len());
     if text.len() > MAX_EXPRESSION_BYTES {
         let message = format!("the expression has more than {MAX_EXPRESSION_BYTES} bytes");
         diagnostics.push(Diagnostic::error(Code::TooComplex, origin.span(0, 0), message));
@@ -151,7 +151,7 @@ fn build(
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
-        Err(_) => builder.refuse(0, u32::try_from(text.len()).unwrap_or(u32::MAX)),
+        Err(_) => builder.refuse(0, offset(text.len())),
     }
 }
 
@@ -175,7 +175,7 @@ fn teach(
     diagnostics: &mut Diagnostics,
 ) -> Expr {
     let first = diagnostics.len();
-    let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let end = offset(text.len());
     let repaired = repair::repair(text, tokens, origin, dialect, diagnostics);
     let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
         build(text, &repaired, origin, dialect, diagnostics, first)

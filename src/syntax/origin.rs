@@ -6,6 +6,12 @@
 
 use crate::source::{SourceId, Span};
 
+/// A position in a text as the 32 bits of a [`Span`]. Texts are bounded far
+/// below 4 GiB, see [`super::MAX_FILE_BYTES`] and [`super::MAX_EXPRESSION_BYTES`].
+pub fn offset(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
 /// Maps offsets into a logical text to places in its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {

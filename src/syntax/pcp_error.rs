@@ -463,9 +463,12 @@ impl<'t> Finder<'t> {
             let keyword = self.expect(is_keyword, words)?;
             self.expect(|token| token == Token::Assign, words)?;
             let meta = keyword == Token::MetaKeyword;
+            let is_version_7 = self.dialect.is_version_7();
             let is_value = |token| match token {
                 Token::Name(_) => true,
-                Token::Str(_) | Token::Integer(_) | Token::Double(_) => !meta,
+                Token::Str(_) | Token::Integer(_) => !meta,
+                // Only instance domains are written like this, which version 6 has no keyword for.
+                Token::Double(_) => !meta && is_version_7,
                 _ => false,
             };
             let value = self.expect(is_value, words)?;

@@ -13,7 +13,7 @@ use super::calls;
 use super::delimiters::Delimiters;
 use super::lexer;
 use super::lexical;
-use super::origin::Origin;
+use super::origin::{Origin, offset};
 use super::suggest::nearest;
 use super::token::{Invalid, Token, TokenAt};
 
@@ -133,7 +133,7 @@ impl<'t> Repair<'_, 't> {
         if unclosed.is_empty() && stray.is_empty() {
             return;
         }
-        let end = self.text.len() as u32;
+        let end = offset(self.text.len());
         // A text, name or pattern without its end has swallowed the rest, parentheses included.
         let swallowed = self.tokens.last().is_some_and(|at| {
             matches!(

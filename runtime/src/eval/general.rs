@@ -198,7 +198,7 @@ impl Buffers<'_> {
                     values_or(out, Reason::InstanceMissing)
                 }
             },
-            Op::Nothing => Status::Empty(Reason::NoValue),
+            Op::Nothing | Op::NoValue => Status::Empty(Reason::NoValue),
             Op::Map { operands, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
                 let kernel = &program.kernels[kernel.index()];
@@ -381,7 +381,7 @@ impl Buffers<'_> {
         [guard, yes, no]: [NodeId; 3],
         out: &mut NodeValue,
     ) -> Status {
-        let never = |id: NodeId| matches!(program.nodes[id.index()].op, Op::Nothing);
+        let never = |id: NodeId| matches!(program.nodes[id.index()].op, Op::NoValue);
         let is_set = |id: NodeId| program.nodes[id.index()].is_set && !never(id);
         let value = |id: NodeId| &values[id.index()];
         let statuses = [guard, yes, no].map(|id| match never(id) && id != guard {

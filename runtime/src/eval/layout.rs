@@ -290,7 +290,7 @@ impl Builder<'_> {
                     with(LaneSet::Set(self.intern(ids)))
                 }
             },
-            Op::Nothing => without(Status::Empty(Reason::NoValue)),
+            Op::Nothing | Op::NoValue => without(Status::Empty(Reason::NoValue)),
             Op::Map { operands, .. } => match **operands {
                 [operand] => NodeLayout { offset: None, ..self.node(operand).clone() },
                 [left, right] => {
@@ -312,10 +312,11 @@ impl Builder<'_> {
                 _ => without(Status::Failed(PmStatus::BOTCH)),
             },
             Op::Change { operand, .. } => {
-                NodeLayout { offset: None, ..self.node(*operand).clone() }
+                let regular = regular && self.is_placed(*operand);
+                NodeLayout { offset: None, regular, ..self.node(*operand).clone() }
             }
             Op::Choose { guard, yes, no } => {
-                let never = |id: &NodeId| matches!(self.program.nodes[id.index()].op, Op::Nothing);
+                let never = |id: &NodeId| matches!(self.program.nodes[id.index()].op, Op::NoValue);
                 let branches = [(yes, never(yes)), (no, never(no))];
                 let statuses = [guard, yes, no].map(|id| match never(id) && id != guard {
                     true => Status::Values,

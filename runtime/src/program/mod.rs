@@ -116,6 +116,9 @@ pub enum Op {
     },
     /// Never any value.
     Nothing,
+    /// Stands for a branch of [`Op::Choose`] that takes values away where it
+    /// is chosen, and nowhere else.
+    NoValue,
     /// A kernel on the lanes of one or two operands. Two sets meet in the
     /// instances that both have, in the order of the first; a single value
     /// meets every instance of a set.
@@ -143,7 +146,7 @@ pub enum Op {
     /// Per instance of the guard (or, if that is single, of the first branch
     /// that is a set) the value of the branch that the guard chooses; no value
     /// where that branch lacks the instance. Both branches must have values,
-    /// [`Op::Nothing`] excepted.
+    /// [`Op::NoValue`] excepted.
     Choose {
         /// Decides: not zero chooses `yes`.
         guard: NodeId,
@@ -198,7 +201,8 @@ impl Op {
     /// Calls `visit` with each operand, in evaluation order.
     pub fn operands(&self, mut visit: impl FnMut(NodeId)) {
         match self {
-            Op::Input(_) | Op::Constant(_) | Op::ConstantPerInstance { .. } | Op::Nothing => {}
+            Op::Input(_) | Op::Constant(_) | Op::ConstantPerInstance { .. } => {}
+            Op::Nothing | Op::NoValue => {}
             Op::Map { operands, .. } => operands.iter().copied().for_each(visit),
             Op::Choose { guard, yes, no } => [*guard, *yes, *no].into_iter().for_each(visit),
             Op::Chosen { guard, branch } => [*guard, *branch].into_iter().for_each(visit),

@@ -1,0 +1,315 @@
+//! Random definitions over random samples: the fused kernels and layouts must
+//! agree with the general path, whatever comes, goes, falls and fails.
+
+use std::sync::Arc;
+
+use pmderive_runtime::eval::{Evaluation, Evaluator, Value, Values, Workspace};
+use pmderive_runtime::model::{
+    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
+    ValueType,
+};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
+use pmderive_runtime::source::{
+    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
+
+use super::{Backend, Engine, Registered, Registry};
+use crate::diag::Diagnostics;
+use crate::dialect::Dialect;
+use crate::source::SourceMap;
+
+/// Choices taken from bytes; when they run out, a fixed sequence goes on.
+#[derive(Clone)]
+struct Choices {
+    data: Vec<u8>,
+    at: usize,
+    state: u64,
+}
+
+impl Choices {
+    fn below(&mut self, limit: usize) -> usize {
+        let byte = match self.data.get(self.at) {
+            Some(byte) => *byte,
+            None => {
+                self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                self.state.to_be_bytes()[0]
+            }
+        };
+        self.at += 1;
+        usize::from(byte) % limit.max(1)
+    }
+
+    fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+}
+
+const TYPES: [ValueType; 6] = [
+    ValueType::I32,
+    ValueType::U32,
+    ValueType::I64,
+    ValueType::U64,
+    ValueType::F32,
+    ValueType::F64,
+];
+const DOMAIN: InDom = InDom::new(7, 1);
+const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
+
+/// Metrics `s.0` to `s.5` (single) and `m.0` to `m.5` (over one domain), one
+/// of each type; counters at even positions.
+struct MemorySource {
+    choices: Choices,
+    step: i64,
+    counters: Vec<u64>,
+}
+
+impl MemorySource {
+    fn name_of(pmid: Pmid) -> String {
+        format!("{}.{}", if pmid.cluster() == 0 { "s" } else { "m" }, pmid.item())
+    }
+
+    fn all() -> impl Iterator<Item = Pmid> {
+        (0..2).flat_map(|cluster| (0..6).map(move |item| Pmid::new(7, cluster, item)))
+    }
+}
+
+impl MetadataSource for MemorySource {
+    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
+        let find = |name: &&str| {
+            Self::all().find(|pmid| Self::name_of(*pmid) == **name).ok_or(PmStatus::NAME)
+        };
+        Ok(names.iter().map(find).collect())
+    }
+
+    fn lookup_descs(
+        &mut self,
+        pmids: &[Pmid],
+    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
+        let desc = |pmid: &Pmid| {
+            let item = pmid.item();
+            Ok(MetricDesc {
+                pmid: *pmid,
+                value_type: TYPES[item as usize % TYPES.len()],
+                indom: (pmid.cluster() == 1).then_some(DOMAIN),
+                semantics: if item.is_multiple_of(2) {
+                    Semantics::Counter
+                } else {
+                    Semantics::Instant
+                },
+                units: Units::NONE,
+            })
+        };
+        Ok(pmids.iter().map(desc).collect())
+    }
+
+    fn instance_domain(
+        &mut self,
+        _: InDom,
+        _: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        thread_local! {
+            static ALL: Arc<InstanceDomain> = Arc::new(InstanceDomain::new(
+                (0..).zip(NAMES).map(|(id, name)| (id, name.into())).collect(),
+            ));
+        }
+        Ok(Ok(ALL.with(Arc::clone)))
+    }
+
+    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
+        Ok(Self::all().map(Self::name_of).collect())
+    }
+
+    fn name(&self) -> String {
+        "memory".to_string()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        0
+    }
+}
+
+impl FetchSource for MemorySource {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        self.step += 1;
+        let pause = self.choices.below(4) as i64;
+        let stamp = Timestamp::new(1000 + self.step * 4 + pause, 250_000_000 * pause);
+        let mut writer = ResultWriter::new(batch.add_part(), stamp);
+        // Mostly the same instances as ever; sometimes some leave or change places.
+        let mut ids: Vec<InstId> = (0..4).collect();
+        match self.choices.below(8) {
+            0 => drop(ids.remove(self.choices.below(4))),
+            1 => ids.push(4),
+            2 => ids.reverse(),
+            3 => ids.clear(),
+            _ => {}
+        }
+        for pmid in list.pmids() {
+            let single = pmid.cluster() == 0;
+            match self.choices.below(24) {
+                0 => {
+                    writer.status(*pmid, PmStatus::AGAIN);
+                    continue;
+                }
+                1 => {
+                    writer.set(*pmid);
+                    continue;
+                }
+                _ => writer.set(*pmid),
+            }
+            let mut ids: Vec<InstId> = if single { vec![-1] } else { ids.clone() };
+            if !single && self.choices.below(12) == 0 {
+                ids.pop();
+            }
+            for id in ids {
+                let slot = (pmid.cluster() * 48 + pmid.item() * 8) as usize + (id + 1) as usize;
+                let counter = &mut self.counters[slot];
+                *counter = match self.choices.below(16) {
+                    0 => 0,
+                    1 => u64::MAX - 3,
+                    2 => 1 << 31,
+                    _ => counter.wrapping_add(self.choices.below(50) as u64),
+                };
+                let value = *counter;
+                match TYPES[pmid.item() as usize % TYPES.len()] {
+                    ValueType::I64 => writer.block(id, BlockValue::I64(value as i64)),
+                    ValueType::U64 => writer.block(id, BlockValue::U64(value)),
+                    ValueType::F32 => writer.block(id, BlockValue::F32(value as f32 / 7.0)),
+                    ValueType::F64 => writer.block(id, BlockValue::F64(value as f64 / 3.0)),
+                    _ => writer.in_place(id, value as u32),
+                }
+            }
+        }
+        writer.finish();
+        let domain = self.instance_domain(DOMAIN, Freshness::Cached)?;
+        batch.domains.extend(list.domains().iter().map(|_| domain.clone()));
+        Ok(FetchEvents { gap: self.choices.below(20) == 0, ..FetchEvents::default() })
+    }
+}
+
+/// An expression, small enough to be valid rather often.
+fn expression(choices: &mut Choices, depth: usize) -> String {
+    let metric =
+        |choices: &mut Choices| format!("{}.{}", choices.pick(&["s", "m", "m"]), choices.below(6));
+    if depth == 0 {
+        return match choices.below(5) {
+            0 => choices.pick(&["0", "1", "7", "2.5"]).to_string(),
+            1 => {
+                format!("mkconst({}, type=double, semantics=instant, indom=7.1)", choices.below(9))
+            }
+            _ => metric(choices),
+        };
+    }
+    let sub = |choices: &mut Choices| expression(choices, depth - 1);
+    match choices.below(16) {
+        0..4 => {
+            let op = choices.pick(&["+", "-", "*", "/", "<", "==", ">=", "&&", "||"]);
+            format!("({} {op} {})", sub(choices), sub(choices))
+        }
+        4..6 => format!("delta({})", sub(choices)),
+        6..8 => format!("rate({})", sub(choices)),
+        8 => format!("({})[{}]", sub(choices), choices.pick(&NAMES)),
+        9 => format!("matchinst({}/^s/, {})", choices.pick(&["", "!"]), sub(choices)),
+        10 => format!("scalar({})", sub(choices)),
+        11 => format!("instant({})", sub(choices)),
+        12 => {
+            let function = choices.pick(&["avg", "sum", "max", "min", "count"]);
+            format!("{function}({})", metric(choices))
+        }
+        13 => format!("({} ? {} : {})", sub(choices), sub(choices), sub(choices)),
+        14 => format!("({} ? {} : novalue())", sub(choices), sub(choices)),
+        _ => format!("{}({})", choices.pick(&["-", "!", ""]), sub(choices)),
+    }
+}
+
+/// Makes definitions and samples from the bytes and evaluates them by fused
+/// kernels (native or interpreted) and by the general path.
+///
+/// # Panics
+/// When the two disagree.
+#[doc(hidden)]
+pub fn fuzz_eval(data: &[u8]) {
+    let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
+    let dialect = choices.pick(&[Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0]);
+    let backend = choices.pick(&[Backend::Jit, Backend::Interp, Backend::Interp, Backend::Interp]);
+    let engine = Engine::new(dialect, backend);
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let mut registry = Registry::new(dialect);
+    for index in 0..6 {
+        let depth = 1 + choices.below(3);
+        let text = sources.add("<fuzz>", expression(&mut choices, depth));
+        let _ = registry.register(&format!("d.{index}"), text, &sources, &mut diagnostics);
+    }
+    let selection: Vec<&Registered> = registry.definitions().iter().collect();
+    let (mut fused_source, mut general_source) = (source_of(&choices), source_of(&choices));
+    let compiled = engine
+        .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
+        .expect("memory does not fail");
+    let mut fused = Evaluator::new(Arc::clone(&compiled.program), compiled.binding.clone());
+    let mut general = Evaluator::new(Arc::clone(&compiled.program), compiled.binding);
+    general.use_general_path();
+    let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
+    for step in 0..10 {
+        let (a, _) =
+            fused.fetch(&mut fused_source, &mut fused_space).expect("memory does not fail");
+        let (b, _) =
+            general.fetch(&mut general_source, &mut general_space).expect("memory does not fail");
+        compare(&a, &b, |output| {
+            let metric = compiled.metrics.iter().position(|m| m.output == Some(output));
+            let text = metric.map(|m| &sources.get(selection[m].name_span.source).text);
+            format!("step {step}, {dialect:?}, {backend:?}: {}", text.map_or("?", |text| text))
+        });
+    }
+}
+
+fn source_of(choices: &Choices) -> MemorySource {
+    MemorySource { choices: choices.clone(), step: 0, counters: vec![0; 128] }
+}
+
+fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {
+    assert_eq!(a.len(), b.len());
+    for output in 0..a.len() {
+        let (a, b) = (a.get(output), b.get(output));
+        assert_eq!(
+            std::mem::discriminant(&a.status),
+            std::mem::discriminant(&b.status),
+            "{:?} against {:?}, {}",
+            a.status,
+            b.status,
+            what(output)
+        );
+        assert_eq!(a.instances, b.instances, "{}", what(output));
+        let same = (0..a.len()).all(|lane| same_value(&a, &b, lane));
+        assert!(same, "{:?} against {:?}, {}", list(&a), list(&b), what(output));
+    }
+}
+
+fn list<'v>(values: &Values<'v>) -> Vec<Value<'v>> {
+    values.iter().map(|(_, value)| value).collect()
+}
+
+fn same_value(a: &Values<'_>, b: &Values<'_>, lane: usize) -> bool {
+    match (a.get(lane), b.get(lane)) {
+        (Value::F32(a), Value::F32(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+        (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
+        (a, b) => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #[test]
+        fn fused_kernels_agree_with_the_general_path(
+            data in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            super::fuzz_eval(&data);
+        }
+    }
+}
