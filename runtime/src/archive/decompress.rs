@@ -62,9 +62,7 @@ impl Compression {
         }
         let decoder: Box<dyn Read + Send> = match self {
             Compression::None => return Ok(Box::new(file)),
-            Compression::Xz => {
-                Box::new(lzma_rust2::XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB))
-            }
+            Compression::Xz => Box::new(xz_reader(file)),
             Compression::Zstd => Box::new(ZstdReader::new(BufReader::new(file))),
             Compression::Unsupported(suffix) => {
                 let message = format!("files compressed as {suffix} are not supported");
@@ -140,6 +138,11 @@ impl Bytes for Expanding {
     }
 }
 
+/// Decodes all streams of a file, one after the other.
+fn xz_reader<R: Read>(input: R) -> lzma_rust2::XzReader<R> {
+    lzma_rust2::XzReader::new_mem_limit(input, true, XZ_MEMORY_KIB)
+}
+
 /// Decodes all frames of a file, one after the other.
 struct ZstdReader<R> {
     input: R,
@@ -206,6 +209,18 @@ impl<R: BufRead> Read for ZstdReader<R> {
             self.within_frame = false;
         }
     }
+}
+
+/// Expands bytes by the decoder that the first of them chooses, up to a size
+/// that only a damaged input of a fuzzer has.
+#[doc(hidden)]
+pub fn fuzz_decompress(data: &[u8]) {
+    const LIMIT: u64 = 4 * 1024 * 1024;
+    let Some((first, input)) = data.split_first() else { return };
+    let decoder: &mut dyn Read =
+        if first % 2 == 0 { &mut xz_reader(input) } else { &mut ZstdReader::new(input) };
+    // Damage is an error; that it is nothing worse is what is tested.
+    let _ = io::copy(&mut decoder.take(LIMIT), &mut io::sink());
 }
 
 #[cfg(test)]

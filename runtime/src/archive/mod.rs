@@ -45,6 +45,7 @@ mod volume;
 mod volumes;
 
 pub use context::ArchiveContext;
+pub use decompress::fuzz_decompress;
 pub use fuzz::fuzz_archive;
 pub use label::ArchiveLabel;
 pub use record::Version;

@@ -1,0 +1,46 @@
+//! Replays what the fuzz targets of the compiler start from and what once broke
+//! them: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`, so
+//! that what fuzzing found stays fixed without a fuzzer.
+
+use std::path::Path;
+
+use pmderive::engine::fuzz_eval;
+#[cfg(feature = "jit")]
+use pmderive::jit::fuzz_kernel_diff;
+use pmderive::syntax::{fuzz_definitions, fuzz_parse};
+
+fn replay(target: &str, run: fn(&[u8])) {
+    let mut count = 0;
+    for kind in ["seeds", "regressions"] {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(kind).join(target);
+        // A target that never broke has no regressions.
+        let Ok(entries) = std::fs::read_dir(&root) else { continue };
+        for entry in entries.map(Result::unwrap) {
+            // Names the input that a panic was about.
+            println!("{}", entry.path().display());
+            run(&std::fs::read(entry.path()).unwrap());
+            count += 1;
+        }
+    }
+    assert!(count > 0, "no inputs of {target}");
+}
+
+macro_rules! replays {
+    ($($target:ident: $run:path;)*) => {$(
+        #[test]
+        fn $target() {
+            replay(stringify!($target), $run);
+        }
+    )*};
+}
+
+replays! {
+    definitions: fuzz_definitions;
+    eval: fuzz_eval;
+    parse: fuzz_parse;
+}
+
+#[cfg(feature = "jit")]
+replays! {
+    kernel_diff: fuzz_kernel_diff;
+}
