@@ -237,6 +237,9 @@ pub struct HistoryKey {
     pub definition: u64,
     /// Position of the history within the definition.
     pub ordinal: u32,
+    /// Fingerprint of the metrics below the operand: identifiers, types,
+    /// domains, semantics, units. A sample of other metrics is of no use.
+    pub metrics: u64,
 }
 
 /// What happens to a previous sample when the operand fails.
