@@ -81,7 +81,7 @@ fn a_rate_drops_what_falls() {
 fn reductions_and_histories_of_trees_have_columns() {
     check(
         "columns",
-        &["sum(disk.dev.read) / count(disk.dev.read)", "delta(disk.dev.read + disk.dev.write)"],
+        &["sum(kernel.all.load) / count(kernel.all.load)", "delta(disk.dev.read + disk.dev.write)"],
     );
 }
 

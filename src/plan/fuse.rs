@@ -9,9 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
-use pmderive_runtime::program::{
-    HistoryId, NodeId, Op, Placement, PreviousLanes, Step, StepOperand,
-};
+use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepOperand};
 
 use super::lane::{LaneBuilder, lane_scalar};
 use crate::dag::{Graph, KernelSource};
@@ -241,11 +239,19 @@ impl<'f> Fusion<'f> {
                     region.lanes.inline(ir, &args?, constants)
                 }
                 Op::Change { operand, history, kernel, constants } => {
-                    let now = of(*operand, mode)?;
-                    let set = self.graph.nodes[operand.index()].is_set;
-                    let args =
-                        region.change(now, *history, set, mode, self.operand_scalar(*operand));
+                    let mut args = vec![of(*operand, mode)?];
+                    let below = &self.graph.nodes[operand.index()];
+                    let lanes = match (below.is_set, mode) {
+                        (false, _) => PreviousLanes::Single,
+                        (true, Mode::Lanes) => PreviousLanes::Column,
+                        (true, Mode::First(of)) => PreviousLanes::First(of),
+                    };
+                    let previous = StepOperand::Previous { history: *history, lanes };
+                    args.push(region.operand(previous, lane_scalar(below.value_type)));
                     let ir = self.graph.kernels[kernel.index()].ir();
+                    if ir.operands.len() > args.len() {
+                        args.push(region.operand(StepOperand::Elapsed(*history), Scalar::F64));
+                    }
                     let constants = &self.graph.constants[*constants as usize..];
                     region.lanes.inline(ir, &args, constants)
                 }
@@ -272,10 +278,6 @@ impl<'f> Fusion<'f> {
         let (ir, constants) = region.lanes.finish(result);
         Some((ir, constants, region.operands))
     }
-
-    fn operand_scalar(&self, operand: NodeId) -> Scalar {
-        lane_scalar(self.graph.nodes[operand.index()].value_type)
-    }
 }
 
 /// A kernel in the making, with what its operands are.
@@ -296,24 +298,5 @@ impl Region {
         };
         self.operands.push(operand);
         self.lanes.operand(scalar, access, previous)
-    }
-
-    /// Arguments of a change's kernel.
-    fn change(
-        &mut self,
-        now: Reg,
-        history: HistoryId,
-        is_set: bool,
-        mode: Mode,
-        scalar: Scalar,
-    ) -> [Reg; 3] {
-        let lanes = match (is_set, mode) {
-            (false, _) => PreviousLanes::Single,
-            (true, Mode::Lanes) => PreviousLanes::Column,
-            (true, Mode::First(of)) => PreviousLanes::First(of),
-        };
-        let before = self.operand(StepOperand::Previous { history, lanes }, scalar);
-        let elapsed = self.operand(StepOperand::Elapsed(history), Scalar::F64);
-        [now, before, elapsed]
     }
 }

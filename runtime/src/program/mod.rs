@@ -138,7 +138,8 @@ pub enum Op {
         operand: NodeId,
         /// Where its previous sample is kept.
         history: HistoryId,
-        /// Kernel over (lane, previous lane, elapsed `F64`).
+        /// Kernel over the lane, the previous lane and, if it has three
+        /// operands, the elapsed seconds (`F64`).
         kernel: KernelSlot,
         /// Offset of its constants.
         constants: u32,
