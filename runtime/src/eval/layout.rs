@@ -219,10 +219,16 @@ impl Layout {
 const COLUMN_SLACK: usize = LANE_GROUP * 8;
 
 impl Builder<'_> {
+    /// Room for lanes that kernels read only.
     fn alloc(&mut self, lanes: usize, width: usize) -> Result<u32, TooLarge> {
-        let bytes = if lanes == 1 { width } else { lanes.next_multiple_of(LANE_GROUP) * width };
+        let lanes = if lanes == 1 { 1 } else { lanes.next_multiple_of(LANE_GROUP) };
+        self.alloc_whole(lanes, width)
+    }
+
+    /// Room for just so many lanes.
+    fn alloc_whole(&mut self, lanes: usize, width: usize) -> Result<u32, TooLarge> {
         let offset = u32::try_from(self.work).map_err(|_| TooLarge)?;
-        self.work += bytes.next_multiple_of(8);
+        self.work += (lanes * width).next_multiple_of(8);
         Ok(offset)
     }
 
@@ -436,7 +442,10 @@ impl Builder<'_> {
             if self.is_column(step.output) {
                 let lanes = self.node(step.output).lanes.len();
                 let width = program.nodes[step.output.index()].value_type.lane_bytes();
-                self.nodes[step.output.index()].offset = Some(self.alloc(lanes, width)?);
+                // Kernels write whole groups, even for a single instance.
+                let single = program.kernels[step.kernel.index()].ir().is_single();
+                let lanes = if single { 1 } else { lanes.next_multiple_of(LANE_GROUP) };
+                self.nodes[step.output.index()].offset = Some(self.alloc_whole(lanes, width)?);
             }
         }
         // Views of inputs and fills may be operands of any step; views of
