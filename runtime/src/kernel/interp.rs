@@ -35,7 +35,7 @@ pub struct Scratch {
     registers: Vec<Block>,
 }
 
-/// An operand of [`run_lanes`].
+/// An operand of a map over lanes that are given as bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Lanes<'a> {
     /// Bits of each lane.
