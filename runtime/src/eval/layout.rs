@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::decode::Survey;
-use super::lanes::{Finder, LaneSet, align, intersection};
+use super::lanes::{Finder, LaneSet, align, has_repeats, intersection};
 use crate::kernel::{Body, LANE_GROUP, ReduceOp, Rows, Scalar};
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{
@@ -283,7 +283,12 @@ impl Builder<'_> {
             Op::Input(slot) => {
                 let input = &inputs[slot.index()];
                 match (input.status, node.is_set) {
-                    (Status::Values, true) => with(LaneSet::Set(Arc::clone(&input.ids))),
+                    (Status::Values, true) => {
+                        // Lanes are found by instance here, so what names an
+                        // instance twice is left to the general path.
+                        let regular = !has_repeats(&input.ids);
+                        NodeLayout { regular, ..with(LaneSet::Set(Arc::clone(&input.ids))) }
+                    }
                     (Status::Values, false) => with(LaneSet::Single),
                     (status, _) => without(status),
                 }
@@ -292,8 +297,9 @@ impl Builder<'_> {
             Op::ConstantPerInstance { domain, .. } => match &fetched[domain.index()] {
                 Err(status) => without(Status::Failed(*status)),
                 Ok(domain) => {
-                    let ids = domain.instances().map(|(id, _)| id).collect();
-                    with(LaneSet::Set(self.intern(ids)))
+                    let ids: Vec<InstId> = domain.instances().map(|(id, _)| id).collect();
+                    let regular = !has_repeats(&ids);
+                    NodeLayout { regular, ..with(LaneSet::Set(self.intern(ids))) }
                 }
             },
             Op::Nothing | Op::NoValue => without(Status::Empty(Reason::NoValue)),
