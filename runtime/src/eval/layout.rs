@@ -455,7 +455,12 @@ impl Builder<'_> {
         let mut histories = self.histories()?;
         let mut calls: Vec<HashMap<KernelSlot, usize>> = vec![HashMap::new(); levels];
         let dependents = self.dependents();
-        for (index, step) in program.steps.iter().enumerate() {
+        // By level, so that the first step that needs a copy is in the
+        // earliest phase that does.
+        let mut order: Vec<usize> = (0..program.steps.len()).collect();
+        order.sort_by_key(|step| program.steps[*step].level);
+        for index in order {
+            let step = &program.steps[index];
             if !self.is_column(step.output) {
                 continue;
             }
@@ -624,8 +629,6 @@ impl Builder<'_> {
             false => self.alloc(wanted.len(), width)?,
         };
         let width = width as u32;
-        // Steps are planned by ascending level, so the first phase that needs
-        // a copy is the earliest.
         self.phases[phase].copies.extend(runs.iter().map(|run| Copy {
             in_history,
             from: offset + run.from * width,
