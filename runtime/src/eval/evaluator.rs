@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::decode::{Survey, decode_column, raw_count, survey};
 use super::general::{General, NodeValue, Previous, Surroundings};
 use super::history::HistoryStore;
+use super::lanes::LaneSet;
 use super::layout::{Domain, Layout, OutputLayout};
 use super::results::Evaluation;
 use crate::kernel::Arenas;
@@ -161,6 +162,7 @@ impl Evaluator {
         for (position, indom) in self.named.iter().enumerate() {
             named.push(self.named_domain(position, *indom, &surveys, source)?);
         }
+        let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
             layout.lasting && layout.matches(&surveys, &named, &workspace.batch.domains)
         });
@@ -168,7 +170,13 @@ impl Evaluator {
             Some(at) => self.layouts.remove(at),
             None => {
                 let fetched = workspace.batch.domains.clone();
-                let layout = Layout::new(&self.program, surveys, named, fetched);
+                let samples: Vec<Option<LaneSet>> = (0u32..)
+                    .zip(&self.program.histories)
+                    .map(|(index, _)| {
+                        self.history.resident_lanes(HistoryId(index), self.layouts.first()?)
+                    })
+                    .collect();
+                let layout = Layout::new(&self.program, &samples, surveys, named, fetched);
                 let malformed = |error: super::layout::TooLarge| SourceError::Malformed {
                     target: source.name(),
                     message: error.to_string(),
@@ -176,10 +184,9 @@ impl Evaluator {
                 Arc::new(layout.map_err(malformed)?)
             }
         };
-        self.history.change_layout(self.layouts.first(), &layout);
-        if known.is_none() {
-            self.layouts.truncate(LAYOUTS_KEPT - 1);
-        }
+        self.history.change_layout(before.as_ref(), &layout);
+        self.layouts.retain(|layout| layout.lasting);
+        self.layouts.truncate(LAYOUTS_KEPT - 1);
         self.layouts.insert(0, layout);
         self.find_irregular();
         let layout = &self.layouts[0];
@@ -336,11 +343,11 @@ impl Evaluator {
                                 let NodeValue { ids, lanes, .. } = value;
                                 store.save_lanes(*history, &layout, ids, lanes, now(*history));
                             }
-                            status => store.save_without(*history, status, rule),
+                            status => store.save_without(*history, &layout, status, rule),
                         }
                     }
                     (None, Ok(_)) => store.save_column(*history, &layout, work, now(*history)),
-                    (None, Err(status)) => store.save_without(*history, *status, rule),
+                    (None, Err(status)) => store.save_without(*history, &layout, *status, rule),
                 }
             }
             if generally.is_some() && layout.outputs[index] != OutputLayout::General {
