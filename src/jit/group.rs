@@ -100,7 +100,8 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
     }
 
     fn load(&mut self, scalar: Scalar, address: Value) -> Group {
-        let mut load = |offset| self.builder.ins().load(vector_of(scalar), memory(), address, offset);
+        let mut load =
+            |offset| self.builder.ins().load(vector_of(scalar), memory(), address, offset);
         if scalar.bytes() == 8 { Group::Wide([load(0), load(16)]) } else { Group::Narrow(load(0)) }
     }
 
