@@ -276,7 +276,11 @@ impl Evaluator {
             work[*offset as usize..][..8].copy_from_slice(&elapsed.to_ne_bytes());
         }
 
-        workspace.todo.clear();
+        // All that the evaluation before has set.
+        for index in workspace.todo.drain(..) {
+            workspace.overrides[index as usize] = None;
+        }
+        workspace.overrides.resize(program.outputs.len(), None);
         workspace.todo.extend_from_slice(&self.irregular);
         for phase in &layout.phases {
             for copy in &phase.copies {
@@ -306,8 +310,6 @@ impl Evaluator {
             }
         }
 
-        workspace.overrides.clear();
-        workspace.overrides.resize(program.outputs.len(), None);
         if !workspace.todo.is_empty() {
             workspace.general.begin(program);
             let around = Surroundings {
@@ -326,32 +328,30 @@ impl Evaluator {
                 workspace.overrides[*index as usize] = Some(output.root.0);
             }
         }
-        let general = &workspace.general;
+        let (general, store) = (&workspace.general, &mut self.history);
         let mut changed = false;
-        for (index, (output, generally)) in
-            program.outputs.iter().zip(&workspace.overrides).enumerate()
-        {
-            for history in &output.histories {
-                let operand = program.histories[history.index()].operand;
-                let rule = program.histories[history.index()].on_failure;
-                let store = &mut self.history;
-                match (generally, &layout.histories[history.index()]) {
-                    (Some(_), _) => {
-                        let value = general.value(operand);
-                        match value.status {
-                            Status::Values => {
-                                let NodeValue { ids, lanes, .. } = value;
-                                store.save_lanes(*history, &layout, ids, lanes, now(*history));
-                            }
-                            status => store.save_without(*history, &layout, status, rule),
-                        }
-                    }
-                    (None, Ok(_)) => store.save_column(*history, &layout, work, now(*history)),
-                    (None, Err(status)) => store.save_without(*history, &layout, *status, rule),
-                }
+        if workspace.todo.is_empty() {
+            for (index, history) in (0u32..).zip(&program.histories) {
+                let id = HistoryId(index);
+                store.save(id, &layout, history.on_failure, work, now(id));
             }
-            if generally.is_some() && layout.outputs[index] != OutputLayout::General {
-                changed = true;
+        } else {
+            for (index, output) in program.outputs.iter().enumerate() {
+                let generally = workspace.overrides[index].is_some();
+                for id in &output.histories {
+                    let history = &program.histories[id.index()];
+                    let rule = history.on_failure;
+                    if !generally {
+                        store.save(*id, &layout, rule, work, now(*id));
+                        continue;
+                    }
+                    let NodeValue { status, ids, lanes, .. } = general.value(history.operand);
+                    match status {
+                        Status::Values => store.save_lanes(*id, &layout, ids, lanes, now(*id)),
+                        status => store.save_without(*id, &layout, *status, rule),
+                    }
+                }
+                changed |= generally && layout.outputs[index] != OutputLayout::General;
             }
         }
         if changed {

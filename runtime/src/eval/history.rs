@@ -174,18 +174,23 @@ impl HistoryStore {
         }
     }
 
-    /// Keeps the operand's column of this evaluation as the sample.
-    pub fn save_column(
+    /// Keeps the operand's column of this evaluation as the sample, or does
+    /// what its status and the history's rule for failures say.
+    pub fn save(
         &mut self,
         history: HistoryId,
         layout: &Layout,
+        rule: OnFailure,
         work: &[u8],
         stamp: Timestamp,
     ) {
-        if let Ok(at) = &layout.histories[history.index()] {
-            let column = &work[at.from as usize..][..at.bytes as usize];
-            self.arena[at.to as usize..][..at.bytes as usize].copy_from_slice(column);
-            self.entries[history.index()] = Entry::Resident(stamp);
+        match &layout.histories[history.index()] {
+            Ok(at) => {
+                let column = &work[at.from as usize..][..at.bytes as usize];
+                self.arena[at.to as usize..][..at.bytes as usize].copy_from_slice(column);
+                self.entries[history.index()] = Entry::Resident(stamp);
+            }
+            Err(status) => self.save_without(history, layout, *status, rule),
         }
     }
 
@@ -227,7 +232,8 @@ impl HistoryStore {
         match (status, rule) {
             (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {
                 // What is kept has its place in this layout only.
-                if let (Entry::Resident(stamp), Ok(at)) = (&*entry, &layout.histories[history.index()])
+                if let (Entry::Resident(stamp), Ok(at)) =
+                    (&*entry, &layout.histories[history.index()])
                     && let Some((lanes, offset)) = &at.other
                 {
                     *entry = aside(*stamp, lanes, at.scalar, &self.arena[*offset as usize..]);

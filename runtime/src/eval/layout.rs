@@ -683,9 +683,8 @@ impl Builder<'_> {
             return Ok(offset);
         }
         let runs = self.runs.entry((lanes.ids().as_ptr(), wanted.ids().as_ptr()));
-        let runs = runs.or_insert_with(|| {
-            align(lanes.ids(), wanted.ids()).unwrap_or_default().into()
-        });
+        let runs =
+            runs.or_insert_with(|| align(lanes.ids(), wanted.ids()).unwrap_or_default().into());
         let runs = Rc::clone(runs);
         if let [run] = runs[..] {
             return Ok(offset + run.from * width as u32);
