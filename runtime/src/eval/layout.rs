@@ -6,10 +6,11 @@
 //! where. While the constellation stays the same, evaluating is following it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::decode::Survey;
-use super::lanes::{Finder, LaneSet, align, has_repeats, intersection};
+use super::lanes::{Finder, LaneSet, Run, align, has_repeats, intersection};
 use crate::kernel::{Body, LANE_GROUP, ReduceOp, Rows, Scalar};
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{
@@ -45,8 +46,9 @@ pub struct Layout {
     pub named: Box<[Domain]>,
     /// Instance domains that constants are spread over.
     pub fetched: Box<[Domain]>,
-    /// False when a value could not be decoded: then the same counts may mean
-    /// another layout next time.
+    /// False for a layout that serves one fetch: a value could not be decoded,
+    /// so that the same counts may mean another layout next time, or a
+    /// previous sample has other lanes than its operand has now.
     pub lasting: bool,
 }
 
@@ -92,6 +94,20 @@ pub struct HistoryLayout {
     pub bytes: u32,
     /// Type of the lanes.
     pub scalar: Scalar,
+    /// Lanes and offset of the previous sample, if it has other lanes than
+    /// the operand.
+    pub other: Option<(LaneSet, u32)>,
+}
+
+impl HistoryLayout {
+    /// Lanes of the previous sample and its offset in the history arena, until
+    /// the operand's column takes its place.
+    pub fn previous(&self) -> (&LaneSet, u32) {
+        match &self.other {
+            Some((lanes, offset)) => (lanes, *offset),
+            None => (&self.lanes, self.to),
+        }
+    }
 }
 
 /// The same bits in consecutive lanes.
@@ -156,10 +172,21 @@ struct NodeLayout {
     offset: Option<u32>,
 }
 
+/// Two lists of instances, by address.
+type Lists = (*const InstId, *const InstId);
+
 struct Builder<'p> {
     program: &'p Program,
+    /// Lanes of previous samples, by history.
+    samples: &'p [Option<LaneSet>],
     nodes: Vec<NodeLayout>,
     sets: HashMap<Arc<[InstId]>, ()>,
+    /// The list that was interned last: inputs over one domain mostly follow each other.
+    latest: Arc<[InstId]>,
+    /// Intersections found so far.
+    intersections: HashMap<Lists, LaneSet>,
+    /// Runs found so far.
+    runs: HashMap<Lists, Rc<[Run]>>,
     work: usize,
     history: usize,
     phases: Vec<Phase>,
@@ -168,21 +195,28 @@ struct Builder<'p> {
 }
 
 impl Layout {
-    /// Makes the layout of a program for what a fetch delivered. `surveys` is
-    /// parallel to the inputs, `named` and `fetched` to the program's domains.
+    /// Makes the layout of a program for what a fetch delivered. `samples` is
+    /// parallel to the histories and tells the lanes of those previous samples
+    /// that lie in the arena; `surveys` is parallel to the inputs, `named` and
+    /// `fetched` to the program's domains.
     ///
     /// # Errors
     /// [`TooLarge`].
     pub fn new(
         program: &Program,
+        samples: &[Option<LaneSet>],
         surveys: Vec<Survey>,
         named: Vec<Domain>,
         fetched: Vec<Domain>,
     ) -> Result<Layout, TooLarge> {
         let mut builder = Builder {
             program,
+            samples,
             nodes: Vec::with_capacity(program.nodes.len()),
             sets: HashMap::new(),
+            latest: Arc::new([]),
+            intersections: HashMap::new(),
+            runs: HashMap::new(),
             work: 0,
             history: 0,
             phases: Vec::new(),
@@ -198,6 +232,7 @@ impl Layout {
         }
         let fills = builder.fills()?;
         let histories = builder.place_and_schedule(&inputs)?;
+        let passing = histories.iter().flatten().any(|history| history.other.is_some());
         let outputs = builder.outputs();
         Ok(Layout {
             inputs,
@@ -210,7 +245,7 @@ impl Layout {
             history_size: builder.history + COLUMN_SLACK,
             named: named.into(),
             fetched: fetched.into(),
-            lasting,
+            lasting: lasting && !passing,
         })
     }
 }
@@ -241,11 +276,29 @@ impl Builder<'_> {
     /// The one copy of a list of instances in this layout, so that equal lists
     /// mostly compare by address.
     fn intern(&mut self, ids: Vec<InstId>) -> Arc<[InstId]> {
-        if let Some((known, ())) = self.sets.get_key_value(ids.as_slice()) {
-            return Arc::clone(known);
+        if *self.latest == ids[..] {
+            return Arc::clone(&self.latest);
         }
-        let ids: Arc<[InstId]> = ids.into();
-        self.sets.insert(Arc::clone(&ids), ());
+        let ids: Arc<[InstId]> = match self.sets.get_key_value(ids.as_slice()) {
+            Some((known, ())) => Arc::clone(known),
+            None => {
+                let ids: Arc<[InstId]> = ids.into();
+                self.sets.insert(Arc::clone(&ids), ());
+                ids
+            }
+        };
+        self.latest = Arc::clone(&ids);
+        ids
+    }
+
+    /// The instances of `a` that `b` has as well.
+    fn intersection(&mut self, a: &LaneSet, b: &LaneSet) -> LaneSet {
+        let key = (a.ids().as_ptr(), b.ids().as_ptr());
+        if let Some(known) = self.intersections.get(&key) {
+            return known.clone();
+        }
+        let ids = LaneSet::Set(self.intern(intersection(a.ids(), b.ids())));
+        self.intersections.insert(key, ids.clone());
         ids
     }
 
@@ -315,17 +368,24 @@ impl Builder<'_> {
                         (LaneSet::Single, _) => with(b),
                         (_, LaneSet::Single) => with(a),
                         _ if a == b => with(a),
-                        _ => {
-                            let ids = intersection(a.ids(), b.ids());
-                            with(LaneSet::Set(self.intern(ids)))
-                        }
+                        _ => with(self.intersection(&a, &b)),
                     }
                 }
                 _ => without(Status::Failed(PmStatus::BOTCH)),
             },
-            Op::Change { operand, .. } => {
+            Op::Change { operand, history, .. } => {
                 let regular = regular && self.is_placed(*operand);
-                NodeLayout { offset: None, regular, ..self.node(*operand).clone() }
+                let now = NodeLayout { offset: None, regular, ..self.node(*operand).clone() };
+                match &self.samples[history.index()] {
+                    Some(before) if now.status == Status::Values && *before != now.lanes => {
+                        let lanes = self.intersection(&now.lanes, before);
+                        match lanes.is_empty() {
+                            true => without(Status::Empty(Reason::FirstSample)),
+                            false => NodeLayout { lanes, ..now },
+                        }
+                    }
+                    _ => now,
+                }
             }
             Op::Choose { guard, yes, no } => {
                 let never = |id: &NodeId| matches!(self.program.nodes[id.index()].op, Op::NoValue);
@@ -461,7 +521,12 @@ impl Builder<'_> {
         let mut histories = self.histories()?;
         let mut calls: Vec<HashMap<KernelSlot, usize>> = vec![HashMap::new(); levels];
         let dependents = self.dependents();
-        for (index, step) in program.steps.iter().enumerate() {
+        // By level, so that the first step that needs a copy is in the
+        // earliest phase that does.
+        let mut order: Vec<usize> = (0..program.steps.len()).collect();
+        order.sort_by_key(|step| program.steps[*step].level);
+        for index in order {
+            let step = &program.steps[index];
             if !self.is_column(step.output) {
                 continue;
             }
@@ -540,7 +605,7 @@ impl Builder<'_> {
     /// Gives every history whose operand has a column its place.
     fn histories(&mut self) -> Result<Box<[Result<HistoryLayout, Status>]>, TooLarge> {
         let program = self.program;
-        let layouts = program.histories.iter().map(|history| {
+        let layouts = program.histories.iter().zip(self.samples).map(|(history, before)| {
             let node = self.node(history.operand);
             let (status, lanes) = (node.status, node.lanes.clone());
             if !self.is_column(history.operand) || !self.is_placed(history.operand) {
@@ -551,9 +616,15 @@ impl Builder<'_> {
                 return Ok(Err(Status::Failed(PmStatus::TYPE)));
             };
             let to = self.alloc_history(lanes.len(), scalar.bytes())?;
+            let other = match before {
+                Some(before) if *before != lanes => {
+                    Some((before.clone(), self.alloc_history(before.len(), scalar.bytes())?))
+                }
+                _ => None,
+            };
             // Not larger than the operand's column, whose offset fits.
             let bytes = (lanes.len() * scalar.bytes()) as u32;
-            Ok(Ok(HistoryLayout { lanes, from: 0, to, bytes, scalar }))
+            Ok(Ok(HistoryLayout { lanes, from: 0, to, bytes, scalar, other }))
         });
         layouts.collect()
     }
@@ -590,8 +661,8 @@ impl Builder<'_> {
             }
             StepOperand::Previous { history, lanes: choice } => {
                 let Ok(layout) = &histories[history.index()] else { return Ok(0) };
-                let (offset, lanes, width) =
-                    (layout.to, layout.lanes.clone(), layout.scalar.bytes());
+                let (lanes, offset) = layout.previous();
+                let (lanes, width) = (lanes.clone(), layout.scalar.bytes());
                 match choice {
                     PreviousLanes::Single => Ok(offset),
                     PreviousLanes::First(of) => {
@@ -617,7 +688,10 @@ impl Builder<'_> {
         if lanes == wanted {
             return Ok(offset);
         }
-        let runs = align(lanes.ids(), wanted.ids()).unwrap_or_default();
+        let runs = self.runs.entry((lanes.ids().as_ptr(), wanted.ids().as_ptr()));
+        let runs =
+            runs.or_insert_with(|| align(lanes.ids(), wanted.ids()).unwrap_or_default().into());
+        let runs = Rc::clone(runs);
         if let [run] = runs[..] {
             return Ok(offset + run.from * width as u32);
         }
@@ -630,8 +704,6 @@ impl Builder<'_> {
             false => self.alloc(wanted.len(), width)?,
         };
         let width = width as u32;
-        // Steps are planned by ascending level, so the first phase that needs
-        // a copy is the earliest.
         self.phases[phase].copies.extend(runs.iter().map(|run| Copy {
             in_history,
             from: offset + run.from * width,

@@ -145,10 +145,7 @@ pub struct Lane {
 impl Lane {
     #[inline]
     fn decode(&[a, b, c, d, e, f, g, h]: &[u8; 8]) -> Lane {
-        Lane {
-            instance: i32::from_be_bytes([a, b, c, d]),
-            word: u32::from_be_bytes([e, f, g, h]),
-        }
+        Lane { instance: i32::from_be_bytes([a, b, c, d]), word: u32::from_be_bytes([e, f, g, h]) }
     }
 }
 
