@@ -5,7 +5,6 @@
 //! kernels that would do them later. Operations with a past ([`Op::Change`])
 //! belong to one definition and are shared within it only.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use pmderive_runtime::program::{
     FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot, KernelSlot, NamedDomain, Node,
     NodeId, OnFailure, Op,
 };
+use rustc_hash::FxHashMap;
 
 /// Gives the kernel of a form, the same one for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
@@ -46,13 +46,13 @@ pub struct Graph {
     pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
     /// Fingerprint of each input's descriptor, parallel to `inputs`.
     prints: Vec<u64>,
-    index: HashMap<Node, NodeId>,
-    input_index: HashMap<Pmid, InputSlot>,
-    kernel_index: HashMap<KernelIr, KernelSlot>,
-    constant_index: HashMap<Vec<u8>, u32>,
-    pattern_index: HashMap<Box<str>, u32>,
-    history_index: HashMap<(u64, NodeId), HistoryId>,
-    history_count: HashMap<u64, u32>,
+    index: FxHashMap<Node, NodeId>,
+    input_index: FxHashMap<Pmid, InputSlot>,
+    kernel_index: FxHashMap<KernelIr, KernelSlot>,
+    constant_index: FxHashMap<Vec<u8>, u32>,
+    pattern_index: FxHashMap<Box<str>, u32>,
+    history_index: FxHashMap<(u64, NodeId), HistoryId>,
+    history_count: FxHashMap<u64, u32>,
 }
 
 impl Graph {

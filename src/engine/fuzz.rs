@@ -44,19 +44,20 @@ impl Choices {
     }
 }
 
-const TYPES: [ValueType; 6] = [
+const TYPES: [ValueType; 7] = [
     ValueType::I32,
     ValueType::U32,
     ValueType::I64,
     ValueType::U64,
     ValueType::F32,
     ValueType::F64,
+    ValueType::String,
 ];
 const DOMAIN: InDom = InDom::new(7, 1);
 const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
 
-/// Metrics `s.0` to `s.5` (single) and `m.0` to `m.5` (over one domain), one
-/// of each type; counters at even positions.
+/// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
+/// of each type; numbers at even positions are counters.
 struct MemorySource {
     choices: Choices,
     step: i64,
@@ -69,7 +70,7 @@ impl MemorySource {
     }
 
     fn all() -> impl Iterator<Item = Pmid> {
-        (0..2).flat_map(|cluster| (0..6).map(move |item| Pmid::new(7, cluster, item)))
+        (0..2).flat_map(|cluster| (0..7).map(move |item| Pmid::new(7, cluster, item)))
     }
 }
 
@@ -87,15 +88,13 @@ impl MetadataSource for MemorySource {
     ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
         let desc = |pmid: &Pmid| {
             let item = pmid.item();
+            let value_type = TYPES[item as usize % TYPES.len()];
+            let counts = item.is_multiple_of(2) && value_type != ValueType::String;
             Ok(MetricDesc {
                 pmid: *pmid,
-                value_type: TYPES[item as usize % TYPES.len()],
+                value_type,
                 indom: (pmid.cluster() == 1).then_some(DOMAIN),
-                semantics: if item.is_multiple_of(2) {
-                    Semantics::Counter
-                } else {
-                    Semantics::Instant
-                },
+                semantics: if counts { Semantics::Counter } else { Semantics::Instant },
                 units: Units::NONE,
             })
         };
@@ -138,16 +137,28 @@ impl FetchSource for MemorySource {
         let pause = self.choices.below(4) as i64;
         let stamp = Timestamp::new(1000 + self.step * 4 + pause, 250_000_000 * pause);
         let mut writer = ResultWriter::new(batch.add_part(), stamp);
-        // Mostly the same instances as ever; sometimes some leave or change places.
+        // Rarely, the fetch was split; its parts have their own stamps.
+        let split = match self.choices.below(8) {
+            0 => self.choices.below(list.pmids().len() + 1),
+            _ => usize::MAX,
+        };
+        // Mostly the same instances as ever; sometimes some leave, change
+        // places, or come twice.
         let mut ids: Vec<InstId> = (0..4).collect();
-        match self.choices.below(8) {
+        match self.choices.below(10) {
             0 => drop(ids.remove(self.choices.below(4))),
             1 => ids.push(4),
             2 => ids.reverse(),
             3 => ids.clear(),
+            4 => ids.insert(self.choices.below(5), self.choices.below(4) as InstId),
             _ => {}
         }
-        for pmid in list.pmids() {
+        for (position, pmid) in list.pmids().iter().enumerate() {
+            if position == split {
+                writer.finish();
+                let later = Timestamp::new(1001 + self.step * 4 + pause, 0);
+                writer = ResultWriter::new(batch.add_part(), later);
+            }
             let single = pmid.cluster() == 0;
             match self.choices.below(24) {
                 0 => {
@@ -165,7 +176,7 @@ impl FetchSource for MemorySource {
                 ids.pop();
             }
             for id in ids {
-                let slot = (pmid.cluster() * 48 + pmid.item() * 8) as usize + (id + 1) as usize;
+                let slot = (pmid.cluster() * 64 + pmid.item() * 8) as usize + (id + 1) as usize;
                 let counter = &mut self.counters[slot];
                 *counter = match self.choices.below(16) {
                     0 => 0,
@@ -179,12 +190,20 @@ impl FetchSource for MemorySource {
                     ValueType::U64 => writer.block(id, BlockValue::U64(value)),
                     ValueType::F32 => writer.block(id, BlockValue::F32(value as f32 / 7.0)),
                     ValueType::F64 => writer.block(id, BlockValue::F64(value as f64 / 3.0)),
+                    ValueType::String => {
+                        writer.block(id, BlockValue::Text(&value.to_string()));
+                    }
                     _ => writer.in_place(id, value as u32),
                 }
             }
         }
         writer.finish();
-        let domain = self.instance_domain(DOMAIN, Freshness::Cached)?;
+        let domain = match self.choices.below(24) {
+            0 => Err(PmStatus::AGAIN),
+            1 => Ok(Arc::new(InstanceDomain::new(vec![(3, "x".into()), (0, "sda".into())]))),
+            2 => Ok(Arc::new(InstanceDomain::new(vec![(1, "x".into()), (1, "sda".into())]))),
+            _ => self.instance_domain(DOMAIN, Freshness::Cached)?,
+        };
         batch.domains.extend(list.domains().iter().map(|_| domain.clone()));
         Ok(FetchEvents { gap: self.choices.below(20) == 0, ..FetchEvents::default() })
     }
@@ -192,8 +211,12 @@ impl FetchSource for MemorySource {
 
 /// An expression, small enough to be valid rather often.
 fn expression(choices: &mut Choices, depth: usize) -> String {
-    let metric =
-        |choices: &mut Choices| format!("{}.{}", choices.pick(&["s", "m", "m"]), choices.below(6));
+    let metric = |choices: &mut Choices| {
+        let kind = choices.pick(&["s", "m", "m"]);
+        // Text is of little use in most expressions.
+        let item = if choices.below(24) == 0 { 6 } else { choices.below(6) };
+        format!("{kind}.{item}")
+    };
     if depth == 0 {
         return match choices.below(5) {
             0 => choices.pick(&["0", "1", "7", "2.5"]).to_string(),
@@ -206,7 +229,10 @@ fn expression(choices: &mut Choices, depth: usize) -> String {
     let sub = |choices: &mut Choices| expression(choices, depth - 1);
     match choices.below(16) {
         0..4 => {
-            let op = choices.pick(&["+", "-", "*", "/", "<", "==", ">=", "&&", "||"]);
+            let op = choices.pick(&[
+                "+", "-", "*", "/", "+", "-", "*", "/", "<", "<=", "==", "!=", ">=", ">", "&&",
+                "||",
+            ]);
             format!("({} {op} {})", sub(choices), sub(choices))
         }
         4..6 => format!("delta({})", sub(choices)),
@@ -243,16 +269,32 @@ pub fn fuzz_eval(data: &[u8]) {
         let text = sources.add("<fuzz>", expression(&mut choices, depth));
         let _ = registry.register(&format!("d.{index}"), text, &sources, &mut diagnostics);
     }
-    let selection: Vec<&Registered> = registry.definitions().iter().collect();
+    let mut selection: Vec<&Registered> = registry.definitions().iter().collect();
     let (mut fused_source, mut general_source) = (source_of(&choices), source_of(&choices));
-    let compiled = engine
+    let mut compiled = engine
         .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
         .expect("memory does not fail");
-    let mut fused = Evaluator::new(Arc::clone(&compiled.program), compiled.binding.clone());
-    let mut general = Evaluator::new(Arc::clone(&compiled.program), compiled.binding);
+    let evaluator = || Evaluator::new(Arc::clone(&compiled.program), compiled.binding.clone());
+    let (mut fused, mut general) = (evaluator(), evaluator());
     general.use_general_path();
     let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
-    for step in 0..10 {
+    for step in 0..12 {
+        // Other metrics are asked for, then those of the beginning again.
+        if step == 5 || step == 9 {
+            let wanted = if step == 5 { choices.below(64) } else { usize::MAX };
+            let definitions = registry.definitions().iter().enumerate();
+            selection = definitions
+                .filter(|(index, _)| wanted >> index & 1 == 1)
+                .map(|(_, definition)| definition)
+                .collect();
+            compiled = engine
+                .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
+                .expect("memory does not fail");
+            for evaluator in [&mut fused, &mut general] {
+                evaluator.change_program(Arc::clone(&compiled.program), compiled.binding.clone());
+            }
+            general.use_general_path();
+        }
         let (a, _) =
             fused.fetch(&mut fused_source, &mut fused_space).expect("memory does not fail");
         let (b, _) =

@@ -9,9 +9,12 @@
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
 use cranelift_frontend::FunctionBuilder;
-use pmderive_runtime::kernel::{BinaryOp, Inst, Reg, Scalar, UnaryOp};
+use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Reg, Scalar, UnaryOp};
 
 use super::emit::{float_condition, integer_condition, memory};
+
+/// What the vectors below hold: one of 4-byte lanes, two of 8-byte lanes.
+const _: () = assert!(LANE_GROUP == 4);
 
 /// True when every operation of a map can be done in vectors.
 pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
@@ -265,17 +268,17 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                 Group::Narrow(self.shuffle(types::I32X4, a, &LOW_HALVES))
             }
             (Group::Wide(a), false, Scalar::F64) => {
-                Group::Wide(self.both(a, |this, a| this.to_float(types::F64X2, signed, a)))
+                Group::Wide(self.both(a, |this, a| this.float_of(types::F64X2, signed, a)))
             }
             (Group::Narrow(a), false, Scalar::I64 | Scalar::U64) => {
                 Group::Wide(self.widen(signed, a))
             }
             (Group::Narrow(a), false, Scalar::F32) => {
-                Group::Narrow(self.to_float(types::F32X4, signed, a))
+                Group::Narrow(self.float_of(types::F32X4, signed, a))
             }
             (Group::Narrow(a), false, Scalar::F64) => {
                 let a = self.widen(signed, a);
-                Group::Wide(self.both(a, |this, a| this.to_float(types::F64X2, signed, a)))
+                Group::Wide(self.both(a, |this, a| this.float_of(types::F64X2, signed, a)))
             }
             (Group::Narrow(a), true, Scalar::F64) => {
                 let high = self.shuffle(types::F32X4, [a, a], &HIGH_PAIR);
@@ -298,7 +301,7 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         }
     }
 
-    fn to_float(&mut self, to: Type, signed: bool, a: Value) -> Value {
+    fn float_of(&mut self, to: Type, signed: bool, a: Value) -> Value {
         let ins = self.builder.ins();
         if signed { ins.fcvt_from_sint(to, a) } else { ins.fcvt_from_uint(to, a) }
     }
@@ -330,15 +333,15 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             true => this.arithmetic(op, scalar, a, b),
             false => this.compare(op, scalar, a, b),
         };
-        match (self.number(a), self.number(b), is_number) {
-            (Group::Wide([a, c]), Group::Wide([b, d]), true) => {
-                Group::Wide([apply(self, a, b), apply(self, c, d)])
+        match (self.number(a), self.number(b)) {
+            (Group::Wide([a, c]), Group::Wide([b, d])) => {
+                let lanes = [apply(self, a, b), apply(self, c, d)];
+                if is_number { Group::Wide(lanes) } else { Group::WideMask(lanes) }
             }
-            (Group::Wide([a, c]), Group::Wide([b, d]), false) => {
-                Group::WideMask([apply(self, a, b), apply(self, c, d)])
+            (Group::Narrow(a), Group::Narrow(b)) => {
+                let lanes = apply(self, a, b);
+                if is_number { Group::Narrow(lanes) } else { Group::NarrowMask(lanes) }
             }
-            (Group::Narrow(a), Group::Narrow(b), true) => Group::Narrow(apply(self, a, b)),
-            (Group::Narrow(a), Group::Narrow(b), false) => Group::NarrowMask(apply(self, a, b)),
             _ => unreachable!("both operands are of one type"),
         }
     }

@@ -6,10 +6,9 @@
 //! large for one kernel are cut. What a kernel looks like depends on the
 //! metric's own tree only, never on what other metrics there are.
 
-use std::collections::{HashMap, HashSet};
-
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
 use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepOperand};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lane::{LaneBuilder, lane_scalar};
 use crate::dag::{Graph, KernelSource};
@@ -51,8 +50,8 @@ impl<'f> Fusion<'f> {
     /// Places the root of a metric and the operands of its histories and
     /// reductions; `nodes` are all its nodes, ascending.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
-        let mut wanted: HashSet<NodeId> = HashSet::from([root]);
-        let mut sizes: HashMap<NodeId, usize> = HashMap::new();
+        let mut wanted: FxHashSet<NodeId> = FxHashSet::from_iter([root]);
+        let mut sizes: FxHashMap<NodeId, usize> = FxHashMap::default();
         for id in nodes {
             match self.graph.nodes[id.index()].op {
                 Op::Change { operand, .. } => drop(wanted.insert(operand)),
@@ -73,7 +72,7 @@ impl<'f> Fusion<'f> {
             sizes.insert(*id, size);
         }
         // Leaves of this metric's kernels: its own columns.
-        let mut leaves: HashSet<NodeId> = HashSet::new();
+        let mut leaves: FxHashSet<NodeId> = FxHashSet::default();
         for id in nodes {
             let is_leaf = matches!(self.placements[id.index()], Some(Placement::Input(_)))
                 || matches!(self.graph.nodes[id.index()].op, Op::Count(_));
@@ -90,7 +89,7 @@ impl<'f> Fusion<'f> {
     }
 
     /// Gives a node a column of its own, unless it has one.
-    fn place(&mut self, id: NodeId, leaves: &HashSet<NodeId>) {
+    fn place(&mut self, id: NodeId, leaves: &FxHashSet<NodeId>) {
         if self.placements[id.index()].is_some() {
             return;
         }
@@ -143,7 +142,7 @@ impl<'f> Fusion<'f> {
     }
 
     /// If a node only picks lanes of a leaf, how.
-    fn view(&self, id: NodeId, leaves: &HashSet<NodeId>) -> Option<StepOperand> {
+    fn view(&self, id: NodeId, leaves: &FxHashSet<NodeId>) -> Option<StepOperand> {
         let mut node = id;
         let mut mode = Mode::Lanes;
         loop {
@@ -180,10 +179,10 @@ impl<'f> Fusion<'f> {
     fn fuse(
         &mut self,
         root: NodeId,
-        leaves: &HashSet<NodeId>,
+        leaves: &FxHashSet<NodeId>,
     ) -> Option<(KernelIr, Vec<u8>, Vec<StepOperand>)> {
         let mut region = Region { lanes: LaneBuilder::default(), operands: Vec::new() };
-        let mut regs: HashMap<(NodeId, Mode), Reg> = HashMap::new();
+        let mut regs: FxHashMap<(NodeId, Mode), Reg> = FxHashMap::default();
         // Depth first with a stack of our own: trees may be of any depth.
         let mut stack = vec![(root, Mode::Lanes, false)];
         while let Some((id, mode, ready)) = stack.pop() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::decode::{Survey, decode_column, raw_count, survey};
 use super::general::{General, NodeValue, Previous, Surroundings};
 use super::history::HistoryStore;
+use super::lanes::LaneSet;
 use super::layout::{Domain, Layout, OutputLayout};
 use super::results::Evaluation;
 use crate::kernel::Arenas;
@@ -161,6 +162,7 @@ impl Evaluator {
         for (position, indom) in self.named.iter().enumerate() {
             named.push(self.named_domain(position, *indom, &surveys, source)?);
         }
+        let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
             layout.lasting && layout.matches(&surveys, &named, &workspace.batch.domains)
         });
@@ -168,7 +170,13 @@ impl Evaluator {
             Some(at) => self.layouts.remove(at),
             None => {
                 let fetched = workspace.batch.domains.clone();
-                let layout = Layout::new(&self.program, surveys, named, fetched);
+                let samples: Vec<Option<LaneSet>> = (0u32..)
+                    .zip(&self.program.histories)
+                    .map(|(index, _)| {
+                        self.history.resident_lanes(HistoryId(index), self.layouts.first()?)
+                    })
+                    .collect();
+                let layout = Layout::new(&self.program, &samples, surveys, named, fetched);
                 let malformed = |error: super::layout::TooLarge| SourceError::Malformed {
                     target: source.name(),
                     message: error.to_string(),
@@ -176,10 +184,9 @@ impl Evaluator {
                 Arc::new(layout.map_err(malformed)?)
             }
         };
-        self.history.change_layout(self.layouts.first(), &layout);
-        if known.is_none() {
-            self.layouts.truncate(LAYOUTS_KEPT - 1);
-        }
+        self.history.change_layout(before.as_ref(), &layout);
+        self.layouts.retain(|layout| layout.lasting);
+        self.layouts.truncate(LAYOUTS_KEPT - 1);
         self.layouts.insert(0, layout);
         self.find_irregular();
         let layout = &self.layouts[0];
@@ -269,7 +276,11 @@ impl Evaluator {
             work[*offset as usize..][..8].copy_from_slice(&elapsed.to_ne_bytes());
         }
 
-        workspace.todo.clear();
+        // All that the evaluation before has set.
+        for index in workspace.todo.drain(..) {
+            workspace.overrides[index as usize] = None;
+        }
+        workspace.overrides.resize(program.outputs.len(), None);
         workspace.todo.extend_from_slice(&self.irregular);
         for phase in &layout.phases {
             for copy in &phase.copies {
@@ -299,8 +310,6 @@ impl Evaluator {
             }
         }
 
-        workspace.overrides.clear();
-        workspace.overrides.resize(program.outputs.len(), None);
         if !workspace.todo.is_empty() {
             workspace.general.begin(program);
             let around = Surroundings {
@@ -319,32 +328,30 @@ impl Evaluator {
                 workspace.overrides[*index as usize] = Some(output.root.0);
             }
         }
-        let general = &workspace.general;
+        let (general, store) = (&workspace.general, &mut self.history);
         let mut changed = false;
-        for (index, (output, generally)) in
-            program.outputs.iter().zip(&workspace.overrides).enumerate()
-        {
-            for history in &output.histories {
-                let operand = program.histories[history.index()].operand;
-                let rule = program.histories[history.index()].on_failure;
-                let store = &mut self.history;
-                match (generally, &layout.histories[history.index()]) {
-                    (Some(_), _) => {
-                        let value = general.value(operand);
-                        match value.status {
-                            Status::Values => {
-                                let NodeValue { ids, lanes, .. } = value;
-                                store.save_lanes(*history, &layout, ids, lanes, now(*history));
-                            }
-                            status => store.save_without(*history, status, rule),
-                        }
-                    }
-                    (None, Ok(_)) => store.save_column(*history, &layout, work, now(*history)),
-                    (None, Err(status)) => store.save_without(*history, *status, rule),
-                }
+        if workspace.todo.is_empty() {
+            for (index, history) in (0u32..).zip(&program.histories) {
+                let id = HistoryId(index);
+                store.save(id, &layout, history.on_failure, work, now(id));
             }
-            if generally.is_some() && layout.outputs[index] != OutputLayout::General {
-                changed = true;
+        } else {
+            for (index, output) in program.outputs.iter().enumerate() {
+                let generally = workspace.overrides[index].is_some();
+                for id in &output.histories {
+                    let history = &program.histories[id.index()];
+                    let rule = history.on_failure;
+                    if !generally {
+                        store.save(*id, &layout, rule, work, now(*id));
+                        continue;
+                    }
+                    let NodeValue { status, ids, lanes, .. } = general.value(history.operand);
+                    match status {
+                        Status::Values => store.save_lanes(*id, &layout, ids, lanes, now(*id)),
+                        status => store.save_without(*id, &layout, *status, rule),
+                    }
+                }
+                changed |= generally && layout.outputs[index] != OutputLayout::General;
             }
         }
         if changed {

@@ -2,7 +2,7 @@
 //!
 //! Works on identifiers only; knows neither values nor names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::model::InstId;
@@ -114,6 +114,16 @@ pub fn align(source: &[InstId], wanted: &[InstId]) -> Option<Vec<Run>> {
     Some(runs)
 }
 
+/// True when an instance is in the list more than once.
+pub fn has_repeats(ids: &[InstId]) -> bool {
+    // Most lists ascend.
+    if ids.is_sorted_by(|a, b| a < b) {
+        return false;
+    }
+    let mut seen = HashSet::with_capacity(ids.len());
+    !ids.iter().all(|id| seen.insert(*id))
+}
+
 /// The instances of `left` that `right` has as well, in the order of `left`.
 pub fn intersection(left: &[InstId], right: &[InstId]) -> Vec<InstId> {
     let mut finder = Finder::new(right);
@@ -141,5 +151,14 @@ mod tests {
     fn intersections_keep_the_left_order() {
         assert_eq!(intersection(&[4, 1, 3, 2], &[1, 2, 3, 9]), [1, 3, 2]);
         assert_eq!(intersection(&[1], &[]), [0; 0]);
+    }
+
+    #[test]
+    fn repeats_are_found_in_any_order() {
+        assert!(!has_repeats(&[]));
+        assert!(!has_repeats(&[1, 2, 9]));
+        assert!(!has_repeats(&[9, 1, 2]));
+        assert!(has_repeats(&[1, 1]));
+        assert!(has_repeats(&[9, 1, 9]));
     }
 }

@@ -35,7 +35,7 @@ impl Timestamp {
         let nsec = i128::from(self.nsec) - i128::from(earlier.nsec);
         let nsec = sec * i128::from(NSEC_PER_SEC) + nsec;
         // The same number either way; 64 bits, of 292 years, are converted faster.
-        let nsec = i64::try_from(nsec).map_or(nsec as f64, |nsec| nsec as f64);
+        let nsec = i64::try_from(nsec).map_or_else(|_| nsec as f64, |nsec| nsec as f64);
         nsec / NSEC_PER_SEC as f64
     }
 }

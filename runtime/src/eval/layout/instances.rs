@@ -7,14 +7,14 @@
 use std::sync::Arc;
 
 use super::{Builder, Domain, InputLayout, NodeLayout};
-use crate::eval::lanes::{LaneSet, align, intersection};
+use crate::eval::lanes::{LaneSet, align, has_repeats};
 use crate::kernel::ReduceOp;
 use crate::model::{InstId, PmStatus};
 use crate::program::{Node, NodeId, Op, Reason, Status};
 
 impl Builder<'_> {
     /// Lanes of a node from those of its operands; the same rules as
-    /// [`super::general`] applies to values.
+    /// [`super::super::general`] applies to values.
     pub(super) fn analyse(
         &mut self,
         node: &Node,
@@ -33,7 +33,12 @@ impl Builder<'_> {
             Op::Input(slot) => {
                 let input = &inputs[slot.index()];
                 match (input.status, node.is_set) {
-                    (Status::Values, true) => with(LaneSet::Set(Arc::clone(&input.ids))),
+                    (Status::Values, true) => {
+                        // Lanes are found by instance here, so what names an
+                        // instance twice is left to the general path.
+                        let regular = !has_repeats(&input.ids);
+                        NodeLayout { regular, ..with(LaneSet::Set(Arc::clone(&input.ids))) }
+                    }
                     (Status::Values, false) => with(LaneSet::Single),
                     (status, _) => without(status),
                 }
@@ -42,8 +47,9 @@ impl Builder<'_> {
             Op::ConstantPerInstance { domain, .. } => match &fetched[domain.index()] {
                 Err(status) => without(Status::Failed(*status)),
                 Ok(domain) => {
-                    let ids = domain.instances().map(|(id, _)| id).collect();
-                    with(LaneSet::Set(self.intern(ids)))
+                    let ids: Vec<InstId> = domain.instances().map(|(id, _)| id).collect();
+                    let regular = !has_repeats(&ids);
+                    NodeLayout { regular, ..with(LaneSet::Set(self.intern(ids))) }
                 }
             },
             Op::Nothing | Op::NoValue => without(Status::Empty(Reason::NoValue)),
@@ -59,17 +65,24 @@ impl Builder<'_> {
                         (LaneSet::Single, _) => with(b),
                         (_, LaneSet::Single) => with(a),
                         _ if a == b => with(a),
-                        _ => {
-                            let ids = intersection(a.ids(), b.ids());
-                            with(LaneSet::Set(self.intern(ids)))
-                        }
+                        _ => with(self.intersection(&a, &b)),
                     }
                 }
                 _ => without(Status::Failed(PmStatus::BOTCH)),
             },
-            Op::Change { operand, .. } => {
+            Op::Change { operand, history, .. } => {
                 let regular = regular && self.is_placed(*operand);
-                NodeLayout { offset: None, regular, ..self.node(*operand).clone() }
+                let now = NodeLayout { offset: None, regular, ..self.node(*operand).clone() };
+                match &self.samples[history.index()] {
+                    Some(before) if now.status == Status::Values && *before != now.lanes => {
+                        let lanes = self.intersection(&now.lanes, before);
+                        match lanes.is_empty() {
+                            true => without(Status::Empty(Reason::FirstSample)),
+                            false => NodeLayout { lanes, ..now },
+                        }
+                    }
+                    _ => now,
+                }
             }
             Op::Choose { guard, yes, no } => {
                 let never = |id: &NodeId| matches!(self.program.nodes[id.index()].op, Op::NoValue);

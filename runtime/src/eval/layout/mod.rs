@@ -9,11 +9,13 @@ mod instances;
 mod schedule;
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::decode::Survey;
-use super::lanes::LaneSet;
+use super::lanes::{LaneSet, Run, intersection};
 use crate::kernel::{LANE_GROUP, Rows, Scalar};
+
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{KernelSlot, NodeId, Op, Placement, Program, Status};
 pub use instances::{empty_or, first_failed, first_without, first_word};
@@ -46,8 +48,9 @@ pub struct Layout {
     pub named: Box<[Domain]>,
     /// Instance domains that constants are spread over.
     pub fetched: Box<[Domain]>,
-    /// False when a value could not be decoded: then the same counts may mean
-    /// another layout next time.
+    /// False for a layout that serves one fetch: a value could not be decoded,
+    /// so that the same counts may mean another layout next time, or a
+    /// previous sample has other lanes than its operand has now.
     pub lasting: bool,
 }
 
@@ -93,6 +96,20 @@ pub struct HistoryLayout {
     pub bytes: u32,
     /// Type of the lanes.
     pub scalar: Scalar,
+    /// Lanes and offset of the previous sample, if it has other lanes than
+    /// the operand.
+    pub other: Option<(LaneSet, u32)>,
+}
+
+impl HistoryLayout {
+    /// Lanes of the previous sample and its offset in the history arena, until
+    /// the operand's column takes its place.
+    pub fn previous(&self) -> (&LaneSet, u32) {
+        match &self.other {
+            Some((lanes, offset)) => (lanes, *offset),
+            None => (&self.lanes, self.to),
+        }
+    }
 }
 
 /// The same bits in consecutive lanes.
@@ -157,13 +174,24 @@ struct NodeLayout {
     offset: Option<u32>,
 }
 
+/// Two lists of instances, by address.
+type Lists = (*const InstId, *const InstId);
+
 /// A layout in the making.
 struct Builder<'p> {
     program: &'p Program,
+    /// Lanes of previous samples, by history.
+    samples: &'p [Option<LaneSet>],
     /// Parallel to the program's nodes, as far as they are analysed.
     nodes: Vec<NodeLayout>,
     /// Every list of instances so far, once.
     sets: HashSet<Arc<[InstId]>>,
+    /// The list that was interned last: inputs over one domain mostly follow each other.
+    latest: Arc<[InstId]>,
+    /// Intersections found so far.
+    intersections: HashMap<Lists, LaneSet>,
+    /// Runs found so far.
+    runs: HashMap<Lists, Rc<[Run]>>,
     /// Bytes of the arenas given away.
     work: usize,
     history: usize,
@@ -173,21 +201,28 @@ struct Builder<'p> {
 }
 
 impl Layout {
-    /// Makes the layout of a program for what a fetch delivered. `surveys` is
-    /// parallel to the inputs, `named` and `fetched` to the program's domains.
+    /// Makes the layout of a program for what a fetch delivered. `samples` is
+    /// parallel to the histories and tells the lanes of those previous samples
+    /// that lie in the arena; `surveys` is parallel to the inputs, `named` and
+    /// `fetched` to the program's domains.
     ///
     /// # Errors
     /// [`TooLarge`].
     pub fn new(
         program: &Program,
+        samples: &[Option<LaneSet>],
         surveys: Vec<Survey>,
         named: Vec<Domain>,
         fetched: Vec<Domain>,
     ) -> Result<Layout, TooLarge> {
         let mut builder = Builder {
             program,
+            samples,
             nodes: Vec::with_capacity(program.nodes.len()),
             sets: HashSet::new(),
+            latest: Arc::new([]),
+            intersections: HashMap::new(),
+            runs: HashMap::new(),
             work: 0,
             history: 0,
             phases: Vec::new(),
@@ -203,6 +238,7 @@ impl Layout {
         }
         let fills = builder.fills()?;
         let histories = builder.place_and_schedule(&inputs)?;
+        let passing = histories.iter().flatten().any(|history| history.other.is_some());
         let outputs = builder.outputs();
         Ok(Layout {
             inputs,
@@ -215,7 +251,7 @@ impl Layout {
             history_size: builder.history + COLUMN_SLACK,
             named: named.into(),
             fetched: fetched.into(),
-            lasting,
+            lasting: lasting && !passing,
         })
     }
 }
@@ -246,11 +282,29 @@ impl Builder<'_> {
     /// The one copy of a list of instances in this layout, so that equal lists
     /// mostly compare by address.
     fn intern(&mut self, ids: Vec<InstId>) -> Arc<[InstId]> {
-        if let Some(known) = self.sets.get(ids.as_slice()) {
-            return Arc::clone(known);
+        if *self.latest == ids[..] {
+            return Arc::clone(&self.latest);
         }
-        let ids: Arc<[InstId]> = ids.into();
-        self.sets.insert(Arc::clone(&ids));
+        let ids: Arc<[InstId]> = match self.sets.get(ids.as_slice()) {
+            Some(known) => Arc::clone(known),
+            None => {
+                let ids: Arc<[InstId]> = ids.into();
+                self.sets.insert(Arc::clone(&ids));
+                ids
+            }
+        };
+        self.latest = Arc::clone(&ids);
+        ids
+    }
+
+    /// The instances of `a` that `b` has as well.
+    fn intersection(&mut self, a: &LaneSet, b: &LaneSet) -> LaneSet {
+        let key = (a.ids().as_ptr(), b.ids().as_ptr());
+        if let Some(known) = self.intersections.get(&key) {
+            return known.clone();
+        }
+        let ids = LaneSet::Set(self.intern(intersection(a.ids(), b.ids())));
+        self.intersections.insert(key, ids.clone());
         ids
     }
 

@@ -4,6 +4,7 @@
 //! Takes the instances of all nodes; gives offsets, segment rows and copies.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::{Builder, Call, Copy, HistoryLayout, InputLayout, Phase, TooLarge};
 use crate::eval::lanes::{Finder, LaneSet, align};
@@ -42,7 +43,12 @@ impl Builder<'_> {
         let mut histories = self.histories()?;
         let mut calls: Vec<HashMap<KernelSlot, usize>> = vec![HashMap::new(); levels];
         let dependents = self.dependents();
-        for (index, step) in program.steps.iter().enumerate() {
+        // By level, so that the first step that needs a copy is in the
+        // earliest phase that does.
+        let mut order: Vec<usize> = (0..program.steps.len()).collect();
+        order.sort_by_key(|step| program.steps[*step].level);
+        for index in order {
+            let step = &program.steps[index];
             if !self.is_column(step.output) {
                 continue;
             }
@@ -121,7 +127,7 @@ impl Builder<'_> {
     /// Gives every history whose operand has a column its place.
     fn histories(&mut self) -> Result<Box<[Result<HistoryLayout, Status>]>, TooLarge> {
         let program = self.program;
-        let layouts = program.histories.iter().map(|history| {
+        let layouts = program.histories.iter().zip(self.samples).map(|(history, before)| {
             let node = self.node(history.operand);
             let (status, lanes) = (node.status, node.lanes.clone());
             if !self.is_column(history.operand) || !self.is_placed(history.operand) {
@@ -132,9 +138,15 @@ impl Builder<'_> {
                 return Ok(Err(Status::Failed(PmStatus::TYPE)));
             };
             let to = self.alloc_history(lanes.len(), scalar.bytes())?;
+            let other = match before {
+                Some(before) if *before != lanes => {
+                    Some((before.clone(), self.alloc_history(before.len(), scalar.bytes())?))
+                }
+                _ => None,
+            };
             // Not larger than the operand's column, whose offset fits.
             let bytes = (lanes.len() * scalar.bytes()) as u32;
-            Ok(Ok(HistoryLayout { lanes, from: 0, to, bytes, scalar }))
+            Ok(Ok(HistoryLayout { lanes, from: 0, to, bytes, scalar, other }))
         });
         layouts.collect()
     }
@@ -171,8 +183,8 @@ impl Builder<'_> {
             }
             StepOperand::Previous { history, lanes: choice } => {
                 let Ok(layout) = &histories[history.index()] else { return Ok(0) };
-                let (offset, lanes, width) =
-                    (layout.to, layout.lanes.clone(), layout.scalar.bytes());
+                let (lanes, offset) = layout.previous();
+                let (lanes, width) = (lanes.clone(), layout.scalar.bytes());
                 match choice {
                     PreviousLanes::Single => Ok(offset),
                     PreviousLanes::First(of) => {
@@ -198,7 +210,10 @@ impl Builder<'_> {
         if lanes == wanted {
             return Ok(offset);
         }
-        let runs = align(lanes.ids(), wanted.ids()).unwrap_or_default();
+        let runs = self.runs.entry((lanes.ids().as_ptr(), wanted.ids().as_ptr()));
+        let runs =
+            runs.or_insert_with(|| align(lanes.ids(), wanted.ids()).unwrap_or_default().into());
+        let runs = Rc::clone(runs);
         if let [run] = runs[..] {
             return Ok(offset + run.from * width as u32);
         }
@@ -211,8 +226,6 @@ impl Builder<'_> {
             false => self.alloc(wanted.len(), width)?,
         };
         let width = width as u32;
-        // Steps are planned by ascending level, so the first phase that needs
-        // a copy is the earliest.
         self.phases[phase].copies.extend(runs.iter().map(|run| Copy {
             in_history,
             from: offset + run.from * width,
