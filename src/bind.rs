@@ -4,10 +4,9 @@
 //! a few round trips however many there are. What a name's absence means for
 //! an expression is for the checker to say.
 
-use std::collections::HashMap;
-
 use pmderive_runtime::model::{MetricDesc, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::syntax::ast::{Expr, NodeKind};
 
@@ -27,7 +26,7 @@ pub enum Name {
 /// Names with what they stand for.
 #[derive(Debug, Default)]
 pub struct Names {
-    known: HashMap<Box<str>, Name>,
+    known: FxHashMap<Box<str>, Name>,
 }
 
 impl Names {
@@ -44,7 +43,7 @@ impl Names {
         source: &mut dyn MetadataSource,
     ) -> Result<Names, SourceError> {
         let mut wanted: Vec<&str> = Vec::new();
-        let mut seen: std::collections::HashSet<&str> = std::collections::HashSet::new();
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
         let mut want = |name: &'e str| {
             if seen.insert(name) {
                 wanted.push(name);
@@ -59,7 +58,8 @@ impl Names {
         let found = source.lookup_names(&wanted)?;
         let pmids: Vec<_> = found.iter().filter_map(|found| found.ok()).collect();
         let mut descs = source.lookup_descs(&pmids)?.into_iter();
-        let mut known = HashMap::with_capacity(wanted.len());
+        let mut known = FxHashMap::default();
+        known.reserve(wanted.len());
         for (name, found) in wanted.into_iter().zip(found) {
             let meaning = match found {
                 Ok(_) => match descs.next() {

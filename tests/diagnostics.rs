@@ -10,8 +10,10 @@ use pmderive::diag::json::to_json;
 use pmderive::diag::render::{Style, render};
 use pmderive::diag::{Code, Diagnostics};
 use pmderive::dialect::Dialect;
+use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::source::SourceMap;
 use pmderive::syntax::parse_definitions;
+use pmderive_runtime::archive::ArchiveContext;
 
 fn diagnose(name: &str) -> (SourceMap, Diagnostics) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics").join(name);
@@ -24,12 +26,35 @@ fn diagnose(name: &str) -> (SourceMap, Diagnostics) {
     (sources, diagnostics)
 }
 
+/// What compiling the definitions of a file against an archive finds besides.
+fn diagnose_meaning(name: &str, archive: &str) -> (SourceMap, Diagnostics) {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let text = std::fs::read_to_string(tests.join("diagnostics").join(name));
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let source = sources.add(name, text.expect("a file of the repository"));
+    let mut registry = Registry::new(Dialect::Fixed);
+    registry.add_text(source, &sources, &mut diagnostics);
+    let mut archive =
+        ArchiveContext::open(&tests.join("archives").join(archive)).expect("an archive");
+    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+    let selection: Vec<_> = registry.definitions().iter().collect();
+    let compiled = engine.compile(&registry, &selection, &mut archive, &mut diagnostics);
+    let usable = compiled.expect("a readable archive").metrics;
+    let usable: Vec<&str> = usable.iter().filter(|m| m.desc.is_ok()).map(|m| &*m.name).collect();
+    assert_eq!(usable, ["hinv.ncpu", "d.good"], "mistakes must not spread or stay unseen");
+    (sources, diagnostics)
+}
+
 fn check(name: &str) {
     let (sources, diagnostics) = diagnose(name);
+    assert_snapshots(name, &sources, &diagnostics);
+}
+
+fn assert_snapshots(name: &str, sources: &SourceMap, diagnostics: &Diagnostics) {
     let plain: Vec<String> =
-        diagnostics.iter().map(|diagnostic| render(diagnostic, &sources, Style::Plain)).collect();
+        diagnostics.iter().map(|diagnostic| render(diagnostic, sources, Style::Plain)).collect();
     let json: Vec<String> =
-        diagnostics.iter().map(|diagnostic| to_json(diagnostic, &sources)).collect();
+        diagnostics.iter().map(|diagnostic| to_json(diagnostic, sources)).collect();
     let stem = name.trim_end_matches(".conf");
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("diagnostics");
@@ -49,6 +74,18 @@ fn mistakes_in_expressions() {
 #[test]
 fn mistakes_in_lines() {
     check("lines.conf");
+}
+
+#[test]
+fn mistakes_of_meaning() {
+    let (sources, diagnostics) = diagnose_meaning("meaning.conf", "own-fleet");
+    assert_snapshots("meaning.conf", &sources, &diagnostics);
+    // A metric that has no descriptor exists with a live pmcd only.
+    let mut codes: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+    codes.push(Code::NoDescriptor);
+    let of_meaning = Code::ALL.iter().filter(|code| code.number() >= 100);
+    let missing: Vec<&Code> = of_meaning.filter(|code| !codes.contains(code)).collect();
+    assert!(missing.is_empty(), "without an example: {missing:?}");
 }
 
 /// Every code that parsing can give has its example.

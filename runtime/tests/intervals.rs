@@ -22,11 +22,7 @@ fn intervals_are_read_as_by_libpcp() {
                 assert_eq!(interval, expected, "{text:?}");
             }
             (Err(error), Value::String(message)) => {
-                let beyond_ascii = !text.is_ascii();
-                // libpcp counts bytes where characters are meant.
-                if !beyond_ascii {
-                    assert_eq!(format!("{error}\n"), *message, "{text:?}");
-                }
+                assert_eq!(format!("{error}\n"), *message, "{text:?}");
             }
             (outcome, expected) => panic!("{text:?}: {outcome:?}, not {expected}"),
         }

@@ -177,6 +177,12 @@ pub enum TypedKind {
 }
 
 impl TypedExpr {
+    /// The values of a metric as they are.
+    pub fn of_metric(desc: MetricDesc, span: Span) -> TypedExpr {
+        let node = TypedNode { kind: TypedKind::Metric(desc), desc: desc.into(), span };
+        TypedExpr { nodes: vec![node], mentioned: Vec::new() }
+    }
+
     /// The node of an identifier.
     pub fn node(&self, id: TypedId) -> &TypedNode {
         &self.nodes[id.0 as usize]

@@ -48,7 +48,7 @@ pub struct EvalArguments {
     /// Number of samples to print [default: 1, of an archive all].
     #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
     pub samples: Option<u64>,
-    /// Time between samples, such as 2, 500msec or 1min [default: 1sec].
+    /// Time between samples, such as 2, 500msec or 1min; `ms` is minutes [default: 1sec].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
     pub interval: Option<Duration>,
     /// Form of the output.
@@ -211,7 +211,7 @@ fn interval(text: &str) -> Result<Duration, String> {
         return Err("an interval has to be longer than nothing".to_owned());
     }
     if interval > LONGEST_INTERVAL {
-        return Err(format!("at most {} seconds", LONGEST_INTERVAL.as_secs()));
+        return Err(format!("an interval has at most {} seconds", LONGEST_INTERVAL.as_secs()));
     }
     Ok(interval)
 }

@@ -5,7 +5,7 @@
 //! kernels that would do them later. Operations with a past ([`Op::Change`])
 //! belong to one definition and are shared within it only.
 
-use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Lanes, Scratch};
@@ -16,6 +16,7 @@ use pmderive_runtime::program::{
     FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot, KernelSlot, NamedDomain, Node,
     NodeId, OnFailure, Op,
 };
+use rustc_hash::FxHashMap;
 
 /// Gives the kernel of a form, the same one for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
@@ -43,13 +44,15 @@ pub struct Graph {
     pub fetched_domains: Vec<InDom>,
     /// Domains that filters look at, with the inputs over them.
     pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
-    index: HashMap<Node, NodeId>,
-    input_index: HashMap<Pmid, InputSlot>,
-    kernel_index: HashMap<KernelIr, KernelSlot>,
-    constant_index: HashMap<Vec<u8>, u32>,
-    pattern_index: HashMap<Box<str>, u32>,
-    history_index: HashMap<(u64, NodeId), HistoryId>,
-    history_count: HashMap<u64, u32>,
+    /// Fingerprint of each input's descriptor, parallel to `inputs`.
+    prints: Vec<u64>,
+    index: FxHashMap<Node, NodeId>,
+    input_index: FxHashMap<Pmid, InputSlot>,
+    kernel_index: FxHashMap<KernelIr, KernelSlot>,
+    constant_index: FxHashMap<Vec<u8>, u32>,
+    pattern_index: FxHashMap<Box<str>, u32>,
+    history_index: FxHashMap<(u64, NodeId), HistoryId>,
+    history_count: FxHashMap<u64, u32>,
 }
 
 impl Graph {
@@ -71,6 +74,7 @@ impl Graph {
         *self.input_index.entry(desc.pmid).or_insert_with(|| {
             self.inputs.push(Input { value_type: desc.value_type, is_set: desc.indom.is_some() });
             self.pmids.push(desc.pmid);
+            self.prints.push(print_of(desc));
             InputSlot(self.inputs.len() as u32 - 1)
         })
     }
@@ -178,10 +182,16 @@ impl Graph {
         on_failure: OnFailure,
     ) -> HistoryId {
         let count = self.history_count.entry(definition).or_insert(0);
-        let key = HistoryKey { definition, ordinal: *count };
+        let ordinal = *count;
         *count += 1;
         let id = HistoryId(self.histories.len() as u32);
-        let clock = self.inputs_of(operand).first().copied();
+        let inputs = self.inputs_of(operand);
+        let clock = inputs.first().copied();
+        let mut metrics = DefaultHasher::new();
+        for slot in inputs {
+            self.prints[slot.index()].hash(&mut metrics);
+        }
+        let key = HistoryKey { definition, ordinal, metrics: metrics.finish() };
         self.histories.push(History { operand, key, clock, on_failure });
         self.history_index.insert((definition, operand), id);
         id
@@ -282,4 +292,12 @@ impl Graph {
             Body::Reduce(_) => 1,
         }
     }
+}
+
+/// Fingerprint of a descriptor.
+fn print_of(desc: &MetricDesc) -> u64 {
+    let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
+    let mut hasher = DefaultHasher::new();
+    (pmid, value_type, indom, semantics, units).hash(&mut hasher);
+    hasher.finish()
 }

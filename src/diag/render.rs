@@ -13,7 +13,7 @@ use ariadne::{Cache, Color, Config, IndexType, Label as Mark, Report, ReportKind
 
 use crate::source::{SourceId, SourceMap, Span};
 
-use super::{Diagnostic, Severity};
+use super::{Code, Diagnostic, Severity};
 
 /// Whether to mark up for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,9 @@ const LEAD: usize = 50;
 
 /// The diagnostic with the lines it speaks of, as several lines of text.
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
+    if diagnostic.code == Code::UnreadableFile {
+        return headline(diagnostic, style);
+    }
     let primary = Place { span: diagnostic.span, text: None, is_primary: true };
     let mut places = vec![primary];
     for label in &diagnostic.labels {
@@ -96,6 +99,16 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
         Style::Colour => text,
         Style::Plain => text.lines().flat_map(|line| [line.trim_end(), "\n"]).collect(),
     }
+}
+
+/// The first line of a report, for a mistake without a place.
+fn headline(diagnostic: &Diagnostic, style: Style) -> String {
+    let (start, end) = match style {
+        Style::Plain => ("", ""),
+        Style::Colour => ("\x1b[31m", "\x1b[0m"),
+    };
+    let Diagnostic { code, message, .. } = diagnostic;
+    format!("{start}[{code}] Error:{end} {}\n", printable(message))
 }
 
 /// What to do: the advice, or else the edit in words.
@@ -311,7 +324,6 @@ fn printable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::Code;
 
     fn report(text: &str, start: usize, end: usize) -> String {
         let mut sources = SourceMap::default();

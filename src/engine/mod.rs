@@ -104,11 +104,12 @@ impl Engine {
         for one in selection {
             let first = diagnostics.len();
             let suggest = |name: &str| vocabulary.nearest(name);
-            let checked = if one.is_named && matches!(names.get(&one.name), Name::Metric(_)) {
-                diagnostics.push(hidden(one));
-                None
-            } else {
-                check(&one.expr, &names, self.dialect, &suggest, diagnostics)
+            let checked = match names.get(&one.name) {
+                Name::Metric(desc) if one.is_named => {
+                    diagnostics.push(hidden(one));
+                    Some(TypedExpr::of_metric(desc, one.name_span))
+                }
+                _ => check(&one.expr, &names, self.dialect, &suggest, diagnostics),
             };
             if one.is_named {
                 diagnostics.name_metric(first, &one.name);

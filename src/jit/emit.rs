@@ -1,7 +1,8 @@
 //! From a kernel's form to Cranelift IR.
 //!
 //! The function loops over segment rows; what does not depend on the lane is
-//! computed once per segment; then a loop over the lanes does the rest.
+//! computed once per segment; then a loop over the lanes, or over [groups of
+//! them](super::group) where vectors can do it, does the rest.
 //!
 //! ```text
 //! entry ─► segment ─► prepare ─► lane ─► body ─┐
@@ -19,10 +20,17 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use pmderive_runtime::kernel::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, Scalar, UnaryOp};
+use pmderive_runtime::kernel::{
+    Access, BinaryOp, Body, Inst, KernelIr, LANE_GROUP, ReduceOp, Scalar, UnaryOp,
+};
+
+use super::group::{GroupEmitter, suitable};
+
+/// Processors for which Cranelift has every vector operation that groups need.
+const HAS_VECTORS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// Columns are within the arenas but need not be aligned.
-fn memory() -> MemFlagsData {
+pub(super) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
@@ -133,6 +141,8 @@ impl<'e, 'f> Emitter<'e, 'f> {
                     let value = self.value(result);
                     self.builder.ins().store(memory(), value, output, 0);
                     self.flags(flags, &set)
+                } else if HAS_VECTORS && suitable(&insts, &self.types) {
+                    self.groups(&insts, &operands, output, lanes, result, flags, &set)
                 } else {
                     self.lanes(&insts, &operands, output, lanes, result, flags, &set)
                 }
@@ -238,6 +248,60 @@ impl<'e, 'f> Emitter<'e, 'f> {
 
         self.builder.switch_to_block(next);
         next_args[0]
+    }
+
+    /// The loop over the groups of a segment's lanes; gives the flags after it.
+    #[allow(clippy::too_many_arguments, reason = "the values that are live around one loop")]
+    fn groups(
+        &mut self,
+        insts: &[Inst],
+        operands: &[Value],
+        output: Value,
+        lanes: Value,
+        result: usize,
+        flags: Value,
+        set: &[usize],
+    ) -> Value {
+        let (group, args) = self.block(&[types::I64, types::I32X4]);
+        let (body, _) = self.block(&[]);
+        let (next, next_args) = self.block(&[types::I32X4]);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        let none = self.builder.ins().iconst(types::I32, 0);
+        let none = self.builder.ins().splat(types::I32X4, none);
+        self.jump(group, &[zero, none]);
+
+        self.builder.switch_to_block(group);
+        let (index, flagged) = (args[0], args[1]);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, lanes);
+        let next_arg = [BlockArg::from(flagged)];
+        self.builder.ins().brif(more, body, &[], next, &next_arg);
+
+        self.builder.switch_to_block(body);
+        let wide = self.builder.ins().ishl_imm_u(index, 3);
+        let narrow = self.builder.ins().ishl_imm_u(index, 2);
+        let offset = |scalar: Scalar| if scalar.bytes() == 8 { wide } else { narrow };
+        let addresses: Vec<Value> = self
+            .ir
+            .operands
+            .iter()
+            .zip(operands)
+            .map(|(operand, base)| self.address(*base, offset(operand.scalar)))
+            .collect();
+        let output = self.address(output, offset(self.types[result]));
+        let mut lanes_of_group = GroupEmitter::new(self.builder, &self.types, &self.values);
+        lanes_of_group.compute(insts, &addresses);
+        lanes_of_group.store(result, output);
+        let flagged = match set {
+            [] => flagged,
+            set => lanes_of_group.flags(flagged, set, index, lanes),
+        };
+        let index = self.builder.ins().iadd_imm_s(index, LANE_GROUP as i64);
+        self.jump(group, &[index, flagged]);
+
+        self.builder.switch_to_block(next);
+        let any = self.builder.ins().vany_true(next_args[0]);
+        let any = self.builder.ins().uextend(types::I64, any);
+        self.builder.ins().bor(flags, any)
     }
 
     fn flags(&mut self, mut flags: Value, set: &[usize]) -> Value {
@@ -443,7 +507,8 @@ impl<'e, 'f> Emitter<'e, 'f> {
     }
 }
 
-fn float_condition(op: BinaryOp) -> FloatCC {
+/// Cranelift's name of a comparison of floating point numbers.
+pub(super) fn float_condition(op: BinaryOp) -> FloatCC {
     match op {
         BinaryOp::Lt => FloatCC::LessThan,
         BinaryOp::Le => FloatCC::LessThanOrEqual,
@@ -454,7 +519,8 @@ fn float_condition(op: BinaryOp) -> FloatCC {
     }
 }
 
-fn integer_condition(op: BinaryOp, signed: bool) -> IntCC {
+/// Cranelift's name of a comparison of integers.
+pub(super) fn integer_condition(op: BinaryOp, signed: bool) -> IntCC {
     match (op, signed) {
         (BinaryOp::Lt, true) => IntCC::SignedLessThan,
         (BinaryOp::Lt, false) => IntCC::UnsignedLessThan,

@@ -6,6 +6,7 @@
 
 mod emit;
 mod fuzz;
+mod group;
 mod region;
 
 use std::sync::Arc;

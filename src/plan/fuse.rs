@@ -6,12 +6,9 @@
 //! large for one kernel are cut. What a kernel looks like depends on the
 //! metric's own tree only, never on what other metrics there are.
 
-use std::collections::{HashMap, HashSet};
-
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
-use pmderive_runtime::program::{
-    HistoryId, NodeId, Op, Placement, PreviousLanes, Step, StepOperand,
-};
+use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepOperand};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lane::{LaneBuilder, lane_scalar};
 use crate::dag::{Graph, KernelSource};
@@ -53,8 +50,8 @@ impl<'f> Fusion<'f> {
     /// Places the root of a metric and the operands of its histories and
     /// reductions; `nodes` are all its nodes, ascending.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
-        let mut wanted: HashSet<NodeId> = HashSet::from([root]);
-        let mut sizes: HashMap<NodeId, usize> = HashMap::new();
+        let mut wanted: FxHashSet<NodeId> = FxHashSet::from_iter([root]);
+        let mut sizes: FxHashMap<NodeId, usize> = FxHashMap::default();
         for id in nodes {
             match self.graph.nodes[id.index()].op {
                 Op::Change { operand, .. } => drop(wanted.insert(operand)),
@@ -75,7 +72,7 @@ impl<'f> Fusion<'f> {
             sizes.insert(*id, size);
         }
         // Leaves of this metric's kernels: its own columns.
-        let mut leaves: HashSet<NodeId> = HashSet::new();
+        let mut leaves: FxHashSet<NodeId> = FxHashSet::default();
         for id in nodes {
             let is_leaf = matches!(self.placements[id.index()], Some(Placement::Input(_)))
                 || matches!(self.graph.nodes[id.index()].op, Op::Count(_));
@@ -92,7 +89,7 @@ impl<'f> Fusion<'f> {
     }
 
     /// Gives a node a column of its own, unless it has one.
-    fn place(&mut self, id: NodeId, leaves: &HashSet<NodeId>) {
+    fn place(&mut self, id: NodeId, leaves: &FxHashSet<NodeId>) {
         if self.placements[id.index()].is_some() {
             return;
         }
@@ -145,7 +142,7 @@ impl<'f> Fusion<'f> {
     }
 
     /// If a node only picks lanes of a leaf, how.
-    fn view(&self, id: NodeId, leaves: &HashSet<NodeId>) -> Option<StepOperand> {
+    fn view(&self, id: NodeId, leaves: &FxHashSet<NodeId>) -> Option<StepOperand> {
         let mut node = id;
         let mut mode = Mode::Lanes;
         loop {
@@ -182,10 +179,10 @@ impl<'f> Fusion<'f> {
     fn fuse(
         &mut self,
         root: NodeId,
-        leaves: &HashSet<NodeId>,
+        leaves: &FxHashSet<NodeId>,
     ) -> Option<(KernelIr, Vec<u8>, Vec<StepOperand>)> {
         let mut region = Region { lanes: LaneBuilder::default(), operands: Vec::new() };
-        let mut regs: HashMap<(NodeId, Mode), Reg> = HashMap::new();
+        let mut regs: FxHashMap<(NodeId, Mode), Reg> = FxHashMap::default();
         // Depth first with a stack of our own: trees may be of any depth.
         let mut stack = vec![(root, Mode::Lanes, false)];
         while let Some((id, mode, ready)) = stack.pop() {
@@ -241,11 +238,19 @@ impl<'f> Fusion<'f> {
                     region.lanes.inline(ir, &args?, constants)
                 }
                 Op::Change { operand, history, kernel, constants } => {
-                    let now = of(*operand, mode)?;
-                    let set = self.graph.nodes[operand.index()].is_set;
-                    let args =
-                        region.change(now, *history, set, mode, self.operand_scalar(*operand));
+                    let mut args = vec![of(*operand, mode)?];
+                    let below = &self.graph.nodes[operand.index()];
+                    let lanes = match (below.is_set, mode) {
+                        (false, _) => PreviousLanes::Single,
+                        (true, Mode::Lanes) => PreviousLanes::Column,
+                        (true, Mode::First(of)) => PreviousLanes::First(of),
+                    };
+                    let previous = StepOperand::Previous { history: *history, lanes };
+                    args.push(region.operand(previous, lane_scalar(below.value_type)));
                     let ir = self.graph.kernels[kernel.index()].ir();
+                    if ir.operands.len() > args.len() {
+                        args.push(region.operand(StepOperand::Elapsed(*history), Scalar::F64));
+                    }
                     let constants = &self.graph.constants[*constants as usize..];
                     region.lanes.inline(ir, &args, constants)
                 }
@@ -272,10 +277,6 @@ impl<'f> Fusion<'f> {
         let (ir, constants) = region.lanes.finish(result);
         Some((ir, constants, region.operands))
     }
-
-    fn operand_scalar(&self, operand: NodeId) -> Scalar {
-        lane_scalar(self.graph.nodes[operand.index()].value_type)
-    }
 }
 
 /// A kernel in the making, with what its operands are.
@@ -296,24 +297,5 @@ impl Region {
         };
         self.operands.push(operand);
         self.lanes.operand(scalar, access, previous)
-    }
-
-    /// Arguments of a change's kernel.
-    fn change(
-        &mut self,
-        now: Reg,
-        history: HistoryId,
-        is_set: bool,
-        mode: Mode,
-        scalar: Scalar,
-    ) -> [Reg; 3] {
-        let lanes = match (is_set, mode) {
-            (false, _) => PreviousLanes::Single,
-            (true, Mode::Lanes) => PreviousLanes::Column,
-            (true, Mode::First(of)) => PreviousLanes::First(of),
-        };
-        let before = self.operand(StepOperand::Previous { history, lanes }, scalar);
-        let elapsed = self.operand(StepOperand::Elapsed(history), Scalar::F64);
-        [now, before, elapsed]
     }
 }

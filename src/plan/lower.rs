@@ -1,6 +1,6 @@
 //! From a typed expression to nodes of the graph.
 
-use pmderive_runtime::kernel::{Access, KernelIr, ReduceOp, Reg};
+use pmderive_runtime::kernel::{Access, KernelIr, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::{NodeId, OnFailure, Op};
 
@@ -28,6 +28,12 @@ pub fn lower(
         lowering.done.push(id);
     }
     *lowering.done.last().expect("a checked expression has a root")
+}
+
+/// A kernel in the making, with a lane and its previous value.
+struct Change {
+    lanes: LaneBuilder,
+    regs: (Reg, Reg),
 }
 
 struct Lowering<'l> {
@@ -147,15 +153,18 @@ impl Lowering<'_> {
                 self.graph.add(op, desc.value_type, None)
             }
             TypedKind::Delta(operand) => {
-                let kernel = self
-                    .change_kernel(*operand, |lanes, [now, before, _]| lanes.delta(now, before));
-                self.change(*operand, kernel, desc.value_type)
+                let mut change = self.change_lanes(*operand);
+                let (now, before) = change.regs;
+                let result = change.lanes.delta(now, before);
+                self.change(*operand, change.lanes.finish(result), desc.value_type)
             }
             TypedKind::Rate { operand, decrease, time_factor } => {
-                let kernel = self.change_kernel(*operand, |lanes, regs| {
-                    lanes.rate(regs, *decrease, *time_factor)
-                });
-                self.change(*operand, kernel, desc.value_type)
+                let mut change = self.change_lanes(*operand);
+                let (now, before) = change.regs;
+                let elapsed = change.lanes.operand(Scalar::F64, Access::Single, false);
+                let regs = [now, before, elapsed];
+                let result = change.lanes.rate(regs, *decrease, *time_factor);
+                self.change(*operand, change.lanes.finish(result), desc.value_type)
             }
             TypedKind::Scalar(operand) => {
                 let operand = self.of(*operand);
@@ -183,20 +192,13 @@ impl Lowering<'_> {
         }
     }
 
-    /// A kernel over a lane, its previous value and the elapsed seconds.
-    fn change_kernel(
-        &self,
-        operand: TypedId,
-        body: impl FnOnce(&mut LaneBuilder, [Reg; 3]) -> Reg,
-    ) -> (KernelIr, Vec<u8>) {
-        use pmderive_runtime::kernel::Scalar;
+    /// The beginning of a kernel over a lane and its previous value.
+    fn change_lanes(&self, operand: TypedId) -> Change {
         let scalar = lane_scalar(self.type_of(operand));
         let mut lanes = LaneBuilder::default();
         let now = lanes.operand(scalar, Access::Column, false);
         let before = lanes.operand(scalar, Access::Column, true);
-        let elapsed = lanes.operand(Scalar::F64, Access::Single, false);
-        let result = body(&mut lanes, [now, before, elapsed]);
-        lanes.finish(result)
+        Change { lanes, regs: (now, before) }
     }
 
     fn change(

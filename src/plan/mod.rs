@@ -1,6 +1,6 @@
 //! Planning: from typed expressions to a program.
 //!
-//! [`lower`] makes nodes of a shared graph, [`fuse`] makes kernels of trees,
+//! `lower` makes nodes of a shared graph, `fuse` makes kernels of trees,
 //! and this module puts the program together. Nothing here asks a source or
 //! knows how kernels become native code.
 

@@ -54,7 +54,7 @@ impl ArchiveContext {
     /// # Errors
     /// [`SourceError::Specification`] for several archives and for files in
     /// a compression other than xz and zstd, [`SourceError::Io`] when there
-    /// is no such archive, [`SourceError::Damaged`] with the status that
+    /// is nothing of that name, [`SourceError::Damaged`] with the status that
     /// `pmNewContext(3)` gives for the rest.
     pub fn open(path: &Path) -> Result<ArchiveContext, SourceError> {
         ArchiveContext::from_files(ArchiveFiles::find(path)?)

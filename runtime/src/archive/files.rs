@@ -124,9 +124,14 @@ impl ArchiveFiles {
             if bytes.iter().any(|byte| b"*?[".contains(byte)) {
                 return refuse("wildcards are not expanded; name a single archive");
             }
-            return Err(SourceError::Io {
-                target: target(),
-                source: rustix::io::Errno::NOENT.into(),
+            let absent = rustix::io::Errno::NOENT;
+            return Err(match path.exists() {
+                true => SourceError::Damaged {
+                    target: target(),
+                    status: PmStatus(-absent.raw_os_error()),
+                    message: "this is no archive, nor a file of one".to_owned(),
+                },
+                false => SourceError::Io { target: target(), source: absent.into() },
             });
         }
         found.finish(base_path)

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::decode::{Survey, decode_column, raw_count, survey};
 use super::general::{General, NodeValue, Previous, Surroundings};
 use super::history::HistoryStore;
-use super::layout::{Domain, Layout, OutputLayout};
+use super::lanes::LaneSet;
+use super::layout::{Domain, Layout, OutputLayout, Phase};
 use super::results::Evaluation;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
@@ -48,7 +49,15 @@ pub struct Evaluator {
 #[derive(Debug, Default)]
 pub struct Workspace {
     batch: ResultBatch,
+    buffers: Buffers,
+}
+
+/// All of a workspace but the fetched results, which evaluating only reads.
+#[derive(Debug, Default)]
+struct Buffers {
+    /// Columns of inputs, steps and outputs.
     arena: Vec<u8>,
+    /// Bytes of values that are no numbers.
     blobs: Vec<u8>,
     scratch: Scratch,
     general: General,
@@ -147,7 +156,7 @@ impl Evaluator {
         let same =
             batch.domains.iter().zip(&layout.fetched).all(|(now, known)| same_domain(now, known));
         let same = same && batch.domains.len() == layout.fetched.len();
-        Ok(same && decode(layout, &self.program, batch, &mut workspace.arena, &mut workspace.blobs))
+        Ok(same && decode(layout, &self.program, batch, &mut workspace.buffers))
     }
 
     /// Finds or makes the layout for what was fetched, puts it in force and decodes.
@@ -161,6 +170,7 @@ impl Evaluator {
         for (position, indom) in self.named.iter().enumerate() {
             named.push(self.named_domain(position, *indom, &surveys, source)?);
         }
+        let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
             layout.lasting && layout.matches(&surveys, &named, &workspace.batch.domains)
         });
@@ -168,7 +178,13 @@ impl Evaluator {
             Some(at) => self.layouts.remove(at),
             None => {
                 let fetched = workspace.batch.domains.clone();
-                let layout = Layout::new(&self.program, surveys, named, fetched);
+                let samples: Vec<Option<LaneSet>> = (0u32..)
+                    .zip(&self.program.histories)
+                    .map(|(index, _)| {
+                        self.history.resident_lanes(HistoryId(index), self.layouts.first()?)
+                    })
+                    .collect();
+                let layout = Layout::new(&self.program, &samples, surveys, named, fetched);
                 let malformed = |error: super::layout::TooLarge| SourceError::Malformed {
                     target: source.name(),
                     message: error.to_string(),
@@ -176,15 +192,14 @@ impl Evaluator {
                 Arc::new(layout.map_err(malformed)?)
             }
         };
-        self.history.change_layout(self.layouts.first(), &layout);
-        if known.is_none() {
-            self.layouts.truncate(LAYOUTS_KEPT - 1);
-        }
+        self.history.change_layout(before.as_ref(), &layout);
+        self.layouts.retain(|layout| layout.lasting);
+        self.layouts.truncate(LAYOUTS_KEPT - 1);
         self.layouts.insert(0, layout);
         self.find_irregular();
         let layout = &self.layouts[0];
-        let Workspace { batch, arena, blobs, .. } = workspace;
-        decode(layout, &self.program, batch, arena, blobs);
+        let Workspace { batch, buffers } = workspace;
+        decode(layout, &self.program, batch, buffers);
         Ok(())
     }
 
@@ -243,121 +258,171 @@ impl Evaluator {
         }
     }
 
+    /// Evaluates what was decoded for the layout in force.
     fn evaluate<'w>(&'w mut self, workspace: &'w mut Workspace) -> Evaluation<'w> {
-        let program = &*self.program;
+        let program = Arc::clone(&self.program);
         let layout = Arc::clone(&self.layouts[0]);
-        let batch = &workspace.batch;
-        let timestamp = batch.timestamp();
-        // Slots of a split fetch have the stamp of their part.
-        let single_part = batch.parts().len() <= 1;
-        let now = |history: HistoryId| match program.histories[history.index()].clock {
-            Some(slot) if !single_part => stamp_of(batch, slot.index()),
-            _ => timestamp,
-        };
-        let work = &mut workspace.arena;
+        let Workspace { batch, buffers } = workspace;
+        let clock = Clock::new(&program, batch);
+        buffers.begin(&program, &self.irregular);
+        self.write_fills(&layout, &clock, &mut buffers.arena);
+        for phase in &layout.phases {
+            self.run_phase(&program, phase, buffers);
+        }
+        self.evaluate_generally(&program, &layout, &clock, buffers);
+        self.save_samples(&program, &layout, &clock, buffers);
+        Evaluation {
+            timestamp: clock.timestamp,
+            outputs: &self.layouts[0].outputs,
+            types: &self.types,
+            general: &buffers.overrides,
+            nodes: buffers.general.values(),
+            work: &buffers.arena,
+            blobs: &buffers.blobs,
+        }
+    }
+
+    /// Writes what the fetch does not deliver: constants, counts, elapsed times.
+    fn write_fills(&self, layout: &Layout, clock: &Clock<'_>, work: &mut [u8]) {
         for fill in &layout.fills {
             let bytes = fill.bits.to_ne_bytes();
-            let lane =
-                if fill.width == 4 { &(fill.bits as u32).to_ne_bytes()[..] } else { &bytes[..] };
+            let narrow = (fill.bits as u32).to_ne_bytes();
+            let lane = if fill.width == 4 { &narrow[..] } else { &bytes[..] };
             let column = &mut work[fill.offset as usize..][..(fill.lanes * fill.width) as usize];
             column.chunks_exact_mut(lane.len()).for_each(|out| out.copy_from_slice(lane));
         }
         for (index, offset) in (0u32..).zip(&layout.elapsed) {
             let history = HistoryId(index);
-            let elapsed =
-                self.history.stamp(history).map_or(0.0, |s| now(history).seconds_since(s));
+            let stamp = self.history.stamp(history);
+            let elapsed = stamp.map_or(0.0, |stamp| clock.now(history).seconds_since(stamp));
             work[*offset as usize..][..8].copy_from_slice(&elapsed.to_ne_bytes());
         }
+    }
 
-        workspace.todo.clear();
-        workspace.todo.extend_from_slice(&self.irregular);
-        for phase in &layout.phases {
-            for copy in &phase.copies {
-                let (from, to, bytes) = (copy.from as usize, copy.to as usize, copy.bytes as usize);
-                let source = from..from + bytes;
-                if copy.in_history {
-                    self.history.arena_mut().copy_within(source, to);
-                } else {
-                    work.copy_within(source, to);
+    /// Aligns operands and runs kernels. Outputs in whose kernels a flag was
+    /// set are added to those to be evaluated generally.
+    fn run_phase(&mut self, program: &Program, phase: &Phase, buffers: &mut Buffers) {
+        let Buffers { arena: work, scratch, todo, .. } = buffers;
+        for copy in &phase.copies {
+            let (from, to, bytes) = (copy.from as usize, copy.to as usize, copy.bytes as usize);
+            let arena = if copy.in_history { self.history.arena_mut() } else { &mut work[..] };
+            arena.copy_within(from..from + bytes, to);
+        }
+        for call in &phase.calls {
+            let kernel = &program.kernels[call.kernel.index()];
+            let history = self.history.arena();
+            let mut arenas = Arenas { work, history, constants: &program.constants };
+            if kernel.run(scratch, &mut arenas, &call.rows, 0, call.rows.segments()) == 0 {
+                continue;
+            }
+            // Somewhere a flag was set: find out for which metrics.
+            for (segment, outputs) in call.dependents.iter().enumerate() {
+                if kernel.run(scratch, &mut arenas, &call.rows, segment, 1) != 0 {
+                    todo.extend_from_slice(outputs);
                 }
             }
-            for call in &phase.calls {
-                let kernel = &program.kernels[call.kernel.index()];
-                let history = self.history.arena();
-                let mut arenas = Arenas { work, history, constants: &program.constants };
-                let scratch = &mut workspace.scratch;
-                let segments = call.rows.segments();
-                if kernel.run(scratch, &mut arenas, &call.rows, 0, segments) == 0 {
+        }
+    }
+
+    /// Evaluates node by node what kernels cannot.
+    fn evaluate_generally(
+        &self,
+        program: &Program,
+        layout: &Layout,
+        clock: &Clock<'_>,
+        buffers: &mut Buffers,
+    ) {
+        if buffers.todo.is_empty() {
+            return;
+        }
+        buffers.general.begin(program);
+        let around = Surroundings {
+            program,
+            inputs: &layout.inputs,
+            work: &buffers.arena,
+            named: &layout.named,
+            fetched: &layout.fetched,
+            previous: |history| -> Previous<'_> {
+                self.history.previous(history, layout, clock.now(history))
+            },
+        };
+        for index in &buffers.todo {
+            let output = &program.outputs[*index as usize];
+            buffers.general.evaluate(&around, output);
+            buffers.overrides[*index as usize] = Some(output.root.0);
+        }
+    }
+
+    /// Keeps the operands of differences for the next evaluation.
+    fn save_samples(
+        &mut self,
+        program: &Program,
+        layout: &Layout,
+        clock: &Clock<'_>,
+        buffers: &Buffers,
+    ) {
+        let (work, general) = (&buffers.arena, &buffers.general);
+        let store = &mut self.history;
+        if buffers.todo.is_empty() {
+            for (index, history) in (0u32..).zip(&program.histories) {
+                let id = HistoryId(index);
+                store.save(id, layout, history.on_failure, work, clock.now(id));
+            }
+            return;
+        }
+        let mut changed = false;
+        for (index, output) in program.outputs.iter().enumerate() {
+            let generally = buffers.overrides[index].is_some();
+            for id in &output.histories {
+                let (history, now) = (&program.histories[id.index()], clock.now(*id));
+                if !generally {
+                    store.save(*id, layout, history.on_failure, work, now);
                     continue;
                 }
-                // Somewhere a flag was set: find out for which metrics.
-                for (segment, outputs) in call.dependents.iter().enumerate() {
-                    if kernel.run(scratch, &mut arenas, &call.rows, segment, 1) != 0 {
-                        workspace.todo.extend_from_slice(outputs);
-                    }
+                let NodeValue { status, ids, lanes, .. } = general.value(history.operand);
+                match status {
+                    Status::Values => store.save_lanes(*id, layout, ids, lanes, now),
+                    status => store.save_without(*id, layout, *status, history.on_failure),
                 }
             }
-        }
-
-        workspace.overrides.clear();
-        workspace.overrides.resize(program.outputs.len(), None);
-        if !workspace.todo.is_empty() {
-            workspace.general.begin(program);
-            let around = Surroundings {
-                program,
-                inputs: &layout.inputs,
-                work,
-                named: &layout.named,
-                fetched: &layout.fetched,
-                previous: |history| -> Previous<'_> {
-                    self.history.previous(history, &layout, now(history))
-                },
-            };
-            for index in &workspace.todo {
-                let output = &program.outputs[*index as usize];
-                workspace.general.evaluate(&around, output);
-                workspace.overrides[*index as usize] = Some(output.root.0);
-            }
-        }
-        let general = &workspace.general;
-        let mut changed = false;
-        for (index, (output, generally)) in
-            program.outputs.iter().zip(&workspace.overrides).enumerate()
-        {
-            for history in &output.histories {
-                let operand = program.histories[history.index()].operand;
-                let rule = program.histories[history.index()].on_failure;
-                let store = &mut self.history;
-                match (generally, &layout.histories[history.index()]) {
-                    (Some(_), _) => {
-                        let value = general.value(operand);
-                        match value.status {
-                            Status::Values => {
-                                let NodeValue { ids, lanes, .. } = value;
-                                store.save_lanes(*history, &layout, ids, lanes, now(*history));
-                            }
-                            status => store.save_without(*history, status, rule),
-                        }
-                    }
-                    (None, Ok(_)) => store.save_column(*history, &layout, work, now(*history)),
-                    (None, Err(status)) => store.save_without(*history, *status, rule),
-                }
-            }
-            if generally.is_some() && layout.outputs[index] != OutputLayout::General {
-                changed = true;
-            }
+            changed |= generally && layout.outputs[index] != OutputLayout::General;
         }
         if changed {
             self.find_irregular();
         }
-        Evaluation {
-            timestamp,
-            outputs: &self.layouts[0].outputs,
-            types: &self.types,
-            general: &workspace.overrides,
-            nodes: workspace.general.values(),
-            work: &workspace.arena,
-            blobs: &workspace.blobs,
+    }
+}
+
+impl Buffers {
+    /// Forgets what the evaluation before has set.
+    fn begin(&mut self, program: &Program, irregular: &[u32]) {
+        for index in self.todo.drain(..) {
+            self.overrides[index as usize] = None;
+        }
+        self.overrides.resize(program.outputs.len(), None);
+        self.todo.extend_from_slice(irregular);
+    }
+}
+
+/// Time stamps of the operands of histories: slots of a split fetch have the
+/// stamp of their part.
+struct Clock<'c> {
+    program: &'c Program,
+    batch: &'c ResultBatch,
+    timestamp: Timestamp,
+    is_split: bool,
+}
+
+impl Clock<'_> {
+    fn new<'c>(program: &'c Program, batch: &'c ResultBatch) -> Clock<'c> {
+        let is_split = batch.parts().len() > 1;
+        Clock { program, batch, timestamp: batch.timestamp(), is_split }
+    }
+
+    fn now(&self, history: HistoryId) -> Timestamp {
+        match self.program.histories[history.index()].clock {
+            Some(slot) if self.is_split => stamp_of(self.batch, slot.index()),
+            _ => self.timestamp,
         }
     }
 }
@@ -383,13 +448,8 @@ fn stamp_of(batch: &ResultBatch, slot: usize) -> Timestamp {
 }
 
 /// Decodes a batch into the arena; false when it is not as the layout expects.
-fn decode(
-    layout: &Layout,
-    program: &Program,
-    batch: &ResultBatch,
-    arena: &mut Vec<u8>,
-    blobs: &mut Vec<u8>,
-) -> bool {
+fn decode(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut Buffers) -> bool {
+    let Buffers { arena, blobs, .. } = buffers;
     if arena.len() < layout.work_size {
         arena.resize(layout.work_size, 0);
     }

@@ -1,15 +1,16 @@
 //! Previous samples of one context.
 //!
-//! A sample that has exactly the lanes its operand has in the layout in force
-//! lies in the history arena, where kernels read it; any other is kept aside
-//! for the general path. The module moves samples between the two when
-//! layouts or programs change.
+//! A sample that the layout in force has a place for lies in the history
+//! arena, where kernels read it; any other is kept aside for the general path.
+//! The module moves samples between the two when layouts or programs change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
-use super::layout::Layout;
+use super::lanes::LaneSet;
+use super::layout::{HistoryLayout, Layout};
+use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
 use crate::program::{HistoryId, HistoryKey, OnFailure, Program, Reason, Status};
@@ -32,7 +33,7 @@ pub enum Entry {
     None(Reason),
     /// The operand had failed.
     Failed(PmStatus),
-    /// In the arena, with the lanes of the layout in force.
+    /// In the arena, where the layout in force says.
     Resident(Timestamp),
     /// Elsewhere.
     Aside(Box<Sample>),
@@ -70,6 +71,12 @@ impl HistoryStore {
         }
     }
 
+    /// Lanes of a resident sample in the layout in force.
+    pub fn resident_lanes(&self, history: HistoryId, layout: &Layout) -> Option<LaneSet> {
+        let at = layout.histories[history.index()].as_ref().ok()?;
+        self.is_resident(history).then(|| at.lanes.clone())
+    }
+
     /// Forgets every sample.
     pub fn forget(&mut self, reason: Reason) {
         self.parked.clear();
@@ -94,20 +101,14 @@ impl HistoryStore {
     fn set_aside_all(&mut self, layout: &Layout) {
         for (index, entry) in self.entries.iter_mut().enumerate() {
             if let (Entry::Resident(stamp), Ok(at)) = (&*entry, &layout.histories[index]) {
-                let column = &self.arena[at.to as usize..][..at.bytes as usize];
-                let lane = |lane: usize| read(at.scalar, column, lane * at.scalar.bytes());
-                *entry = Entry::Aside(Box::new(Sample {
-                    stamp: *stamp,
-                    ids: at.lanes.ids().to_vec(),
-                    lanes: (0..at.lanes.len()).map(lane).collect(),
-                }));
+                *entry = aside(*stamp, &at.lanes, at.scalar, &self.arena[at.to as usize..]);
             }
         }
     }
 
-    /// Goes from one layout of the program to another: samples whose lanes
-    /// stay are carried over, others are set aside, and those set aside
-    /// earlier come back when their lanes do.
+    /// Goes from one layout of the program to another: samples that have
+    /// their place there are carried over, others are set aside, and those set
+    /// aside earlier come back when their lanes do.
     pub fn change_layout(&mut self, old: Option<&Arc<Layout>>, new: &Layout) {
         std::mem::swap(&mut self.arena, &mut self.spare);
         self.arena.clear();
@@ -123,20 +124,12 @@ impl HistoryStore {
                         continue;
                     };
                     let column = &self.spare[from.to as usize..][..from.bytes as usize];
-                    match to {
-                        Some(to) if to.lanes == from.lanes && to.scalar == from.scalar => {
-                            self.arena[to.to as usize..][..to.bytes as usize]
-                                .copy_from_slice(column);
+                    let place = to.map(HistoryLayout::previous);
+                    match place.filter(|(lanes, _)| **lanes == from.lanes) {
+                        Some((_, offset)) => {
+                            self.arena[offset as usize..][..column.len()].copy_from_slice(column);
                         }
-                        _ => {
-                            let width = from.scalar.bytes();
-                            let lane = |lane: usize| read(from.scalar, column, lane * width);
-                            *entry = Entry::Aside(Box::new(Sample {
-                                stamp: *stamp,
-                                ids: from.lanes.ids().to_vec(),
-                                lanes: (0..from.lanes.len()).map(lane).collect(),
-                            }));
-                        }
+                        None => *entry = aside(*stamp, &from.lanes, from.scalar, column),
                     }
                 }
                 Entry::Aside(sample) => {
@@ -164,11 +157,14 @@ impl HistoryStore {
             Entry::Failed(status) => Previous::Failed(*status),
             Entry::Resident(stamp) => match &layout.histories[history.index()] {
                 Err(_) => Previous::None(Reason::FirstSample),
-                Ok(at) => Previous::Lanes {
-                    ids: at.lanes.ids(),
-                    lanes: PreviousBits::Column(at.scalar, &self.arena[at.to as usize..]),
-                    elapsed: now.seconds_since(*stamp),
-                },
+                Ok(at) => {
+                    let (lanes, offset) = at.previous();
+                    Previous::Lanes {
+                        ids: lanes.ids(),
+                        lanes: PreviousBits::Column(at.scalar, &self.arena[offset as usize..]),
+                        elapsed: now.seconds_since(*stamp),
+                    }
+                }
             },
             Entry::Aside(sample) => Previous::Lanes {
                 ids: &sample.ids,
@@ -178,18 +174,23 @@ impl HistoryStore {
         }
     }
 
-    /// Keeps the operand's column of this evaluation as the sample.
-    pub fn save_column(
+    /// Keeps the operand's column of this evaluation as the sample, or does
+    /// what its status and the history's rule for failures say.
+    pub fn save(
         &mut self,
         history: HistoryId,
         layout: &Layout,
+        rule: OnFailure,
         work: &[u8],
         stamp: Timestamp,
     ) {
-        if let Ok(at) = &layout.histories[history.index()] {
-            let column = &work[at.from as usize..][..at.bytes as usize];
-            self.arena[at.to as usize..][..at.bytes as usize].copy_from_slice(column);
-            self.entries[history.index()] = Entry::Resident(stamp);
+        match &layout.histories[history.index()] {
+            Ok(at) => {
+                let column = &work[at.from as usize..][..at.bytes as usize];
+                self.arena[at.to as usize..][..at.bytes as usize].copy_from_slice(column);
+                self.entries[history.index()] = Entry::Resident(stamp);
+            }
+            Err(status) => self.save_without(history, layout, *status, rule),
         }
     }
 
@@ -220,10 +221,24 @@ impl HistoryStore {
 
     /// The operand has no values: does with the sample what the status and
     /// the history's rule for failures say.
-    pub fn save_without(&mut self, history: HistoryId, status: Status, rule: OnFailure) {
+    pub fn save_without(
+        &mut self,
+        history: HistoryId,
+        layout: &Layout,
+        status: Status,
+        rule: OnFailure,
+    ) {
         let entry = &mut self.entries[history.index()];
         match (status, rule) {
-            (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {}
+            (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {
+                // What is kept has its place in this layout only.
+                if let (Entry::Resident(stamp), Ok(at)) =
+                    (&*entry, &layout.histories[history.index()])
+                    && let Some((lanes, offset)) = &at.other
+                {
+                    *entry = aside(*stamp, lanes, at.scalar, &self.arena[*offset as usize..]);
+                }
+            }
             (Status::Empty(reason), _) => *entry = Entry::None(reason),
             (Status::Failed(status), OnFailure::Repeat) => *entry = Entry::Failed(status),
             (Status::Failed(status), OnFailure::Forget) => {
@@ -231,4 +246,12 @@ impl HistoryStore {
             }
         }
     }
+}
+
+/// A sample of its own, from a column.
+fn aside(stamp: Timestamp, lanes: &LaneSet, scalar: Scalar, column: &[u8]) -> Entry {
+    let lane = |lane: usize| read(scalar, column, lane * scalar.bytes());
+    let ids = lanes.ids().to_vec();
+    let lanes = (0..ids.len()).map(lane).collect();
+    Entry::Aside(Box::new(Sample { stamp, ids, lanes }))
 }

@@ -17,6 +17,7 @@ type Block = [u64; BLOCK];
 #[derive(Debug)]
 pub(super) struct Prepared {
     steps: Vec<Step>,
+    output: Scalar,
 }
 
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub struct Scratch {
     registers: Vec<Block>,
 }
 
-/// An operand of [`run_lanes`].
+/// An operand of a map over lanes that are given as bits.
 #[derive(Clone, Copy, Debug)]
 pub enum Lanes<'a> {
     /// Bits of each lane.
@@ -52,7 +53,10 @@ impl Prepared {
         ir.verify()?;
         let types = ir.register_types()?;
         let scalar = |reg: Reg| types[usize::from(reg.0)];
-        let Body::Map { insts, .. } = &ir.body else { return Ok(Prepared { steps: Vec::new() }) };
+        let output = ir.output();
+        let Body::Map { insts, .. } = &ir.body else {
+            return Ok(Prepared { steps: Vec::new(), output });
+        };
         let step = |inst: &Inst| match *inst {
             Inst::Operand(index) => Step::Operand(usize::from(index)),
             Inst::Constant(index) => {
@@ -64,7 +68,7 @@ impl Prepared {
             }
             Inst::Select(guard, yes, no) => Step::Select(guard, yes, no),
         };
-        Ok(Prepared { steps: insts.iter().map(step).collect() })
+        Ok(Prepared { steps: insts.iter().map(step).collect(), output })
     }
 
     /// Runs the instructions over `count` lanes (at most a block).
@@ -140,6 +144,7 @@ pub(super) fn run_rows(
     rows: &[u32],
 ) -> u64 {
     let mut flagged = 0;
+    let out = prepared.output;
     for row in rows.chunks_exact(ir.row_words()) {
         let offset = |index: usize| row[index] as usize;
         let operands = ir.operands.len();
@@ -153,10 +158,9 @@ pub(super) fn run_rows(
                 let column = &arenas.work[offset(1)..offset(1) + lanes * scalar.bytes()];
                 let lane = |at| read(scalar, column, at * scalar.bytes());
                 let bits = reduce(*op, scalar, lanes, lane);
-                write(ir.output(), arenas.work, output, bits);
+                write(out, arenas.work, output, bits);
             }
             Body::Map { result, flags, .. } => {
-                let out = ir.output();
                 for start in (0..lanes).step_by(BLOCK) {
                     let count = BLOCK.min(lanes - start);
                     let load = |index: usize, block: &mut [u64]| {

@@ -73,3 +73,70 @@ impl fmt::Debug for NativeCode {
         write!(f, "NativeCode({:p})", self.entry as *const ())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Access, Body, Inst, Kernel, KernelIr, Operand, Reg, Scalar};
+
+    /// What a compiler would make of "add one to each lane": written by hand,
+    /// so that the call can be checked by Miri, which runs no machine code.
+    unsafe extern "C" fn add_one(frame: *const Frame) -> u64 {
+        // SAFETY: the test calls this with a frame that `NativeCode::run` built
+        // for rows of a kernel with one column operand of type U32.
+        unsafe {
+            let frame = &*frame;
+            let work = *frame.bases;
+            let rows = std::slice::from_raw_parts(frame.segments, 4 * frame.segment_count as usize);
+            for row in rows.chunks_exact(4) {
+                for lane in 0..row[0] as usize {
+                    let from = work.add(row[1] as usize + lane * 4).cast::<u32>();
+                    let to = work.add(row[2] as usize + lane * 4).cast::<u32>();
+                    to.write_unaligned(from.read_unaligned() + 1);
+                }
+            }
+        }
+        7
+    }
+
+    fn kernel() -> Kernel {
+        let operand = Operand { scalar: Scalar::U32, access: Access::Column, previous: false };
+        let insts = [Inst::Operand(0)].into();
+        let body = Body::Map { insts, result: Reg(0), flags: [].into() };
+        let ir = KernelIr { operands: [operand].into(), constants: [].into(), body };
+        Kernel::new(ir).expect("a well-formed kernel")
+    }
+
+    #[test]
+    fn native_code_is_called_with_the_rows_and_arenas() {
+        let kernel = kernel();
+        let mut rows = Rows::new(kernel.ir());
+        rows.push(kernel.ir(), 2, &[0], 16, 0);
+        rows.push(kernel.ir(), 1, &[4], 32, 0);
+        let owner = Arc::new(());
+        // SAFETY: `add_one` keeps to the rows of this kernel, and stays.
+        kernel.set_native(unsafe { NativeCode::new(add_one, owner.clone()) });
+        let mut work: Vec<u8> = [5u32, 6, 0, 0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+        work.resize(48, 0);
+        let mut arenas = Arenas { work: &mut work, history: &[], constants: &[] };
+        let answer = kernel.run(&mut Default::default(), &mut arenas, &rows, 0, 2);
+        assert_eq!(answer, 7);
+        let lane = |at: usize| u32::from_ne_bytes(work[at..at + 4].try_into().expect("4 bytes"));
+        assert_eq!([lane(16), lane(20), lane(32)], [6, 7, 7]);
+        assert_eq!(Arc::strong_count(&owner), 2);
+        drop(kernel);
+        assert_eq!(Arc::strong_count(&owner), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "beyond an arena")]
+    fn rows_that_reach_beyond_an_arena_are_not_run() {
+        let kernel = kernel();
+        let mut rows = Rows::new(kernel.ir());
+        rows.push(kernel.ir(), 2, &[0], 1000, 0);
+        // SAFETY: as above; it is not reached.
+        kernel.set_native(unsafe { NativeCode::new(add_one, Arc::new(())) });
+        let mut arenas = Arenas { work: &mut [0; 64], history: &[], constants: &[] };
+        kernel.run(&mut Default::default(), &mut arenas, &rows, 0, 1);
+    }
+}

@@ -64,6 +64,8 @@ pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
     while at < text.len() {
         let start = at;
         let (number, length) = match leading_number(&text[at..]) {
+            // The C library reads a number in `nanosecond`; what is wrong is the rest.
+            Ok((number, length)) if number.is_nan() => (number, length),
             Ok((number, length)) if (0.0..=NUMBER_LIMIT).contains(&number) => (number, length),
             _ => return Err(error(start, "unexpected value")),
         };
@@ -81,8 +83,11 @@ pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
     Ok(total)
 }
 
-/// So many units of so many nanoseconds each, to the nearest nanosecond.
+/// So many units of so many nanoseconds each, to the nearest nanosecond;
+/// `None` for what is no number.
 fn duration(number: f64, unit: f64) -> Option<Duration> {
+    // Nanoseconds are not rounded: one and a half are one.
+    let number = if unit == 1.0 { number.trunc() } else { number };
     let seconds = if unit < NSEC_PER_SEC {
         number / (NSEC_PER_SEC / unit)
     } else {

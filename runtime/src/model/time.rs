@@ -33,7 +33,10 @@ impl Timestamp {
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
         let sec = i128::from(self.sec) - i128::from(earlier.sec);
         let nsec = i128::from(self.nsec) - i128::from(earlier.nsec);
-        (sec * i128::from(NSEC_PER_SEC) + nsec) as f64 / NSEC_PER_SEC as f64
+        let nsec = sec * i128::from(NSEC_PER_SEC) + nsec;
+        // The same number either way; 64 bits, of 292 years, are converted faster.
+        let nsec = i64::try_from(nsec).map_or_else(|_| nsec as f64, |nsec| nsec as f64);
+        nsec / NSEC_PER_SEC as f64
     }
 }
 

@@ -138,7 +138,8 @@ pub enum Op {
         operand: NodeId,
         /// Where its previous sample is kept.
         history: HistoryId,
-        /// Kernel over (lane, previous lane, elapsed `F64`).
+        /// Kernel over the lane, the previous lane and, if it has three
+        /// operands, the elapsed seconds (`F64`).
         kernel: KernelSlot,
         /// Offset of its constants.
         constants: u32,
@@ -237,6 +238,9 @@ pub struct HistoryKey {
     pub definition: u64,
     /// Position of the history within the definition.
     pub ordinal: u32,
+    /// Fingerprint of the metrics below the operand: identifiers, types,
+    /// domains, semantics, units. A sample of other metrics is of no use.
+    pub metrics: u64,
 }
 
 /// What happens to a previous sample when the operand fails.

@@ -100,6 +100,16 @@ impl ResultPart {
         let data = self.bytes.get(offset + 4..offset.checked_add(length)?)?;
         Some((header[0], data))
     }
+
+    /// The data of a block of exactly 8 bytes of data, whatever its type code.
+    /// `None` when there is none at that position.
+    #[inline]
+    pub fn block_of_8(&self, position: u32) -> Option<[u8; 8]> {
+        let offset = usize::try_from(self.block_origin + 4 * i64::from(position)).ok()?;
+        let [_, header @ .., a, b, c, d, e, f, g, h] =
+            *self.bytes.get(offset..)?.first_chunk::<12>()?;
+        (header == [0, 0, 12]).then_some([a, b, c, d, e, f, g, h])
+    }
 }
 
 /// Iterator over the value sets of a part; ends early when the bytes do.
@@ -132,6 +142,13 @@ pub struct Lane {
     pub word: u32,
 }
 
+impl Lane {
+    #[inline]
+    fn decode(&[a, b, c, d, e, f, g, h]: &[u8; 8]) -> Lane {
+        Lane { instance: i32::from_be_bytes([a, b, c, d]), word: u32::from_be_bytes([e, f, g, h]) }
+    }
+}
+
 fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     let bytes = bytes.get(offset..offset.checked_add(4)?)?;
     Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
@@ -162,10 +179,9 @@ impl<'a> Iterator for ValueSets<'a> {
 
 impl<'a> ValueSet<'a> {
     /// The lanes, in the order delivered.
+    #[inline]
     pub fn lanes(&self) -> impl ExactSizeIterator<Item = Lane> + use<'a> {
-        self.lanes.chunks_exact(8).map(|lane| Lane {
-            instance: i32::from_be_bytes([lane[0], lane[1], lane[2], lane[3]]),
-            word: u32::from_be_bytes([lane[4], lane[5], lane[6], lane[7]]),
-        })
+        let (lanes, _) = self.lanes.as_chunks::<8>();
+        lanes.iter().map(Lane::decode)
     }
 }

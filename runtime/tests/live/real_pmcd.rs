@@ -1,4 +1,9 @@
 //! A pmcd of an installed PCP, started for one test and stopped with it.
+//!
+//! Tests of several packages share this file.
+
+// None of them needs all of it.
+#![allow(dead_code)]
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -26,8 +31,11 @@ fn free_port() -> u16 {
     }
 }
 
+/// The script, from any package of the workspace.
 fn script() -> Command {
-    Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/real-pcp"))
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let found = folders.map(|folder| folder.join("tests/real-pcp")).find(|path| path.exists());
+    Command::new(found.expect("tests/real-pcp"))
 }
 
 impl RealPmcd {
@@ -54,19 +62,36 @@ impl RealPmcd {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(folder.path(), open).expect("permissions");
         let port = free_port();
-        let started = script()
-            .args(["start", &port.to_string()])
-            .env("TMPDIR", folder.path())
-            .output()
-            .expect("tests/real-pcp");
+        let mut pmcd = RealPmcd { pid: 0, port, socket: PathBuf::new(), folder };
+        pmcd.launch();
+        Some(pmcd)
+    }
+
+    fn launch(&mut self) {
+        let started = self.script("start").output().expect("tests/real-pcp");
         let printed = String::from_utf8_lossy(&started.stdout);
         let said = String::from_utf8_lossy(&started.stderr);
         assert!(started.status.success(), "{printed}{said}");
         let field = |name: &str| {
             printed.lines().find_map(|line| line.strip_prefix(name)).expect("a printed field")
         };
-        let pid = field("pid ").parse().expect("a process");
-        Some(RealPmcd { pid, port, socket: field("socket ").into(), folder })
+        self.pid = field("pid ").parse().expect("a process");
+        self.socket = field("socket ").into();
+    }
+
+    fn script(&self, action: &str) -> Command {
+        let mut script = script();
+        script.args([action, &self.port.to_string()]).env("TMPDIR", self.folder.path());
+        script
+    }
+
+    /// Stops it and starts another in its place.
+    ///
+    /// # Panics
+    /// One of the two fails.
+    pub fn restart(&mut self) {
+        assert!(self.script("stop").status().expect("tests/real-pcp").success());
+        self.launch();
     }
 
     /// Ends an agent, a process that this pmcd started.
@@ -90,10 +115,7 @@ impl RealPmcd {
 
 impl Drop for RealPmcd {
     fn drop(&mut self) {
-        let stopped = script()
-            .args(["stop", &self.port.to_string()])
-            .env("TMPDIR", self.folder.path())
-            .status();
+        let stopped = self.script("stop").status();
         if !stopped.is_ok_and(|status| status.success()) {
             eprintln!("pmcd on port {} could not be stopped", self.port);
         }

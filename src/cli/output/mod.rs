@@ -127,7 +127,7 @@ impl fmt::Display for Why {
             Reason::OperandFailed(status) => {
                 return write!(f, "an operand failed in the previous sample: {status}");
             }
-            Reason::InstanceMissing => "no instance is selected, or in all operands",
+            Reason::InstanceMissing => "no instance is in all operands, or none is selected",
             Reason::NoValue => "the definition says so",
         })
     }

@@ -1,0 +1,112 @@
+//! One evaluation per fetch: per metric, per value, with instances that come
+//! and go, and the kernels alone. The throughput is in derived metrics
+//! (`metrics`), in values of the derived metrics or, for `sum`, in values
+//! summed (the other groups). `copy` is what decoding alone costs.
+
+mod synth;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use pmderive::engine::Backend;
+use pmderive_runtime::kernel::interp::Scratch;
+use pmderive_runtime::kernel::{Access, Arenas, LANE_GROUP, Rows};
+use synth::{Session, Synth, compile, definitions, register};
+
+const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
+const KINDS: [&str; 8] = ["copy", "rate", "addd", "ratio", "tern", "rescale", "sum", "tree"];
+/// Metrics per type where the instances are many.
+const FEW: u32 = 10;
+
+fn metrics(c: &mut Criterion) {
+    let mut group = c.benchmark_group("metrics");
+    for count in [100, 1_000, 10_000] {
+        for (backend_name, backend) in BACKENDS {
+            let mut session =
+                Session::new(&definitions("mix", count, 334), Synth::new(334, 10), backend);
+            group.throughput(Throughput::Elements(count.into()));
+            group.bench_function(format!("{backend_name}/{count}"), |b| {
+                b.iter_custom(|times| session.fetch(times));
+            });
+        }
+    }
+}
+
+fn values(c: &mut Criterion) {
+    for instances in [1_000, 10_000] {
+        let mut group = c.benchmark_group(format!("values/{instances}"));
+        group.throughput(Throughput::Elements(u64::from(FEW) * instances as u64));
+        for kind in KINDS {
+            for (backend_name, backend) in BACKENDS {
+                let source = Synth::new(FEW, instances);
+                let mut session = Session::new(&definitions(kind, FEW, FEW), source, backend);
+                group.bench_function(format!("{backend_name}/{kind}"), |b| {
+                    b.iter_custom(|times| session.fetch(times));
+                });
+            }
+        }
+    }
+}
+
+fn churn(c: &mut Criterion) {
+    let mut group = c.benchmark_group("churn");
+    for instances in [1_000, 10_000] {
+        let source = Synth::new(FEW, instances).with_churn(1);
+        let mut session = Session::new(&definitions("rate", FEW, FEW), source, Backend::Jit);
+        group.throughput(Throughput::Elements(u64::from(FEW) * instances as u64));
+        group.bench_function(format!("rate/{instances}"), |b| {
+            b.iter_custom(|times| session.fetch(times));
+        });
+    }
+}
+
+fn kernels(c: &mut Criterion) {
+    const LANES: u32 = 1_000;
+    let mut group = c.benchmark_group("kernels");
+    group.throughput(Throughput::Elements(LANES.into()));
+    for kind in KINDS.into_iter().filter(|kind| *kind != "copy") {
+        for (backend_name, backend) in BACKENDS {
+            let registry = register(&definitions(kind, 1, FEW));
+            let program = compile(&registry, &mut Synth::new(FEW, 1), backend).program;
+            let step = &program.steps[0];
+            let kernel = &program.kernels[step.kernel.index()];
+            // Columns one after the other in both arenas, the output last.
+            let column = LANES.next_multiple_of(LANE_GROUP as u32) * 8;
+            let operands = kernel.ir().operands.len() as u32;
+            let offsets: Vec<u32> = (0..operands).map(|index| index * column).collect();
+            let mut rows = Rows::new(kernel.ir());
+            rows.push(kernel.ir(), LANES, &offsets, operands * column, step.constants);
+            let mut history = vec![0; (operands * column) as usize];
+            let mut work = vec![0; ((operands + 1) * column) as usize];
+            for (operand, offset) in kernel.ir().operands.iter().zip(&offsets) {
+                let arena = if operand.previous { &mut history } else { &mut work };
+                let later = if operand.previous { 0 } else { 1_000 };
+                for lane in 0..column / 8 {
+                    let number = u64::from(lane * 7 % 1009 + later);
+                    let bits = match (operand.scalar.is_float(), operand.access) {
+                        (true, Access::Single) => 1.25f64.to_bits(),
+                        (true, Access::Column) => (number as f64).to_bits(),
+                        (false, _) => number,
+                    };
+                    arena[(offset + lane * 8) as usize..][..8].copy_from_slice(&bits.to_ne_bytes());
+                }
+            }
+            let mut scratch = Scratch::default();
+            group.bench_function(format!("{backend_name}/{kind}"), |b| {
+                b.iter(|| {
+                    let constants = &program.constants;
+                    let mut arenas = Arenas { work: &mut work, history: &history, constants };
+                    kernel.run(&mut scratch, &mut arenas, &rows, 0, 1)
+                });
+            });
+        }
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(std::time::Duration::from_millis(300))
+        .measurement_time(std::time::Duration::from_millis(700));
+    targets = metrics, values, churn, kernels
+}
+criterion_main!(benches);

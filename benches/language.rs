@@ -1,0 +1,91 @@
+//! From text to a program: parsing, compiling against a source, and native
+//! code for kernels.
+
+mod synth;
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use pmderive::diag::Diagnostics;
+use pmderive::dialect::Dialect;
+use pmderive::engine::Backend;
+use pmderive::jit;
+use pmderive::source::SourceId;
+use pmderive::syntax::parse_expr;
+use pmderive_runtime::kernel::{Kernel, KernelIr};
+use synth::{Synth, compile, definitions, register};
+
+/// An expression of so many nodes, about half of them metrics.
+fn expression(nodes: usize) -> String {
+    let mut text = "synth.gd.m0".to_string();
+    for index in 1..nodes.div_ceil(2) {
+        let op = ["+", "*", "-", "/"][index % 4];
+        write!(text, " {op} synth.gd.m{index}").expect("strings grow");
+    }
+    if nodes.is_multiple_of(2) { format!("-({text})") } else { text }
+}
+
+fn parse(c: &mut Criterion) {
+    let mut group = c.benchmark_group("parse");
+    for nodes in [1, 20, 200] {
+        let text = expression(nodes);
+        group.throughput(Throughput::Elements(nodes as u64));
+        group.bench_function(format!("expression/{nodes}"), |b| {
+            b.iter(|| {
+                let mut diagnostics = Diagnostics::default();
+                parse_expr(SourceId(0), &text, 0, Dialect::Fixed, &mut diagnostics)
+            });
+        });
+    }
+    for count in [1_000, 10_000] {
+        let text = definitions("mix", count, 334);
+        group.throughput(Throughput::Elements(count.into()));
+        group.bench_function(format!("file/{count}"), |b| b.iter(|| register(&text)));
+    }
+}
+
+/// Bind, check and plan; with native code also that of the distinct kernels.
+fn compilation(c: &mut Criterion) {
+    let mut group = c.benchmark_group("compile");
+    group.sample_size(20);
+    for count in [1_000, 10_000] {
+        let registry = register(&definitions("mix", count, 334));
+        group.throughput(Throughput::Elements(count.into()));
+        for (name, backend) in [("native", Backend::Jit), ("interp", Backend::Interp)] {
+            group.bench_function(format!("{name}/{count}"), |b| {
+                b.iter(|| compile(&registry, &mut Synth::new(334, 10), backend));
+            });
+        }
+    }
+}
+
+/// Native code of kernels that all differ: per kernel.
+fn shapes(c: &mut Criterion) {
+    const SHAPES: u32 = 50;
+    let text: String = (0..SHAPES as usize)
+        .map(|index| {
+            format!("shape.m{index} = {}\n", expression(3 + 2 * (index % 25) + index / 25))
+        })
+        .collect();
+    let program = compile(&register(&text), &mut Synth::new(334, 10), Backend::Interp).program;
+    let forms: Vec<KernelIr> = program
+        .steps
+        .iter()
+        .map(|step| program.kernels[step.kernel.index()].ir().clone())
+        .collect();
+    let fresh = || -> Vec<Arc<Kernel>> {
+        let kernel = |ir: &KernelIr| Arc::new(Kernel::new(ir.clone()).expect("forms are verified"));
+        forms.iter().map(kernel).collect()
+    };
+    let mut group = c.benchmark_group("native code");
+    group.sample_size(20);
+    group.throughput(Throughput::Elements(forms.len() as u64));
+    group.bench_function("distinct shapes", |b| {
+        let compile = |kernels: Vec<Arc<Kernel>>| jit::compile(&kernels).map(|()| kernels);
+        b.iter_batched(fresh, compile, BatchSize::PerIteration);
+    });
+}
+
+criterion_group!(benches, parse, compilation, shapes);
+criterion_main!(benches);

@@ -1,0 +1,279 @@
+//! Synthetic metrics in memory, and derived metrics over them.
+//!
+//! In: how many metrics of each type and how many instances. Out: a source
+//! that hands out encoded results, and evaluators over it. The time that the
+//! source takes is known, so that it can be left out of what is measured.
+#![allow(dead_code, reason = "each benchmark uses a part")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pmderive::diag::Diagnostics;
+use pmderive::dialect::Dialect;
+use pmderive::engine::{Backend, Compiled, Engine, Registered, Registry};
+use pmderive::source::SourceMap;
+use pmderive_runtime::eval::{Evaluator, Workspace};
+use pmderive_runtime::model::{
+    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
+    ValueType,
+};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
+use pmderive_runtime::source::{
+    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
+
+const DOMAIN: u32 = 250;
+const INDOM: InDom = InDom::new(DOMAIN, 1);
+
+/// Types of the metrics; the name is the middle component of `synth.c64.m0`.
+const TYPES: [(&str, ValueType, Semantics); 3] = [
+    ("c64", ValueType::U64, Semantics::Counter),
+    ("g64", ValueType::U64, Semantics::Instant),
+    ("gd", ValueType::F64, Semantics::Instant),
+];
+const COUNTER: u32 = 0;
+const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
+
+/// Metrics `synth.TYPE.m0` and on, all over one instance domain, fetched a
+/// second apart. Counters rise from fetch to fetch.
+#[derive(Debug)]
+pub struct Synth {
+    metrics: u32,
+    instances: InstId,
+    /// Instances that leave at the front and join at the back per fetch.
+    churn: InstId,
+    record: i64,
+    /// The list that `frame` answers.
+    list: u64,
+    frame: ResultPart,
+    /// Offsets in the frame of the counters' values.
+    counters: Vec<usize>,
+    spent: Duration,
+}
+
+impl Synth {
+    /// `metrics` of each type with `instances` each.
+    pub fn new(metrics: u32, instances: InstId) -> Synth {
+        Synth {
+            metrics,
+            instances,
+            churn: 0,
+            record: 0,
+            list: u64::MAX,
+            frame: ResultPart::default(),
+            counters: Vec::new(),
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// With instances that leave and join at every fetch.
+    pub fn with_churn(self, churn: InstId) -> Synth {
+        Synth { churn, ..self }
+    }
+
+    /// The answer to a fetch of `list` at the record at hand.
+    fn encode(&mut self, list: &FetchList) {
+        let record = self.record as u64;
+        let mut writer = ResultWriter::new(&mut self.frame, Timestamp::default());
+        for pmid in list.pmids() {
+            writer.set(*pmid);
+            let first = self.churn * self.record as InstId;
+            for id in first..first + self.instances {
+                let base = 1_000_003 * u64::from(pmid.item() + 1) + 977 * id as u64;
+                let gauge = (base + 7919 * record) % 1_000_000;
+                writer.block(
+                    id,
+                    match TYPES[pmid.cluster() as usize].1 {
+                        ValueType::F64 => BlockValue::F64(gauge as f64 * 0.5),
+                        _ if pmid.cluster() == COUNTER => {
+                            BlockValue::U64(base + record * (1000 + id as u64 % 97))
+                        }
+                        _ => BlockValue::U64(gauge),
+                    },
+                );
+            }
+        }
+        writer.finish();
+    }
+
+    /// Encodes, and notes where the counters stand.
+    fn prepare(&mut self, list: &FetchList) {
+        self.encode(list);
+        self.counters.clear();
+        for set in self.frame.sets().filter(|set| set.pmid.cluster() == COUNTER) {
+            self.counters.extend(set.lanes().map(|lane| lane.word as usize * 4 + 4));
+        }
+        self.list = list.id();
+    }
+
+    /// Lets the counters of the frame rise.
+    fn advance(&mut self) {
+        for (index, offset) in self.counters.iter().enumerate() {
+            let value = &mut self.frame.bytes[*offset..][..8];
+            let count = u64::from_be_bytes(value.try_into().expect("eight bytes"));
+            value.copy_from_slice(&(count + 1000 + index as u64 % 97).to_be_bytes());
+        }
+    }
+}
+
+impl MetadataSource for Synth {
+    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
+        let find = |name: &&str| {
+            let (kind, item) = name.strip_prefix("synth.")?.split_once(".m")?;
+            let cluster = TYPES.iter().position(|(name, ..)| *name == kind)?;
+            let item = item.parse().ok().filter(|item| *item < self.metrics)?;
+            Some(Pmid::new(DOMAIN, cluster as u32, item))
+        };
+        Ok(names.iter().map(|name| find(name).ok_or(PmStatus::NAME)).collect())
+    }
+
+    fn lookup_descs(
+        &mut self,
+        pmids: &[Pmid],
+    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
+        let desc = |pmid: &Pmid| {
+            let (_, value_type, semantics) = TYPES[pmid.cluster() as usize];
+            let units = if value_type == ValueType::F64 { Units::NONE } else { BYTES };
+            Ok(MetricDesc { pmid: *pmid, value_type, indom: Some(INDOM), semantics, units })
+        };
+        Ok(pmids.iter().map(desc).collect())
+    }
+
+    fn instance_domain(
+        &mut self,
+        _: InDom,
+        _: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        Ok(Err(PmStatus::INDOM))
+    }
+
+    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn name(&self) -> String {
+        "synth".to_string()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        0
+    }
+}
+
+impl FetchSource for Synth {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        let begin = Instant::now();
+        if self.churn != 0 {
+            self.encode(list);
+        } else if self.list == list.id() {
+            self.advance();
+        } else {
+            self.prepare(list);
+        }
+        let part = batch.add_part();
+        part.bytes.extend_from_slice(&self.frame.bytes);
+        part.first_set = self.frame.first_set;
+        part.set_count = self.frame.set_count;
+        part.timestamp = Timestamp::new(1_700_000_000 + self.record, 0);
+        self.record += 1;
+        self.spent += begin.elapsed();
+        Ok(FetchEvents::default())
+    }
+}
+
+/// Kinds of derived metrics that `mix` rotates through.
+const MIX: [&str; 8] = ["addd", "rate", "ratio", "sum", "tern", "rescale", "tree", "const"];
+
+/// Expression of the `index`th derived metric of a kind over `metrics` per type.
+pub fn expression(kind: &str, index: u32, metrics: u32) -> String {
+    let kind = if kind == "mix" { MIX[index as usize % MIX.len()] } else { kind };
+    let other = index + 1 + index / metrics;
+    let name = |kind: &str, index: u32| format!("synth.{kind}.m{}", index % metrics);
+    let [a, b, c, d] = [index, other, index + 2, other + 3].map(|index| name("gd", index));
+    let [count, count2] = [index, other].map(|index| name("c64", index));
+    match kind {
+        "copy" => a,
+        "addd" => format!("{a} + {b}"),
+        "const" => format!("100 * {a}"),
+        "rate" => format!("rate({count})"),
+        "ratio" => format!("delta({count}) / delta({count2})"),
+        "sum" => format!("sum({a})"),
+        "tern" => format!("{a} > {b} ? {a} : {b}"),
+        "rescale" => format!("rescale({}, \"Mbyte\")", name("g64", index)),
+        "tree" => format!("({a} + {b}) * ({c} - {d}) + ({b} * 3 + {c}) / ({d} + 1) - (-{a})"),
+        other => panic!("no such kind: {other}"),
+    }
+}
+
+/// Definition file of `count` derived metrics.
+pub fn definitions(kind: &str, count: u32, metrics: u32) -> String {
+    let line = |index: u32| {
+        let expression = expression(kind, index, metrics);
+        format!("derived.grp{}.metric{index} = {expression}\n", index / 100)
+    };
+    (0..count).map(line).collect()
+}
+
+/// Registers the definitions of a file.
+pub fn register(text: &str) -> Registry {
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let mut registry = Registry::new(Dialect::Fixed);
+    let source = sources.add("synth.conf", text);
+    registry.add_text(source, &sources, &mut diagnostics);
+    assert_eq!(diagnostics.errors(), 0);
+    registry
+}
+
+/// Compiles all registered definitions in an engine of their own.
+pub fn compile(registry: &Registry, source: &mut Synth, backend: Backend) -> Compiled {
+    compile_in(&Engine::new(Dialect::Fixed, backend), registry, source)
+}
+
+/// Compiles all registered definitions.
+pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> Compiled {
+    let selection: Vec<&Registered> = registry.definitions().iter().collect();
+    let mut diagnostics = Diagnostics::default();
+    let compiled = engine
+        .compile(registry, &selection, source, &mut diagnostics)
+        .expect("memory does not fail");
+    assert_eq!(diagnostics.errors(), 0);
+    compiled
+}
+
+/// Definitions under evaluation.
+pub struct Session {
+    /// Where the values come from.
+    pub source: Synth,
+    /// What evaluates them.
+    pub evaluator: Evaluator,
+    /// Its buffers.
+    pub workspace: Workspace,
+}
+
+impl Session {
+    /// Compiles definitions over a source and makes the first evaluations, in
+    /// which buffers grow and samples get predecessors.
+    pub fn new(text: &str, mut source: Synth, backend: Backend) -> Session {
+        let compiled = compile(&register(text), &mut source, backend);
+        let evaluator = Evaluator::new(compiled.program, compiled.binding);
+        let mut session = Session { source, evaluator, workspace: Workspace::default() };
+        session.fetch(3);
+        session
+    }
+
+    /// Fetches `times` times; gives the time without the source's.
+    pub fn fetch(&mut self, times: u64) -> Duration {
+        let before = self.source.spent;
+        let begin = Instant::now();
+        for _ in 0..times {
+            self.evaluator
+                .fetch(&mut self.source, &mut self.workspace)
+                .expect("memory does not fail");
+        }
+        begin.elapsed() - (self.source.spent - before)
+    }
+}

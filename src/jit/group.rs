@@ -1,0 +1,388 @@
+//! A group of lanes at a time, in vectors of 16 bytes.
+//!
+//! In go the form of a kernel and the addresses of its columns, out comes the
+//! body of the loop over groups. Columns are padded to whole groups, so the
+//! last one needs no loop of its own; only its flags are cut to the lanes that
+//! are there. Every operation gives the bits that it gives lane by lane; forms
+//! with an operation that vectors do not have are not [`suitable`].
+
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_frontend::FunctionBuilder;
+use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Reg, Scalar, UnaryOp};
+
+use super::emit::{float_condition, integer_condition, memory};
+
+/// What the vectors below hold: one of 4-byte lanes, two of 8-byte lanes.
+const _: () = assert!(LANE_GROUP == 4);
+
+/// True when every operation of a map can be done in vectors.
+pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
+    let scalar = |reg: &Reg| types[usize::from(reg.0)];
+    insts.iter().all(|inst| match inst {
+        Inst::Unary(UnaryOp::Convert(to), a) => match (scalar(a), *to) {
+            (from, to) if from.is_float() => to.is_float(),
+            (from, Scalar::F32) => from.bytes() == 4,
+            _ => true,
+        },
+        Inst::Binary(BinaryOp::Div, a, _) => scalar(a).is_float(),
+        _ => true,
+    })
+}
+
+/// The lanes of a group in one register.
+#[derive(Clone, Copy)]
+enum Group {
+    /// Numbers of 8 bytes: two lanes each.
+    Wide([Value; 2]),
+    /// Numbers of 4 bytes.
+    Narrow(Value),
+    /// The outcome of a comparison of numbers of 8 bytes: all bits of a lane or none.
+    WideMask([Value; 2]),
+    /// The same of 4 bytes.
+    NarrowMask(Value),
+}
+
+/// Emits the operations of one group.
+pub struct GroupEmitter<'e, 'f> {
+    builder: &'e mut FunctionBuilder<'f>,
+    types: &'e [Scalar],
+    registers: Vec<Option<Group>>,
+}
+
+fn vector_of(scalar: Scalar) -> Type {
+    match scalar {
+        Scalar::I32 | Scalar::U32 => types::I32X4,
+        Scalar::I64 | Scalar::U64 => types::I64X2,
+        Scalar::F32 => types::F32X4,
+        Scalar::F64 => types::F64X2,
+    }
+}
+
+/// Bytes that pick the low half of each 8-byte lane, of two vectors.
+const LOW_HALVES: [u8; 16] = [0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27];
+/// Bytes that put the low halves of two vectors together.
+const LOW_PAIRS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23];
+/// Bytes that bring the high half of a vector down.
+const HIGH_PAIR: [u8; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15];
+
+impl<'e, 'f> GroupEmitter<'e, 'f> {
+    /// An emitter for the block that the builder is in. `uniform` holds the
+    /// registers that are the same in every lane.
+    pub fn new(
+        builder: &'e mut FunctionBuilder<'f>,
+        types: &'e [Scalar],
+        uniform: &[Option<Value>],
+    ) -> GroupEmitter<'e, 'f> {
+        let splat = |(value, scalar): (&Option<Value>, &Scalar)| {
+            value.map(|value| {
+                let vector = builder.ins().splat(vector_of(*scalar), value);
+                if scalar.bytes() == 8 { Group::Wide([vector; 2]) } else { Group::Narrow(vector) }
+            })
+        };
+        let registers = uniform.iter().zip(types).map(splat).collect();
+        GroupEmitter { builder, types, registers }
+    }
+
+    /// Computes all registers; `addresses` are those of the group in the
+    /// operands' columns.
+    pub fn compute(&mut self, insts: &[Inst], addresses: &[Value]) {
+        for (at, inst) in insts.iter().enumerate() {
+            if self.registers[at].is_some() {
+                continue;
+            }
+            let group = match *inst {
+                Inst::Operand(index) => self.load(self.types[at], addresses[usize::from(index)]),
+                Inst::Constant(_) => unreachable!("constants are uniform"),
+                Inst::Unary(op, a) => self.unary(op, a),
+                Inst::Binary(op, a, b) => self.binary(op, a, b),
+                Inst::Select(guard, yes, no) => self.select(guard, yes, no),
+            };
+            self.registers[at] = Some(group);
+        }
+    }
+
+    fn load(&mut self, scalar: Scalar, address: Value) -> Group {
+        let mut load =
+            |offset| self.builder.ins().load(vector_of(scalar), memory(), address, offset);
+        if scalar.bytes() == 8 { Group::Wide([load(0), load(16)]) } else { Group::Narrow(load(0)) }
+    }
+
+    /// Stores a register's lanes.
+    pub fn store(&mut self, register: usize, address: Value) {
+        let (vectors, count) = match self.number(register) {
+            Group::Wide(vectors) | Group::WideMask(vectors) => (vectors, 2),
+            Group::Narrow(vector) | Group::NarrowMask(vector) => ([vector; 2], 1),
+        };
+        for (vector, offset) in vectors[..count].iter().zip([0, 16]) {
+            self.builder.ins().store(memory(), *vector, address, offset);
+        }
+    }
+
+    /// Adds the flags of the group at lane `index` to `flagged`, a mask, as
+    /// far as the segment's lanes go.
+    pub fn flags(&mut self, flagged: Value, set: &[usize], index: Value, lanes: Value) -> Value {
+        let left = self.builder.ins().isub(lanes, index);
+        let numbers: Vec<u8> = (0..4u32).flat_map(u32::to_le_bytes).collect();
+        let numbers = self.builder.func.dfg.constants.insert(numbers.into());
+        let numbers = self.builder.ins().vconst(types::I32X4, numbers);
+        let left = self.builder.ins().ireduce(types::I32, left);
+        let left = self.builder.ins().splat(types::I32X4, left);
+        let there = self.builder.ins().icmp(IntCC::UnsignedLessThan, numbers, left);
+        set.iter().fold(flagged, |flagged, register| {
+            let mask = self.narrow_mask(*register);
+            let mask = self.builder.ins().band(mask, there);
+            self.builder.ins().bor(flagged, mask)
+        })
+    }
+
+    fn group(&self, register: usize) -> Group {
+        self.registers[register].expect("registers are assigned in order")
+    }
+
+    fn both(&mut self, a: [Value; 2], op: impl Fn(&mut Self, Value) -> Value) -> [Value; 2] {
+        a.map(|a| op(self, a))
+    }
+
+    fn bytes(&mut self, value: Value) -> Value {
+        self.cast(types::I8X16, value)
+    }
+
+    /// The same bits as another type of vector, lane 0 at the lowest address.
+    fn cast(&mut self, to: Type, value: Value) -> Value {
+        let flags = MemFlagsData::new().with_endianness(Endianness::Little);
+        self.builder.ins().bitcast(to, flags, value)
+    }
+
+    fn shuffle(&mut self, to: Type, [a, b]: [Value; 2], pick: &[u8; 16]) -> Value {
+        let (a, b) = (self.bytes(a), self.bytes(b));
+        let pick = self.builder.func.dfg.immediates.push(pick.as_slice().into());
+        let bytes = self.builder.ins().shuffle(a, b, pick);
+        self.cast(to, bytes)
+    }
+
+    /// A register's lanes as numbers.
+    fn number(&mut self, register: usize) -> Group {
+        match self.group(register) {
+            Group::WideMask(_) | Group::NarrowMask(_) => {
+                let mask = self.narrow_mask(register);
+                let one = self.builder.ins().iconst(types::I32, 1);
+                let one = self.builder.ins().splat(types::I32X4, one);
+                Group::Narrow(self.builder.ins().band(mask, one))
+            }
+            number => number,
+        }
+    }
+
+    fn zero(&mut self, scalar: Scalar) -> Value {
+        let zero = match scalar {
+            Scalar::F32 => self.builder.ins().f32const(0.0),
+            Scalar::F64 => self.builder.ins().f64const(0.0),
+            integer => {
+                let kind = if integer.bytes() == 8 { types::I64 } else { types::I32 };
+                self.builder.ins().iconst(kind, 0)
+            }
+        };
+        self.builder.ins().splat(vector_of(scalar), zero)
+    }
+
+    /// Mask of the lanes of a register that are not zero, or of those that are.
+    fn truth(&mut self, register: usize, wanted: bool) -> Group {
+        let scalar = self.types[register];
+        let op = if wanted { BinaryOp::Ne } else { BinaryOp::Eq };
+        match self.group(register) {
+            Group::Wide(a) => {
+                let zero = self.zero(scalar);
+                Group::WideMask(self.both(a, |this, a| this.compare(op, scalar, a, zero)))
+            }
+            Group::Narrow(a) => {
+                let zero = self.zero(scalar);
+                Group::NarrowMask(self.compare(op, scalar, a, zero))
+            }
+            mask if wanted => mask,
+            Group::WideMask(a) => {
+                Group::WideMask(self.both(a, |this, a| this.builder.ins().bnot(a)))
+            }
+            Group::NarrowMask(a) => Group::NarrowMask(self.builder.ins().bnot(a)),
+        }
+    }
+
+    fn narrow(&mut self, mask: Group) -> Value {
+        match mask {
+            Group::WideMask(a) => self.shuffle(types::I32X4, a, &LOW_HALVES),
+            Group::NarrowMask(a) => a,
+            Group::Wide(_) | Group::Narrow(_) => unreachable!("masks are no numbers"),
+        }
+    }
+
+    fn narrow_mask(&mut self, register: usize) -> Value {
+        let mask = self.truth(register, true);
+        self.narrow(mask)
+    }
+
+    fn wide_mask(&mut self, register: usize) -> [Value; 2] {
+        match self.truth(register, true) {
+            Group::WideMask(mask) => mask,
+            mask => {
+                let mask = self.narrow(mask);
+                [self.builder.ins().swiden_low(mask), self.builder.ins().swiden_high(mask)]
+            }
+        }
+    }
+
+    fn compare(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
+        if scalar.is_float() {
+            self.builder.ins().fcmp(float_condition(op), a, b)
+        } else {
+            let condition = integer_condition(op, scalar.is_signed_integer());
+            self.builder.ins().icmp(condition, a, b)
+        }
+    }
+
+    fn unary(&mut self, op: UnaryOp, a: Reg) -> Group {
+        let register = usize::from(a.0);
+        let scalar = self.types[register];
+        let negate = |this: &mut Self, a| {
+            let ins = this.builder.ins();
+            if scalar.is_float() { ins.fneg(a) } else { ins.ineg(a) }
+        };
+        match op {
+            UnaryOp::Convert(to) => {
+                let number = self.number(register);
+                self.convert(scalar, to, number)
+            }
+            UnaryOp::Neg => match self.number(register) {
+                Group::Wide(a) => Group::Wide(self.both(a, negate)),
+                Group::Narrow(a) | Group::NarrowMask(a) => Group::Narrow(negate(self, a)),
+                Group::WideMask(_) => unreachable!("numbers are no masks"),
+            },
+            UnaryOp::Truth => self.truth(register, true),
+            UnaryOp::Not => self.truth(register, false),
+        }
+    }
+
+    fn convert(&mut self, from: Scalar, to: Scalar, number: Group) -> Group {
+        let signed = from.is_signed_integer();
+        match (number, from.is_float(), to) {
+            (Group::Wide(a), false, Scalar::I32 | Scalar::U32) => {
+                Group::Narrow(self.shuffle(types::I32X4, a, &LOW_HALVES))
+            }
+            (Group::Wide(a), false, Scalar::F64) => {
+                Group::Wide(self.both(a, |this, a| this.float_of(types::F64X2, signed, a)))
+            }
+            (Group::Narrow(a), false, Scalar::I64 | Scalar::U64) => {
+                Group::Wide(self.widen(signed, a))
+            }
+            (Group::Narrow(a), false, Scalar::F32) => {
+                Group::Narrow(self.float_of(types::F32X4, signed, a))
+            }
+            (Group::Narrow(a), false, Scalar::F64) => {
+                let a = self.widen(signed, a);
+                Group::Wide(self.both(a, |this, a| this.float_of(types::F64X2, signed, a)))
+            }
+            (Group::Narrow(a), true, Scalar::F64) => {
+                let high = self.shuffle(types::F32X4, [a, a], &HIGH_PAIR);
+                Group::Wide([a, high].map(|a| self.builder.ins().fvpromote_low(a)))
+            }
+            (Group::Wide(a), true, Scalar::F32) => {
+                let a = self.both(a, |this, a| this.builder.ins().fvdemote(a));
+                Group::Narrow(self.shuffle(types::F32X4, a, &LOW_PAIRS))
+            }
+            // Types of one size, whose bits are the same.
+            (same, ..) => same,
+        }
+    }
+
+    fn widen(&mut self, signed: bool, a: Value) -> [Value; 2] {
+        if signed {
+            [self.builder.ins().swiden_low(a), self.builder.ins().swiden_high(a)]
+        } else {
+            [self.builder.ins().uwiden_low(a), self.builder.ins().uwiden_high(a)]
+        }
+    }
+
+    fn float_of(&mut self, to: Type, signed: bool, a: Value) -> Value {
+        let ins = self.builder.ins();
+        if signed { ins.fcvt_from_sint(to, a) } else { ins.fcvt_from_uint(to, a) }
+    }
+
+    fn binary(&mut self, op: BinaryOp, a: Reg, b: Reg) -> Group {
+        let [a, b] = [a, b].map(|reg| usize::from(reg.0));
+        let scalar = self.types[a];
+        let is_number = matches!(
+            op,
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Ratio
+        );
+        if matches!(op, BinaryOp::And | BinaryOp::Or) {
+            let [a, b] = [a, b].map(|register| self.truth(register, true));
+            let join = |this: &mut Self, a, b| match op {
+                BinaryOp::And => this.builder.ins().band(a, b),
+                _ => this.builder.ins().bor(a, b),
+            };
+            return match (a, b) {
+                (Group::WideMask([a, c]), Group::WideMask([b, d])) => {
+                    Group::WideMask([join(self, a, b), join(self, c, d)])
+                }
+                (a, b) => {
+                    let (a, b) = (self.narrow(a), self.narrow(b));
+                    Group::NarrowMask(join(self, a, b))
+                }
+            };
+        }
+        let apply = |this: &mut Self, a, b| match is_number {
+            true => this.arithmetic(op, scalar, a, b),
+            false => this.compare(op, scalar, a, b),
+        };
+        match (self.number(a), self.number(b)) {
+            (Group::Wide([a, c]), Group::Wide([b, d])) => {
+                let lanes = [apply(self, a, b), apply(self, c, d)];
+                if is_number { Group::Wide(lanes) } else { Group::WideMask(lanes) }
+            }
+            (Group::Narrow(a), Group::Narrow(b)) => {
+                let lanes = apply(self, a, b);
+                if is_number { Group::Narrow(lanes) } else { Group::NarrowMask(lanes) }
+            }
+            _ => unreachable!("both operands are of one type"),
+        }
+    }
+
+    fn arithmetic(&mut self, op: BinaryOp, scalar: Scalar, a: Value, b: Value) -> Value {
+        let ins = self.builder.ins();
+        match (op, scalar.is_float()) {
+            (BinaryOp::Add, true) => ins.fadd(a, b),
+            (BinaryOp::Sub, true) => ins.fsub(a, b),
+            (BinaryOp::Mul, true) => ins.fmul(a, b),
+            (BinaryOp::Div, _) => ins.fdiv(a, b),
+            (BinaryOp::Add, false) => ins.iadd(a, b),
+            (BinaryOp::Sub, false) => ins.isub(a, b),
+            (BinaryOp::Mul, false) => ins.imul(a, b),
+            _ => {
+                let quotient = ins.fdiv(a, b);
+                let zero = self.zero(scalar);
+                let nothing = self.builder.ins().fcmp(FloatCC::Equal, a, zero);
+                self.choose(types::F64X2, nothing, zero, quotient)
+            }
+        }
+    }
+
+    fn choose(&mut self, kind: Type, mask: Value, yes: Value, no: Value) -> Value {
+        let mask = self.cast(kind, mask);
+        self.builder.ins().bitselect(mask, yes, no)
+    }
+
+    fn select(&mut self, guard: Reg, yes: Reg, no: Reg) -> Group {
+        let [guard, yes, no] = [guard, yes, no].map(|reg| usize::from(reg.0));
+        let kind = vector_of(self.types[yes]);
+        match (self.number(yes), self.number(no)) {
+            (Group::Wide([a, c]), Group::Wide([b, d])) => {
+                let [low, high] = self.wide_mask(guard);
+                Group::Wide([self.choose(kind, low, a, b), self.choose(kind, high, c, d)])
+            }
+            (Group::Narrow(a), Group::Narrow(b)) => {
+                let mask = self.narrow_mask(guard);
+                Group::Narrow(self.choose(kind, mask, a, b))
+            }
+            _ => unreachable!("both branches are of one type"),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a monitor that runs for months relies on: evaluating allocates nothing
+//! while the instances stay the same, and code goes with its last user.
+
+#[path = "../benches/synth/mod.rs"]
+mod synth;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pmderive::dialect::Dialect;
+use pmderive::engine::{Backend, Engine};
+use synth::{Session, Synth, compile_in, definitions, register};
+
+/// Counts what a thread allocates.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    ALLOCATIONS.with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: everything is passed on to the system's allocator as it is; counting
+// neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps to the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps to the contract of `dealloc`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps to the contract of `realloc`.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+/// Taken by tests that make code, so that one can look at all of it.
+fn code() -> MutexGuard<'static, ()> {
+    static CODE: Mutex<()> = Mutex::new(());
+    CODE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn allocations_are_counted() {
+    assert!(allocations(|| drop(vec![1])) > 0);
+}
+
+#[test]
+fn steady_evaluation_allocates_nothing() {
+    let _code = code();
+    for backend in [Backend::Interp, Backend::Jit] {
+        let text = definitions("mix", 80, 10);
+        let mut session = Session::new(&text, Synth::new(10, 25), backend);
+        let got = session.evaluator.program().kernels.iter().any(|k| k.native().is_some());
+        assert_eq!(got, backend == Backend::Jit && cfg!(feature = "jit"));
+        let made = allocations(|| {
+            session.fetch(100);
+        });
+        assert_eq!(made, 0, "{backend:?}");
+    }
+}
+
+/// Bytes of executable memory of this process that no file stands for.
+#[cfg(all(feature = "jit", target_os = "linux"))]
+fn executable_bytes() -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells what is mapped");
+    let bytes = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (range, mode) = (words.next()?, words.next()?);
+        let anonymous = words.nth(3).is_none();
+        let (begin, end) = range.split_once('-')?;
+        let size = u64::from_str_radix(end, 16).ok()? - u64::from_str_radix(begin, 16).ok()?;
+        (mode.contains('x') && anonymous).then_some(size)
+    };
+    maps.lines().filter_map(bytes).sum()
+}
+
+#[cfg(all(feature = "jit", target_os = "linux"))]
+#[test]
+fn code_goes_with_its_last_user() {
+    let _code = code();
+    let engine = Engine::new(Dialect::Fixed, Backend::Jit);
+    // Shapes that differ in length; the constants would not make them differ.
+    let round = |shapes: usize| {
+        let contexts: Vec<_> = (1..=shapes)
+            .map(|terms| {
+                let sum = vec!["synth.gd.m0"; terms].join(" + ");
+                let registry = register(&format!("shape.m{terms} = {sum} * 2\n"));
+                compile_in(&engine, &registry, &mut Synth::new(1, 1))
+            })
+            .collect();
+        let native = |kernel: &std::sync::Arc<_>| std::sync::Arc::downgrade(kernel);
+        let kernels: Vec<_> =
+            contexts.iter().flat_map(|one| one.program.kernels.iter().map(native)).collect();
+        let used = executable_bytes();
+        drop(contexts);
+        assert!(kernels.iter().all(|kernel| kernel.upgrade().is_none()));
+        (used, executable_bytes())
+    };
+    round(1);
+    let before = executable_bytes();
+    let (used, after) = round(200);
+    assert!(used > before, "200 kernels take memory for code");
+    assert_eq!(after, before);
+}
