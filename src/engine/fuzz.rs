@@ -386,7 +386,12 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3000))]
+        // Finds are kept as inputs of the fuzz target.
+        #![proptest_config(ProptestConfig {
+            cases: 3000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
         #[test]
         fn fused_kernels_agree_with_the_general_path(
             data in prop::collection::vec(any::<u8>(), 0..300),

@@ -246,7 +246,12 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        // Finds are kept as inputs of the fuzz target.
+        #![proptest_config(ProptestConfig {
+            cases: 2000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
         #[test]
         fn native_code_agrees_with_the_interpreter(data in prop::collection::vec(any::<u8>(), 0..200)) {
             super::fuzz_kernel_diff(&data);

@@ -422,6 +422,11 @@ mod tests {
     }
 
     proptest! {
+        // Finds are kept as inputs of the fuzz target.
+        #![proptest_config(ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
         #[test]
         fn printed_trees_parse_to_themselves(bytes in prop::collection::vec(any::<u8>(), 1..120)) {
             let expr = tree(&bytes);
