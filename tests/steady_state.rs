@@ -8,9 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine};
-use synth::{Session, Synth, compile_in, definitions, register};
+use pmderive::engine::Backend;
+use synth::{Session, Synth, definitions};
 
 /// Counts what a thread allocates.
 struct Counting;
@@ -79,46 +78,53 @@ fn steady_evaluation_allocates_nothing() {
     }
 }
 
-/// Bytes of executable memory of this process that no file stands for.
 #[cfg(all(feature = "jit", target_os = "linux"))]
-fn executable_bytes() -> u64 {
-    let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells what is mapped");
-    let bytes = |line: &str| {
-        let mut words = line.split_whitespace();
-        let (range, mode) = (words.next()?, words.next()?);
-        let anonymous = words.nth(3).is_none();
-        let (begin, end) = range.split_once('-')?;
-        let size = u64::from_str_radix(end, 16).ok()? - u64::from_str_radix(begin, 16).ok()?;
-        (mode.contains('x') && anonymous).then_some(size)
-    };
-    maps.lines().filter_map(bytes).sum()
-}
+mod native_code {
+    use pmderive::dialect::Dialect;
+    use pmderive::engine::{Backend, Engine};
 
-#[cfg(all(feature = "jit", target_os = "linux"))]
-#[test]
-fn code_goes_with_its_last_user() {
-    let _code = code();
-    let engine = Engine::new(Dialect::Fixed, Backend::Jit);
-    // Shapes that differ in length; the constants would not make them differ.
-    let round = |shapes: usize| {
-        let contexts: Vec<_> = (1..=shapes)
-            .map(|terms| {
-                let sum = vec!["synth.gd.m0"; terms].join(" + ");
-                let registry = register(&format!("shape.m{terms} = {sum} * 2\n"));
-                compile_in(&engine, &registry, &mut Synth::new(1, 1))
-            })
-            .collect();
-        let native = |kernel: &std::sync::Arc<_>| std::sync::Arc::downgrade(kernel);
-        let kernels: Vec<_> =
-            contexts.iter().flat_map(|one| one.program.kernels.iter().map(native)).collect();
-        let used = executable_bytes();
-        drop(contexts);
-        assert!(kernels.iter().all(|kernel| kernel.upgrade().is_none()));
-        (used, executable_bytes())
-    };
-    round(1);
-    let before = executable_bytes();
-    let (used, after) = round(200);
-    assert!(used > before, "200 kernels take memory for code");
-    assert_eq!(after, before);
+    use super::code;
+    use super::synth::{Synth, compile_in, register};
+
+    /// Bytes of executable memory of this process that no file stands for.
+    fn executable_bytes() -> u64 {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("Linux tells what is mapped");
+        let bytes = |line: &str| {
+            let mut words = line.split_whitespace();
+            let (range, mode) = (words.next()?, words.next()?);
+            let anonymous = words.nth(3).is_none();
+            let (begin, end) = range.split_once('-')?;
+            let size = u64::from_str_radix(end, 16).ok()? - u64::from_str_radix(begin, 16).ok()?;
+            (mode.contains('x') && anonymous).then_some(size)
+        };
+        maps.lines().filter_map(bytes).sum()
+    }
+
+    #[test]
+    fn code_goes_with_its_last_user() {
+        let _code = code();
+        let engine = Engine::new(Dialect::Fixed, Backend::Jit);
+        // Shapes that differ in length; the constants would not make them differ.
+        let round = |shapes: usize| {
+            let contexts: Vec<_> = (1..=shapes)
+                .map(|terms| {
+                    let sum = vec!["synth.gd.m0"; terms].join(" + ");
+                    let registry = register(&format!("shape.m{terms} = {sum} * 2\n"));
+                    compile_in(&engine, &registry, &mut Synth::new(1, 1))
+                })
+                .collect();
+            let native = |kernel: &std::sync::Arc<_>| std::sync::Arc::downgrade(kernel);
+            let kernels: Vec<_> =
+                contexts.iter().flat_map(|one| one.program.kernels.iter().map(native)).collect();
+            let used = executable_bytes();
+            drop(contexts);
+            assert!(kernels.iter().all(|kernel| kernel.upgrade().is_none()));
+            (used, executable_bytes())
+        };
+        round(1);
+        let before = executable_bytes();
+        let (used, after) = round(200);
+        assert!(used > before, "200 kernels take memory for code");
+        assert_eq!(after, before);
+    }
 }
