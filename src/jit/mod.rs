@@ -11,12 +11,12 @@ mod region;
 
 use std::sync::Arc;
 
+use cranelift_codegen::CodegenError;
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module, ModuleError};
-use pmderive_runtime::kernel::{Kernel, KernelIr};
+use pmderive_runtime::kernel::Kernel;
 
 #[doc(hidden)]
 pub use fuzz::fuzz_kernel_diff;
@@ -55,33 +55,14 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     let mut builder_context = FunctionBuilderContext::new();
     let mut functions: Vec<FuncId> = Vec::with_capacity(kernels.len());
     for kernel in kernels {
-        build(kernel.ir(), &mut module, &mut context, &mut builder_context);
+        let target = module.target_config();
+        emit::emit(kernel.ir(), target, &mut context.func, &mut builder_context);
         let function = module.declare_anonymous_function(&context.func.signature)?;
         module.define_function(function, &mut context)?;
         module.clear_context(&mut context);
         functions.push(function);
     }
     region::publish(module, kernels, &functions)
-}
-
-/// Text of the Cranelift IR of a kernel, before optimisation.
-///
-/// # Errors
-/// [`JitError::Unsupported`].
-pub fn clif(ir: &KernelIr) -> Result<String, JitError> {
-    let mut module = new_module()?;
-    let mut context = module.make_context();
-    build(ir, &mut module, &mut context, &mut FunctionBuilderContext::new());
-    Ok(context.func.display().to_string())
-}
-
-fn build(
-    ir: &KernelIr,
-    module: &mut JITModule,
-    context: &mut Context,
-    builder_context: &mut FunctionBuilderContext,
-) {
-    emit::emit(ir, module.target_config(), &mut context.func, builder_context);
 }
 
 fn new_module() -> Result<JITModule, JitError> {
