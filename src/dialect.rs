@@ -1,6 +1,7 @@
-//! Which implementation's answers to give where implementations differ.
+//! Which language definitions are written in: whose answers to give where
+//! implementations differ, and whether what no libpcp understands is allowed.
 //!
-//! Only parsing, binding, checking and lowering read a [`Dialect`]; a compiled
+//! Only parsing, binding, checking and lowering read a [`Language`]; a compiled
 //! program has it folded in.
 
 /// The behaviour to follow.
@@ -20,5 +21,21 @@ impl Dialect {
     /// `novalue()`, `indom=`, `meta=`, extra units, lazy binding.
     pub const fn is_version_7(self) -> bool {
         !matches!(self, Dialect::Pcp6_0)
+    }
+}
+
+/// A dialect, with or without what goes beyond libpcp. Extensions never change
+/// the meaning of what libpcp accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Language {
+    /// The behaviour to follow.
+    pub dialect: Dialect,
+    /// True where functions and forms are allowed that libpcp refuses.
+    pub extensions: bool,
+}
+
+impl From<Dialect> for Language {
+    fn from(dialect: Dialect) -> Language {
+        Language { dialect, extensions: false }
     }
 }

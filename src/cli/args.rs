@@ -10,7 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
@@ -124,6 +124,16 @@ pub struct DefinitionArguments {
     /// Give the answers of this version of libpcp, wrong ones included.
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub compat: Compat,
+    /// Allow functions and forms that libpcp does not have.
+    #[arg(long)]
+    pub extensions: bool,
+}
+
+impl DefinitionArguments {
+    /// The language of the definitions.
+    pub fn language(&self) -> Language {
+        Language { dialect: self.compat.into(), extensions: self.extensions }
+    }
 }
 
 /// Forms of values.

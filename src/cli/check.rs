@@ -36,7 +36,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     };
     let checked = opened.and_then(|source| {
         let Some(mut source) = source else { return Ok(()) };
-        let engine = Engine::new(arguments.definitions.compat.into(), Backend::Interp);
+        let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
         let selection = definitions.selection();
         engine.compile(&definitions.registry, &selection, &mut source, &mut diagnostics).map(drop)
     });

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry};
 use crate::source::SourceMap;
 
@@ -43,10 +42,9 @@ impl Selected {
 impl Definitions {
     /// Reads definition files.
     pub fn read(arguments: &DefinitionArguments) -> Definitions {
-        let dialect = Dialect::from(arguments.compat);
         let mut definitions = Definitions {
             sources: SourceMap::default(),
-            registry: Registry::new(dialect),
+            registry: Registry::new(arguments.language()),
             diagnostics: Diagnostics::default(),
             selection: Vec::new(),
         };

@@ -92,7 +92,7 @@ impl<'r> Session<'r> {
         let is_live = !matches!(source, Source::Archive(_));
         let mut samples = arguments.samples.or(is_live.then_some(1));
         let backend = arguments.backend.for_samples(samples);
-        let engine = Arc::new(Engine::new(arguments.definitions.compat.into(), backend));
+        let engine = Arc::new(Engine::new(arguments.definitions.language(), backend));
         let selection = definitions.selection();
         let mut diagnostics = Diagnostics::default();
         let name = source.name();

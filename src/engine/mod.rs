@@ -23,7 +23,7 @@ use crate::bind::{Name, Names};
 use crate::check::check;
 use crate::check::typed::{Desc, TypedExpr};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::plan::{Planned, plan};
 use crate::syntax::nearest;
 
@@ -36,7 +36,7 @@ pub use registry::{Registered, Registry};
 
 /// See the module's description.
 pub struct Engine {
-    dialect: Dialect,
+    language: Language,
     compiler: Compiler,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
@@ -66,14 +66,20 @@ pub struct Compiled {
 }
 
 impl Engine {
-    /// An engine for definitions in a dialect.
-    pub fn new(dialect: Dialect, backend: Backend) -> Engine {
-        Engine { dialect, compiler: Compiler::new(backend), kernels: Mutex::default() }
+    /// An engine for definitions in a language.
+    pub fn new(language: impl Into<Language>, backend: Backend) -> Engine {
+        let language = language.into();
+        Engine { language, compiler: Compiler::new(backend), kernels: Mutex::default() }
     }
 
-    /// The dialect.
+    /// The language.
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
+    /// The language's dialect.
     pub fn dialect(&self) -> Dialect {
-        self.dialect
+        self.language.dialect
     }
 
     /// Why kernels are interpreted although native code was wanted, once
@@ -109,7 +115,7 @@ impl Engine {
                     diagnostics.push(hidden(one));
                     Some(TypedExpr::of_metric(desc, one.name_span))
                 }
-                _ => check(&one.expr, &names, self.dialect, &suggest, diagnostics),
+                _ => check(&one.expr, &names, self.language.dialect, &suggest, diagnostics),
             };
             if one.is_named {
                 diagnostics.name_metric(first, &one.name);
@@ -129,7 +135,7 @@ impl Engine {
             .iter()
             .map(|(definition, expr)| Planned { definition: *definition, expr })
             .collect();
-        let (program, binding) = plan(&planned, self.dialect, &mut |ir| self.kernel(ir));
+        let (program, binding) = plan(&planned, self.language.dialect, &mut |ir| self.kernel(ir));
         let program = Arc::new(program);
         self.compiler.program_made(&program);
         Ok(Compiled { metrics, program, binding })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::identity;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::Expr;
 use crate::syntax::{DefinitionItem, DefinitionReader, HelpText, PcpError, load_paths, parse_expr};
@@ -27,7 +27,7 @@ pub struct Registered {
 /// Definitions in the order of registration.
 #[derive(Debug)]
 pub struct Registry {
-    dialect: Dialect,
+    language: Language,
     reader: DefinitionReader,
     definitions: Vec<Registered>,
     by_name: HashMap<Box<str>, usize>,
@@ -36,10 +36,11 @@ pub struct Registry {
 
 impl Registry {
     /// Without definitions.
-    pub fn new(dialect: Dialect) -> Registry {
+    pub fn new(language: impl Into<Language>) -> Registry {
+        let language = language.into();
         Registry {
-            dialect,
-            reader: DefinitionReader::new(dialect),
+            language,
+            reader: DefinitionReader::new(language),
             definitions: Vec::new(),
             by_name: HashMap::new(),
             texts: Vec::new(),
@@ -125,7 +126,7 @@ impl Registry {
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
         let text = sources.get(source).text.clone();
-        let parsed = parse_expr(source, &text, 0, self.dialect, diagnostics);
+        let parsed = parse_expr(source, &text, 0, self.language, diagnostics);
         if let Some(error) = parsed.error {
             return Err(error);
         }

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::source::{SourceId, SourceMap, Span};
 
 use super::ast::Spanned;
@@ -80,7 +80,7 @@ pub enum TextKind {
 /// Reads definition files in their order.
 #[derive(Debug)]
 pub struct DefinitionReader {
-    dialect: Dialect,
+    language: Language,
     /// Names defined, with the place.
     defined: HashMap<Box<str>, Span>,
     /// Names whose definition was refused.
@@ -92,10 +92,10 @@ pub struct DefinitionReader {
 pub fn parse_definitions(
     source: SourceId,
     sources: &SourceMap,
-    dialect: Dialect,
+    language: impl Into<Language>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<DefinitionItem> {
-    DefinitionReader::new(dialect).read(source, sources, diagnostics)
+    DefinitionReader::new(language).read(source, sources, diagnostics)
 }
 
 /// Places of one line being read.
@@ -107,9 +107,9 @@ struct Reading<'r, 't> {
 
 impl DefinitionReader {
     /// A reader that knows no names yet.
-    pub fn new(dialect: Dialect) -> DefinitionReader {
+    pub fn new(language: impl Into<Language>) -> DefinitionReader {
         DefinitionReader {
-            dialect,
+            language: language.into(),
             defined: HashMap::new(),
             refused: HashSet::new(),
             texts: HashMap::new(),
@@ -124,7 +124,7 @@ impl DefinitionReader {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
-        let mut lines = Lines::new(source, &sources.get(source).text, self.dialect);
+        let mut lines = Lines::new(source, &sources.get(source).text, self.language.dialect);
         let mut items = Vec::new();
         while let Some(line) = lines.next_line() {
             let reading = Reading { lines: &mut lines, diagnostics, items: &mut items };
@@ -175,7 +175,7 @@ impl DefinitionReader {
     fn comment(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
         const MARK: &str = "#control";
         let text = &*line.text;
-        let is_control = self.dialect.is_version_7()
+        let is_control = self.language.dialect.is_version_7()
             && text.get(..MARK.len()).is_some_and(|start| start.eq_ignore_ascii_case(MARK));
         if !is_control {
             return;
@@ -224,7 +224,7 @@ impl DefinitionReader {
         let expr = parse_at(
             &line.origin.skip(offset(value.start)),
             &text[value.start..],
-            self.dialect,
+            self.language,
             reading.diagnostics,
         );
         reading.diagnostics.name_metric(first, &name.value);
@@ -480,6 +480,7 @@ fn span(origin: &Origin, range: &std::ops::Range<usize>) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Dialect;
 
     fn read(text: &str, dialect: Dialect) -> (Vec<String>, Vec<String>) {
         let mut sources = SourceMap::default();

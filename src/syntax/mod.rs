@@ -33,7 +33,7 @@ mod tests;
 mod token;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::source::SourceId;
 
 use ast::{Expr, NodeKind};
@@ -87,19 +87,20 @@ pub fn parse_expr(
     source: SourceId,
     text: &str,
     base: u32,
-    dialect: Dialect,
+    language: impl Into<Language>,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
-    parse_at(&Origin::new(source, base), text, dialect, diagnostics)
+    parse_at(&Origin::new(source, base), text, language.into(), diagnostics)
 }
 
 /// Parses an expression whose bytes lead to their places through `origin`.
 fn parse_at(
     origin: &Origin,
     text: &str,
-    dialect: Dialect,
+    language: Language,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
+    let dialect = language.dialect;
     let end = offset(text.len());
     if text.len() > MAX_EXPRESSION_BYTES {
         let message = format!("the expression has more than {MAX_EXPRESSION_BYTES} bytes");
