@@ -13,6 +13,10 @@ use crate::model::{
 };
 use crate::result::ResultBatch;
 
+/// One answer or status per question, in their order, unless the source itself
+/// failed.
+pub type Answers<T> = Result<Vec<Result<T, PmStatus>>, SourceError>;
+
 /// Looks names, descriptors, instance domains, help texts and labels up.
 ///
 /// Lookups are batched so that binding thousands of metrics costs a few round
@@ -78,10 +82,7 @@ pub trait MetadataSource {
     }
 
     /// [`MetadataSource::names_of`] each metric, in order.
-    fn names_of_each(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<Vec<Box<str>>, PmStatus>>, SourceError> {
+    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
         pmids.iter().map(|pmid| self.names_of(*pmid)).collect()
     }
 
@@ -98,11 +99,7 @@ pub trait MetadataSource {
     }
 
     /// The [`MetadataSource::text`] of each subject, in order.
-    fn text_of_each(
-        &mut self,
-        subjects: &[TextSubject],
-        kind: TextKind,
-    ) -> Result<Vec<Result<Box<str>, PmStatus>>, SourceError> {
+    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
         subjects.iter().map(|of| self.text(*of, kind)).collect()
     }
 
@@ -120,10 +117,7 @@ pub trait MetadataSource {
     }
 
     /// The [`MetadataSource::labels`] of each level, in order.
-    fn labels_of_each(
-        &mut self,
-        levels: &[LabelLevel],
-    ) -> Result<Vec<Result<Vec<LabelSet>, PmStatus>>, SourceError> {
+    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
         levels.iter().map(|level| self.labels(*level)).collect()
     }
 
