@@ -235,7 +235,7 @@ pub fn compile(registry: &Registry, source: &mut Synth, backend: Backend) -> Com
 
 /// Compiles all registered definitions.
 pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> Compiled {
-    let selection: Vec<&Registered> = registry.definitions().iter().collect();
+    let selection = registry.all();
     let mut diagnostics = Diagnostics::default();
     let compiled = engine
         .compile(registry, &selection, source, &mut diagnostics)
