@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Compiled, Engine, Registered, Registry};
+use pmderive::engine::{Backend, Compiled, Engine, Registry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{

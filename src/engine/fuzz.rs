@@ -13,7 +13,7 @@ use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
-use super::{Backend, Engine, Registered, Registry};
+use super::{Backend, Engine, Registry};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::source::SourceMap;

@@ -6,10 +6,11 @@
 mod backend;
 mod context;
 mod controls;
+mod derived;
 mod fuzz;
 mod identifiers;
-mod layers;
 mod registry;
+mod shared;
 mod system;
 
 use std::cell::{OnceCell, RefCell};
@@ -34,9 +35,11 @@ use crate::syntax::{ControlOption, nearest};
 pub use backend::Backend;
 use backend::Compiler;
 pub use context::{Context, Sample};
+pub use derived::DerivedContext;
 #[doc(hidden)]
 pub use fuzz::{fuzz_compile, fuzz_eval};
 pub use registry::{Registered, Registry};
+pub use shared::{Refused, SharedRegistry, Snapshot};
 
 /// See the module's description.
 pub struct Engine {

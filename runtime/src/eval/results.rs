@@ -8,12 +8,14 @@ use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
 use crate::program::{Status, scalar_of};
+use crate::result::ResultBatch;
 
 /// Values of all metrics of an evaluator after one fetch. Valid until the
 /// workspace is used again.
 #[derive(Debug)]
 pub struct Evaluation<'w> {
     pub(super) timestamp: Timestamp,
+    pub(super) fetched: &'w ResultBatch,
     pub(super) outputs: &'w [OutputLayout],
     pub(super) types: &'w [ValueType],
     /// Parallel to `outputs`: the value of the general path where it applied.
@@ -66,6 +68,12 @@ impl<'w> Evaluation<'w> {
     /// Time stamp of the fetch.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
+    }
+
+    /// What was fetched, in its encoded form: the program's inputs, then what
+    /// [`super::Evaluator::also_fetch`] asked for.
+    pub fn fetched(&self) -> &'w ResultBatch {
+        self.fetched
     }
 
     /// Number of metrics, which are in the order of the program's outputs.
