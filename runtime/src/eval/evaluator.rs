@@ -125,6 +125,13 @@ impl Evaluator {
         self.find_irregular();
     }
 
+    /// Forgets the samples of definitions, given by their identity
+    /// ([`crate::program::HistoryKey::definition`]), that are gone for good and
+    /// not in the program.
+    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+        self.history.forget_definitions(definitions);
+    }
+
     /// Fetches from the source and evaluates.
     ///
     /// # Errors

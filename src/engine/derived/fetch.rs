@@ -108,6 +108,14 @@ impl<S: FetchSource> DerivedContext<S> {
         self.context.evaluations = *evaluations;
         self.context.evaluator.change_program(Arc::clone(program), binding.clone());
         self.context.evaluator.also_fetch(also, domains);
+        if !self.gone.is_empty() {
+            // What was replaced by the same text is still there.
+            let stays =
+                |gone: &u64| self.bound.values().any(|bound| bound.definition.identity == *gone);
+            self.gone.retain(|gone| !stays(gone));
+            self.context.evaluator.forget_definitions(&self.gone);
+            self.gone.clear();
+        }
     }
 
     fn make_plan(&mut self, list: &FetchList) -> Result<Plan, SourceError> {

@@ -50,6 +50,8 @@ pub struct DerivedContext<S> {
     scope: Snapshot,
     context: Context<S>,
     bound: FxHashMap<Pmid, Bound>,
+    /// Identities of definitions that went while they were bound.
+    gone: Vec<u64>,
     /// The source's metadata that definitions were bound to.
     epoch: u64,
     /// The source failed, so that it may be another one now.
@@ -105,6 +107,7 @@ impl<S: FetchSource> DerivedContext<S> {
             member,
             context: Context::empty(engine, source),
             bound: FxHashMap::default(),
+            gone: Vec::new(),
             epoch,
             lost: false,
             given: 0,
@@ -323,7 +326,14 @@ impl<S: FetchSource> DerivedContext<S> {
         if registry.language().extensions || option(registry) != option(&before.registry) {
             return self.forget_bindings();
         }
-        self.bound.retain(|pmid, bound| registry.holds(*pmid, &bound.definition));
+        let gone = &mut self.gone;
+        self.bound.retain(|pmid, bound| {
+            let stays = registry.holds(*pmid, &bound.definition);
+            if !stays {
+                gone.push(bound.definition.identity);
+            }
+            stays
+        });
         let bound = &self.bound;
         self.plans.retain(|plan| {
             plan.derived().all(|(pmid, was_bound)| match was_bound {
