@@ -4,10 +4,13 @@
 //! a few round trips however many there are. What a name's absence means for
 //! an expression is for the checker to say.
 
+use std::sync::Arc;
+
 use pmderive_runtime::model::{MetricDesc, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::equivalent_domains::EquivalentDomains;
 use crate::syntax::ast::{Expr, NodeKind};
 
 /// What a name stands for in one source.
@@ -27,6 +30,8 @@ pub enum Name {
 #[derive(Debug, Default)]
 pub struct Names {
     known: FxHashMap<Box<str>, Name>,
+    /// Instance domains of these metrics that count as the same.
+    pub equivalent_domains: Arc<EquivalentDomains>,
 }
 
 impl Names {
@@ -72,7 +77,7 @@ impl Names {
             };
             known.insert(name.into(), meaning);
         }
-        Ok(Names { known })
+        Ok(Names { known, ..Names::default() })
     }
 
     /// What a name stands for; unknown if it was not among those looked up.

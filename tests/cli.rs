@@ -24,7 +24,7 @@ fn pmderive(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.stdin(Stdio::null());
+    command.env("PCP_INDOM_CONFIG", "").stdin(Stdio::null());
     command
 }
 

@@ -16,6 +16,7 @@ use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Metric, Registered, Sample};
+use crate::equivalent_domains::EquivalentDomains;
 
 use super::args::EvalArguments;
 use super::definitions::{Definitions, concerns};
@@ -92,7 +93,10 @@ impl<'r> Session<'r> {
         let is_live = !matches!(source, Source::Archive(_));
         let mut samples = arguments.samples.or(is_live.then_some(1));
         let backend = arguments.backend.for_samples(samples);
-        let engine = Arc::new(Engine::new(arguments.definitions.language(), backend));
+        let engine = Arc::new(
+            Engine::new(arguments.definitions.language(), backend)
+                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
+        );
         let selection = definitions.selection();
         let mut diagnostics = Diagnostics::default();
         let name = source.name();

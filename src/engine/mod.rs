@@ -24,6 +24,7 @@ use crate::check::typed::{Desc, TypedExpr};
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
+use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Planned, plan};
 use crate::syntax::nearest;
 
@@ -38,6 +39,7 @@ pub use registry::{Registered, Registry};
 pub struct Engine {
     language: Language,
     compiler: Compiler,
+    equivalent_domains: Arc<EquivalentDomains>,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
 }
@@ -89,7 +91,18 @@ impl Engine {
     /// An engine for definitions in a language.
     pub fn new(language: impl Into<Language>, backend: Backend) -> Engine {
         let language = language.into();
-        Engine { language, compiler: Compiler::new(backend), kernels: Mutex::default() }
+        Engine {
+            language,
+            compiler: Compiler::new(backend),
+            equivalent_domains: Arc::default(),
+            kernels: Mutex::default(),
+        }
+    }
+
+    /// The engine, with instance domains that operators take for the same.
+    /// libpcp 6.0 has no such domains, nor has its dialect.
+    pub fn with_equivalent_domains(self, equivalent: EquivalentDomains) -> Engine {
+        Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
 
     /// The language.
@@ -102,10 +115,10 @@ impl Engine {
         self.language.dialect
     }
 
-    /// Why kernels are interpreted although native code was wanted, once
-    /// that is known; told once.
+    /// Why kernels are interpreted although native code was wanted, or why
+    /// equivalent domains do not count, once that is known; told once.
     pub fn take_warning(&self) -> Option<String> {
-        self.compiler.take_warning()
+        self.compiler.take_warning().or_else(|| self.equivalent_domains.take_warning())
     }
 
     /// Compiles a selection of registered definitions against a source.
@@ -181,7 +194,8 @@ impl Engine {
         let expressions = selection.iter().map(|one| &one.expr);
         let own_names = selection.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some();
-        let names = Names::look_up(expressions, own_names, is_derived, source)?;
+        let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
+        names.equivalent_domains = Arc::clone(&self.equivalent_domains);
         let vocabulary = Vocabulary::new(source, registry);
         let suggest = |name: &str| vocabulary.nearest(name);
         let mut expressions = Vec::with_capacity(selection.len());
