@@ -115,7 +115,9 @@ impl Checker<'_> {
     fn node(&mut self, node: &Node) -> Checked<TypedId> {
         let span = node.span;
         match &node.kind {
-            NodeKind::Error => Err(Reported),
+            // A text is checked with the comparison that it belongs to.
+            NodeKind::Error | NodeKind::Text(_) => Err(Reported),
+            NodeKind::Call { .. } => Err(Reported),
             NodeKind::Metric(name) => self.metric(name, span),
             NodeKind::Number(number) => {
                 let (value_type, bits) = match number.value {
