@@ -65,6 +65,15 @@ pub struct Compiled {
     pub binding: Binding,
 }
 
+/// A selection of definitions whose names are looked up and that are checked.
+pub(crate) struct Checked {
+    /// The selection, in the order asked for.
+    pub(crate) metrics: Vec<Metric>,
+    /// Those that can be used, with the identity of their previous samples;
+    /// [`Metric::output`] is the position here.
+    pub(crate) typed: Vec<(u64, TypedExpr)>,
+}
+
 impl Engine {
     /// An engine for definitions in a language.
     pub fn new(language: impl Into<Language>, backend: Backend) -> Engine {
@@ -100,6 +109,27 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Compiled, SourceError> {
+        let Checked { metrics, typed } = self.check(registry, selection, source, diagnostics)?;
+        let planned: Vec<Planned<'_>> = typed
+            .iter()
+            .map(|(definition, expr)| Planned { definition: *definition, expr })
+            .collect();
+        let (program, binding) = self.plan(&planned);
+        Ok(Compiled { metrics, program, binding })
+    }
+
+    /// Looks up the names of a selection and checks it: all of compiling that
+    /// needs the source.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub(crate) fn check(
+        &self,
+        registry: &Registry,
+        selection: &[&Registered],
+        source: &mut dyn MetadataSource,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Checked, SourceError> {
         let expressions = selection.iter().map(|one| &one.expr);
         let own_names = selection.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some();
@@ -131,14 +161,15 @@ impl Engine {
             metrics.push(Metric { name: one.name.clone(), desc, output });
         }
         vocabulary.finish()?;
-        let planned: Vec<Planned<'_>> = typed
-            .iter()
-            .map(|(definition, expr)| Planned { definition: *definition, expr })
-            .collect();
-        let (program, binding) = plan(&planned, self.language.dialect, &mut |ir| self.kernel(ir));
+        Ok(Checked { metrics, typed })
+    }
+
+    /// Makes the program of checked definitions.
+    fn plan(&self, planned: &[Planned<'_>]) -> (Arc<Program>, Binding) {
+        let (program, binding) = plan(planned, self.language.dialect, &mut |ir| self.kernel(ir));
         let program = Arc::new(program);
         self.compiler.program_made(&program);
-        Ok(Compiled { metrics, program, binding })
+        (program, binding)
     }
 
     /// The kernel of a form, shared with whoever uses it already.
