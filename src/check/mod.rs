@@ -33,6 +33,34 @@ pub fn check(
     suggest: &dyn Fn(&str) -> Option<String>,
     diagnostics: &mut Diagnostics,
 ) -> Option<TypedExpr> {
+    let examined = examine(expr, names, dialect, suggest, diagnostics);
+    examined.is_whole.then_some(examined.typed)
+}
+
+/// What checking finds out about an expression, right or wrong.
+#[derive(Clone, Debug, Default)]
+pub struct Examined {
+    /// The typed nodes, as far as they go.
+    pub typed: TypedExpr,
+    /// True if nothing is wrong, so that `typed` is a whole expression.
+    pub is_whole: bool,
+    /// Typed node of each node of the expression. Nodes that are wrong or
+    /// need one that is have none, nor have those that are never chosen.
+    pub nodes: Vec<Option<TypedId>>,
+    /// Which nodes are left when branches that are never chosen are taken away.
+    pub live: Vec<bool>,
+    /// Value of each node as a guard, where it does not depend on values.
+    pub guards: Vec<Option<bool>>,
+}
+
+/// Checks an expression as [`check`] does and keeps everything that was found.
+pub fn examine(
+    expr: &Expr,
+    names: &Names,
+    dialect: Dialect,
+    suggest: &dyn Fn(&str) -> Option<String>,
+    diagnostics: &mut Diagnostics,
+) -> Examined {
     let guards = ternary::known_guards(expr, names, dialect);
     let live = ternary::live(expr, &guards);
     let mut checker = Checker {
@@ -45,7 +73,7 @@ pub fn check(
         typed: TypedExpr::default(),
         done: vec![None; expr.len()],
     };
-    let mut whole = true;
+    let mut is_whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id.0 as usize];
         if !reached {
@@ -53,10 +81,11 @@ pub fn check(
         } else if let Ok(typed) = checker.node(node) {
             checker.done[id.0 as usize] = Some(typed);
         } else {
-            whole = false;
+            is_whole = false;
         }
     }
-    whole.then_some(checker.typed)
+    let Checker { guards, typed, done: nodes, .. } = checker;
+    Examined { typed, is_whole, nodes, live, guards }
 }
 
 /// A node that cannot be checked further; its mistake is reported.
