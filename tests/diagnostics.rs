@@ -83,7 +83,9 @@ fn mistakes_of_meaning() {
     // A metric that has no descriptor exists with a live pmcd only.
     let mut codes: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
     codes.push(Code::NoDescriptor);
-    let of_meaning = Code::ALL.iter().filter(|code| code.number() >= 100);
+    let of_meaning = Code::ALL
+        .iter()
+        .filter(|code| (100..110).contains(&code.number()) || (200..300).contains(&code.number()));
     let missing: Vec<&Code> = of_meaning.filter(|code| !codes.contains(code)).collect();
     assert!(missing.is_empty(), "without an example: {missing:?}");
 }

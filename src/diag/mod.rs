@@ -5,9 +5,11 @@
 
 mod code;
 pub mod json;
+mod page;
 pub mod render;
 
-pub use code::Code;
+pub use code::{Code, UnknownCode};
+pub use page::page;
 
 use crate::source::Span;
 
@@ -40,6 +42,9 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// An edit that would mend it.
     pub fix: Option<Fix>,
+    /// What libpcp says of it, where that depends on the metadata: `NODE: TEXT`
+    /// of a semantic error.
+    pub pcp: Option<Box<str>>,
 }
 
 /// A fact about a place.
@@ -72,6 +77,7 @@ impl Diagnostic {
             labels: Vec::new(),
             help: None,
             fix: None,
+            pcp: None,
         }
     }
 
@@ -89,6 +95,12 @@ impl Diagnostic {
     /// Says what to do.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help = Some(text.into());
+        self
+    }
+
+    /// Adds libpcp's own words.
+    pub fn pcp(mut self, text: impl Into<Box<str>>) -> Diagnostic {
+        self.pcp = Some(text.into());
         self
     }
 
