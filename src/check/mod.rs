@@ -6,6 +6,7 @@
 //! reported. This stage never asks the source for anything.
 
 mod operators;
+mod pcp;
 mod ternary;
 pub mod typed;
 mod types;
@@ -33,6 +34,7 @@ pub fn check(
     suggest: &dyn Fn(&str) -> Option<String>,
     diagnostics: &mut Diagnostics,
 ) -> Option<TypedExpr> {
+    let before = diagnostics.len();
     let guards = ternary::known_guards(expr, names, dialect);
     let live = ternary::live(expr, &guards);
     let mut checker = Checker {
@@ -48,14 +50,17 @@ pub fn check(
     let mut whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id.0 as usize];
+        let first = checker.diagnostics.len();
         if !reached {
             checker.mention(node);
         } else if let Ok(typed) = checker.node(node) {
             checker.done[id.0 as usize] = Some(typed);
         } else {
+            pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
             whole = false;
         }
     }
+    pcp::keep_first(expr, checker.diagnostics.since_mut(before));
     whole.then_some(checker.typed)
 }
 
