@@ -7,6 +7,7 @@ use std::path::Path;
 use pmderive::engine::{fuzz_compile, fuzz_eval};
 #[cfg(feature = "jit")]
 use pmderive::jit::fuzz_kernel_diff;
+use pmderive::metadata::fuzz_metadata;
 use pmderive::syntax::{fuzz_definitions, fuzz_parse};
 
 fn replay(target: &str, run: fn(&[u8])) {
@@ -38,6 +39,7 @@ replays! {
     compile: fuzz_compile;
     definitions: fuzz_definitions;
     eval: fuzz_eval;
+    metadata: fuzz_metadata;
     parse: fuzz_parse;
 }
 

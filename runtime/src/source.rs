@@ -4,13 +4,20 @@
 //! Sources deliver results in their encoded form ([`ResultBatch`]); decoding
 //! into columns belongs to the evaluator, which knows the layout it expects.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
+use crate::model::{
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
+};
 use crate::result::ResultBatch;
 
-/// Looks names, descriptors and instance domains up.
+/// One answer or status per question, in their order, unless the source itself
+/// failed.
+pub type Answers<T> = Result<Vec<Result<T, PmStatus>>, SourceError>;
+
+/// Looks names, descriptors, instance domains, help texts and labels up.
 ///
 /// Lookups are batched so that binding thousands of metrics costs a few round
 /// trips. The outer `Result` of each method is about the source itself; what
@@ -51,6 +58,69 @@ pub trait MetadataSource {
     /// boundary; the empty prefix is the whole name space (`pmTraversePMNS(3)`).
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError>;
 
+    /// What is directly below a node of the name space, whose full name is
+    /// given; the empty name is the root (`pmGetChildrenStatus(3)`). A leaf has
+    /// no children, and an unknown node gives `PM_ERR_NAME`. The order is the
+    /// source's.
+    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+        match self.traverse(node) {
+            Ok(names) => Ok(Ok(Child::below(node, names.iter().map(String::as_str)))),
+            Err(SourceError::Status { status, .. }) => Ok(Err(status)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All full names of a metric, at least one (`pmNameAll(3)`). A metric
+    /// without a name gives `PM_ERR_PMID`.
+    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+        let all = self.traverse("")?;
+        let names: Vec<&str> = all.iter().map(String::as_str).collect();
+        let pmids = self.lookup_names(&names)?;
+        let named = names.iter().zip(pmids).filter(|(_, found)| *found == Ok(pmid));
+        let named: Vec<Box<str>> = named.map(|(name, _)| Box::from(*name)).collect();
+        Ok(if named.is_empty() { Err(PmStatus::PMID) } else { Ok(named) })
+    }
+
+    /// [`MetadataSource::names_of`] each metric, in order.
+    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
+        pmids.iter().map(|pmid| self.names_of(*pmid)).collect()
+    }
+
+    /// Help text (`pmLookupText(3)`, `pmLookupInDomText(3)`). Where only one
+    /// line is known, that is the help text as well. Without a text,
+    /// `PM_ERR_TEXT`.
+    fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        let _ = (of, kind);
+        Ok(Err(PmStatus::TEXT))
+    }
+
+    /// The [`MetadataSource::text`] of each subject, in order.
+    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
+        subjects.iter().map(|of| self.text(*of, kind)).collect()
+    }
+
+    /// Labels as one level gives them; for an archive, as of the record that
+    /// was fetched last (`pmGetContextLabels(3)` and its kin). No set without
+    /// labels, one set with them, and for [`LabelLevel::Instances`] as many as
+    /// there are instances with labels. A source that knows no labels at all
+    /// gives `PM_ERR_NOLABELS`.
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        let _ = level;
+        Ok(Err(PmStatus::NOLABELS))
+    }
+
+    /// The [`MetadataSource::labels`] of each level, in order.
+    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
+        levels.iter().map(|level| self.labels(*level)).collect()
+    }
+
     /// Name of the source for messages: host name or archive path.
     fn name(&self) -> String;
 
@@ -75,6 +145,42 @@ pub trait FetchSource: MetadataSource {
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError>;
+}
+
+/// What is directly below a node of the name space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// The one component that is added to the node's name.
+    pub name: Box<str>,
+    /// True for a metric, false for a node with children of its own.
+    pub is_leaf: bool,
+}
+
+impl Child {
+    /// The children of a node among full names of metrics, each once, in the
+    /// order in which they come first. What is both a metric and a node counts
+    /// as a node.
+    pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
+        let mut children: Vec<Child> = Vec::new();
+        let mut positions: HashMap<&str, usize> = HashMap::new();
+        for name in names {
+            let below = match name.strip_prefix(node) {
+                Some(rest) if node.is_empty() => rest,
+                Some(rest) if rest.starts_with('.') => &rest[1..],
+                _ => continue,
+            };
+            let (component, is_leaf) = match below.split_once('.') {
+                Some((component, _)) => (component, false),
+                None => (below, true),
+            };
+            let position = *positions.entry(component).or_insert(children.len());
+            match children.get_mut(position) {
+                Some(child) => child.is_leaf &= is_leaf,
+                None => children.push(Child { name: component.into(), is_leaf }),
+            }
+        }
+        children
+    }
 }
 
 /// How recent an instance domain must be.
@@ -233,5 +339,27 @@ impl SourceError {
     /// True at the end of an archive.
     pub fn is_end_of_archive(&self) -> bool {
         matches!(self, SourceError::Status { status: PmStatus::EOL, .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_the_next_components() {
+        let names = ["a.b.c", "a.b.d", "ab.x", "a.e", "a.b", "f"];
+        let children = |node| {
+            let children = Child::below(node, names);
+            children.into_iter().map(|child| (child.name.into(), child.is_leaf)).collect()
+        };
+        let expect = |list: &[(&str, bool)]| -> Vec<(String, bool)> {
+            list.iter().map(|(name, is_leaf)| (name.to_string(), *is_leaf)).collect()
+        };
+        let root: Vec<(String, bool)> = children("");
+        assert_eq!(root, expect(&[("a", false), ("ab", false), ("f", true)]));
+        assert_eq!(children("a"), expect(&[("b", false), ("e", true)]));
+        assert_eq!(children("a.b"), expect(&[("c", true), ("d", true)]));
+        assert_eq!(children("f"), []);
     }
 }

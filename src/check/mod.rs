@@ -34,6 +34,34 @@ pub fn check(
     suggest: &dyn Fn(&str) -> Option<String>,
     diagnostics: &mut Diagnostics,
 ) -> Option<TypedExpr> {
+    let examined = examine(expr, names, dialect, suggest, diagnostics);
+    examined.is_whole.then_some(examined.typed)
+}
+
+/// What checking finds out about an expression, right or wrong.
+#[derive(Clone, Debug, Default)]
+pub struct Examined {
+    /// The typed nodes, as far as they go.
+    pub typed: TypedExpr,
+    /// True if nothing is wrong, so that `typed` is a whole expression.
+    pub is_whole: bool,
+    /// Typed node of each node of the expression. Nodes that are wrong or
+    /// need one that is have none, nor have those that are never chosen.
+    pub nodes: Vec<Option<TypedId>>,
+    /// Which nodes are left when branches that are never chosen are taken away.
+    pub live: Vec<bool>,
+    /// Value of each node as a guard, where it does not depend on values.
+    pub guards: Vec<Option<bool>>,
+}
+
+/// Checks an expression as [`check`] does and keeps everything that was found.
+pub fn examine(
+    expr: &Expr,
+    names: &Names,
+    dialect: Dialect,
+    suggest: &dyn Fn(&str) -> Option<String>,
+    diagnostics: &mut Diagnostics,
+) -> Examined {
     let before = diagnostics.len();
     let guards = ternary::known_guards(expr, names, dialect);
     let live = ternary::live(expr, &guards);
@@ -47,7 +75,7 @@ pub fn check(
         typed: TypedExpr::default(),
         done: vec![None; expr.len()],
     };
-    let mut whole = true;
+    let mut is_whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id.0 as usize];
         let first = checker.diagnostics.len();
@@ -57,11 +85,12 @@ pub fn check(
             checker.done[id.0 as usize] = Some(typed);
         } else {
             pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
-            whole = false;
+            is_whole = false;
         }
     }
     pcp::keep_first(expr, checker.diagnostics.since_mut(before));
-    whole.then_some(checker.typed)
+    let Checker { guards, typed, done: nodes, .. } = checker;
+    Examined { typed, is_whole, nodes, live, guards }
 }
 
 /// A node that cannot be checked further; its mistake is reported.

@@ -12,6 +12,8 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::source::{SourceId, SourceMap, Span};
 
+pub use pmderive_runtime::model::TextKind;
+
 use super::ast::Spanned;
 use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
@@ -67,15 +69,6 @@ pub struct HelpText {
     pub text: Box<str>,
     /// Number of the first line, from 1.
     pub line: u32,
-}
-
-/// Help texts of a metric, as `pmLookupText(3)` tells them apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TextKind {
-    /// `oneline`
-    OneLine,
-    /// `helptext`
-    Help,
 }
 
 /// Reads definition files in their order.

@@ -1,12 +1,14 @@
 //! The vocabulary of the PMAPI: identifiers, descriptors, units, statuses,
-//! time stamps and instance domains.
+//! time stamps, instance domains, labels.
 //!
 //! Plain values without behaviour towards any source of metrics.
 
 mod c_number;
 mod desc;
+mod help_text;
 mod indom;
 mod interval;
+mod labels;
 mod pmid;
 mod status;
 mod time;
@@ -18,8 +20,10 @@ mod units_words;
 mod value_text;
 
 pub use desc::{MetricDesc, Semantics, ValueType};
+pub use help_text::{TextKind, TextSubject};
 pub use indom::{InDom, InstId, InstanceDomain};
 pub use interval::{IntervalError, fuzz_interval, parse_interval};
+pub use labels::{Label, LabelFlags, LabelLevel, LabelPlace, LabelPlaceError, LabelSet};
 pub use pmid::Pmid;
 pub use status::PmStatus;
 pub use time::{Timestamp, UtcTime};

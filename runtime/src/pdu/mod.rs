@@ -35,7 +35,7 @@ pub use pmns::{PmnsChild, PmnsIds, PmnsName, PmnsNames, PmnsTraverse};
 pub use profile::{Profile, ProfileEntry, ProfileState};
 pub use reader::{DecodeError, Problem, Reader};
 pub use result::{ResultFrame, encode_result};
-pub use text::{Text, TextKind, TextRequest, TextSubject};
+pub use text::{Text, TextRequest};
 pub use writer::Writer;
 
 /// Largest PDU that pmcd accepts from a client unless told otherwise

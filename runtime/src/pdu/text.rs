@@ -10,25 +10,7 @@
 //! Servers on little-endian machines return `ident` with its bytes swapped.
 
 use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
-use crate::model::{InDom, Pmid};
-
-/// How much text is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextKind {
-    /// One line.
-    OneLine,
-    /// All of it.
-    Full,
-}
-
-/// What the text is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextSubject {
-    /// A metric.
-    Metric(Pmid),
-    /// An instance domain.
-    Domain(InDom),
-}
+use crate::model::{InDom, Pmid, TextKind, TextSubject};
 
 /// Request for help text (`pmLookupText(3)`, `pmLookupInDomText(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +30,9 @@ impl<'a> Pdu<'a> for TextRequest {
         let offset = reader.offset();
         let (subject, kind) = match reader.u32("type")? {
             5 => (TextSubject::Metric(Pmid(ident)), TextKind::OneLine),
-            6 => (TextSubject::Metric(Pmid(ident)), TextKind::Full),
+            6 => (TextSubject::Metric(Pmid(ident)), TextKind::Help),
             9 => (TextSubject::Domain(InDom(ident)), TextKind::OneLine),
-            10 => (TextSubject::Domain(InDom(ident)), TextKind::Full),
+            10 => (TextSubject::Domain(InDom(ident)), TextKind::Help),
             found => {
                 let problem = Problem::OutOfRange { found: i64::from(found), low: 5, high: 10 };
                 return Err(reader.error_at(offset, "type", problem));
@@ -66,7 +48,7 @@ impl<'a> Pdu<'a> for TextRequest {
         };
         let kind = match self.kind {
             TextKind::OneLine => 1,
-            TextKind::Full => 2,
+            TextKind::Help => 2,
         };
         writer.u32(ident);
         writer.u32(subject | kind);

@@ -416,8 +416,8 @@ pub fn fuzz_stream(data: &[u8]) {
 /// What a connection makes of a stream that arrives in pieces of `sizes`, in turn.
 fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<String> {
     use super::request::FetchRequest;
-    use crate::model::{InDom, Pmid};
-    use crate::pdu::{Resolution, TextKind, TextRequest, TextSubject};
+    use crate::model::{InDom, Pmid, TextKind, TextSubject};
+    use crate::pdu::{Resolution, TextRequest};
     let fetches = [
         FetchRequest::new(&[Pmid(0x0740_000a)], Resolution::Nano).into(),
         FetchRequest::new(&[Pmid(0x0740_000a), Pmid(0x0080_0007)], Resolution::Micro).into(),
@@ -432,7 +432,7 @@ fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<String> {
         Request::InstanceDomain(InDom(0x0740_0002)),
         Request::Traverse("a"),
         Request::Children(""),
-        Request::HelpText(TextRequest { subject, kind: TextKind::Full }),
+        Request::HelpText(TextRequest { subject, kind: TextKind::Help }),
     ];
     let config = ConnectionConfig { peer, max_reply_bytes: 1 << 20, ..ConnectionConfig::default() };
     let mut connection = Connection::new(config);

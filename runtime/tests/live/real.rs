@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::real_pmcd::RealPmcd;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
+use pmderive_runtime::model::TextKind;
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid, ValueType};
-use pmderive_runtime::pdu::TextKind;
 use pmderive_runtime::result::{ResultBatch, ResultPart, ValueSet};
 use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
