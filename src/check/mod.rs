@@ -7,6 +7,7 @@
 
 mod extensions;
 mod operators;
+mod pcp;
 mod ternary;
 pub mod typed;
 mod types;
@@ -63,6 +64,7 @@ pub fn examine(
     diagnostics: &mut Diagnostics,
 ) -> Examined {
     let Language { dialect, extensions } = language.into();
+    let before = diagnostics.len();
     let guards = ternary::known_guards(expr, names, dialect);
     let live = ternary::live(expr, &guards);
     let mut checker = Checker {
@@ -79,14 +81,17 @@ pub fn examine(
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id.0 as usize];
+        let first = checker.diagnostics.len();
         if !reached {
             checker.mention(node);
         } else if let Ok(typed) = checker.node(node) {
             checker.done[id.0 as usize] = Some(typed);
         } else {
+            pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
             is_whole = false;
         }
     }
+    pcp::keep_first(expr, checker.diagnostics.since_mut(before));
     let Checker { guards, typed, done: nodes, .. } = checker;
     Examined { typed, is_whole, nodes, live, guards }
 }

@@ -234,7 +234,9 @@ impl Checker<'_> {
             return Ok(());
         };
         let (yes_span, no_span) = (self.span(yes.0), self.span(no.0));
+        let axis = axis.unwrap_or_default();
         let mut diagnostic = Diagnostic::error(code, no_span, message)
+            .pcp(format!("Different units or scale ({axis}) for ternary operands"))
             .label(yes_span, describe(a))
             .label(no_span, describe(b));
         if let Some(help) = help {

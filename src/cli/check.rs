@@ -23,6 +23,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
             "nothing to check: give a definition file (-c CONFIG) or an expression".to_owned(),
         ));
     }
+    messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     definitions.select_all();
     for text in &arguments.expressions {

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostic, Diagnostics, EXPRESSION};
 use crate::engine::{Registered, Registry};
 use crate::source::SourceMap;
 
@@ -78,7 +78,7 @@ impl Definitions {
 
     /// Selects an expression, even if it is a definition's name.
     pub fn select_expression(&mut self, text: &str) {
-        let source = self.sources.add("<expression>", text);
+        let source = self.sources.add(EXPRESSION, text);
         if let Ok(expression) = self.registry.parse(source, &self.sources, &mut self.diagnostics) {
             self.selection.push(Selected::Expression(Box::new(expression)));
         }

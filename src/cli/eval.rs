@@ -41,6 +41,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
             "nothing to evaluate: give a definition file (-c CONFIG) or an expression".to_owned(),
         ));
     }
+    messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     match arguments.metrics.is_empty() {
         true => definitions.select_all(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::identity;
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, pcp};
 use crate::dialect::Language;
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::Expr;
@@ -126,8 +126,15 @@ impl Registry {
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
         let text = sources.get(source).text.clone();
+        let first = diagnostics.len();
         let parsed = parse_expr(source, &text, 0, self.language, diagnostics);
         if let Some(error) = parsed.error {
+            // libpcp stops at its first error, whatever else is found.
+            if let Some(diagnostic) = diagnostics.since_mut(first).first_mut() {
+                let message = error.message.as_deref();
+                let said = pcp::syntax_error(EXPRESSION, &text, error.offset, message);
+                diagnostic.pcp = Some(said.into());
+            }
             return Err(error);
         }
         let end = u32::try_from(text.len()).unwrap_or(u32::MAX);

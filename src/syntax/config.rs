@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::source::{SourceId, SourceMap, Span};
@@ -93,9 +94,24 @@ pub fn parse_definitions(
 
 /// Places of one line being read.
 struct Reading<'r, 't> {
+    /// Name of the file.
+    file: &'r str,
+    /// How many lines libpcp's number of a line is behind.
+    lag: &'r mut u32,
     lines: &'r mut Lines<'t>,
     diagnostics: &'r mut Diagnostics,
     items: &'r mut Vec<DefinitionItem>,
+}
+
+impl<'r> Reading<'r, '_> {
+    /// How libpcp's messages name a line.
+    fn said_of<'l>(&self, line: &'l Line<'_>) -> FileLine<'l>
+    where
+        'r: 'l,
+    {
+        let number = line.number.saturating_sub(*self.lag);
+        FileLine { file: self.file, number, line: &line.text }
+    }
 }
 
 impl DefinitionReader {
@@ -117,10 +133,12 @@ impl DefinitionReader {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
-        let mut lines = Lines::new(source, &sources.get(source).text, self.language.dialect);
-        let mut items = Vec::new();
+        let file = sources.get(source);
+        let mut lines = Lines::new(source, &file.text, self.language.dialect);
+        let (mut items, mut lag) = (Vec::new(), 0);
         while let Some(line) = lines.next_line() {
-            let reading = Reading { lines: &mut lines, diagnostics, items: &mut items };
+            let (lines, items) = (&mut lines, &mut items);
+            let reading = Reading { file: &file.name, lag: &mut lag, lines, diagnostics, items };
             self.line(line, reading);
         }
         items
@@ -136,20 +154,24 @@ impl DefinitionReader {
         }
         let whole = trimmed(text, 0..text.len());
         let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
+        let pcp = reading.said_of(&line);
+        let no_assign =
+            || pcp.error_with_line(format_args!("missing ``='' after derived metric name"));
         if whole.is_empty() {
+            let blanks = span(&line.origin, &(0..text.len()));
             reading.diagnostics.push(
-                Diagnostic::warning(
-                    Code::BadDefinitionLine,
-                    span(&line.origin, &(0..text.len())),
-                    "a line of blanks only",
-                )
-                .help("libpcp complains about it; leave the line empty"),
+                Diagnostic::warning(Code::BadDefinitionLine, blanks, "a line of blanks only")
+                    .help("libpcp complains about it; leave the line empty")
+                    .fix(blanks, "")
+                    .pcp(no_assign()),
             );
             return;
         }
         let Some(assign) = text.find('=') else {
-            let error =
-                |message: &str| Diagnostic::error(Code::BadDefinitionLine, place(&whole), message);
+            let error = |message: &str| {
+                let error = Diagnostic::error(Code::BadDefinitionLine, place(&whole), message);
+                error.pcp(no_assign())
+            };
             reading.diagnostics.push(match text[whole.clone()].starts_with('#') {
                 true => error("a comment begins in the first column")
                     .fix(span(&line.origin, &(0..whole.start)), ""),
@@ -183,7 +205,13 @@ impl DefinitionReader {
         }
         let origin = line.origin.skip(offset(options.start));
         let span = span(&line.origin, &(0..options.end));
-        for (option, value) in parse_options(&text[options], &origin, reading.diagnostics) {
+        let first = reading.diagnostics.len();
+        let pcp = reading.said_of(line);
+        let parsed = parse_options(&text[options], &origin, reading.diagnostics);
+        for diagnostic in reading.diagnostics.since_mut(first) {
+            diagnostic.pcp = diagnostic.pcp.take().map(|said| pcp.control(&said).into());
+        }
+        for (option, value) in parsed {
             reading.items.push(DefinitionItem::Control { option, value, span });
         }
     }
@@ -191,9 +219,10 @@ impl DefinitionReader {
     /// `name = expression`
     fn definition(&mut self, line: &Line<'_>, assign: usize, reading: Reading<'_, '_>) {
         let text = &*line.text;
+        let pcp = reading.said_of(line);
         let range = trimmed(text, 0..assign);
         let name = &text[range.clone()];
-        if let Some(diagnostic) = check_name(name, &range, assign, &line.origin) {
+        if let Some(diagnostic) = check_name(name, &range, assign, &line.origin, &pcp) {
             reading.diagnostics.push(diagnostic);
             return;
         }
@@ -207,7 +236,8 @@ impl DefinitionReader {
                     span(&line.origin, &(text.len()..text.len())),
                     "there is no expression",
                 )
-                .label(span(&line.origin, &(assign..assign + 1)), "an expression must follow"),
+                .label(span(&line.origin, &(assign..assign + 1)), "an expression must follow")
+                .pcp(pcp.error_with_line(format_args!("expression missing"))),
             );
             self.refused.insert(name.value);
             return;
@@ -221,12 +251,21 @@ impl DefinitionReader {
             reading.diagnostics,
         );
         reading.diagnostics.name_metric(first, &name.value);
-        if expr.error.is_some() {
+        let said = |offset: usize, message: Option<&str>| {
+            pcp.syntax_error(&name.value, &text[assign + 1..], offset, message)
+        };
+        if let Some(error) = &expr.error {
+            // libpcp stops at its first error, whatever else is found.
+            if let Some(diagnostic) = reading.diagnostics.since_mut(first).first_mut() {
+                let offset = usize::try_from(error.offset).unwrap_or(0) + value.start - assign - 1;
+                diagnostic.pcp = Some(said(offset, error.message.as_deref()).into());
+            }
             self.refused.insert(name.value.clone());
         } else if let Some(earlier) = self.defined.get(&name.value) {
             let message = format!("`{}` is defined already", name.value);
             let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
-                .help("the first definition stays");
+                .help("the first definition stays")
+                .pcp(said(value.start - assign - 1, Some("Duplicate global derived metric name")));
             if earlier.source == name.span.source {
                 diagnostic = diagnostic.label(*earlier, "defined here first");
             }
@@ -252,7 +291,7 @@ impl DefinitionReader {
         assign: usize,
         open: Option<usize>,
         close: Option<usize>,
-        reading: Reading<'_, '_>,
+        mut reading: Reading<'_, '_>,
     ) {
         let text = &*line.text;
         let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
@@ -260,24 +299,28 @@ impl DefinitionReader {
             Diagnostic::error(Code::BadAttribute, place(&range), message)
         };
         let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
-        let value = self.value(line, assign, reading.lines, reading.diagnostics);
+        let mut pcp = reading.said_of(line);
+        let value = self.value(line, assign, &mut pcp, &mut reading);
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
             (Some(open), None) => {
                 let message = "this `(` is not closed before the `=`".to_owned();
-                reading.diagnostics.push(error(open..open + 1, message).help(form));
+                let said = pcp.error_with_line(format_args!("missing ')' after attribute"));
+                reading.diagnostics.push(error(open..open + 1, message).help(form).pcp(said));
                 return;
             }
             (_, close) => {
                 let close = close.unwrap_or(assign);
                 let message = "`)` without a `(` before it".to_owned();
-                reading.diagnostics.push(error(close..close + 1, message).help(form));
+                let name = &text[trimmed(text, 0..open.unwrap_or(assign))];
+                let said = pcp.error(format_args!("illegal derived metric name ({name})"));
+                reading.diagnostics.push(error(close..close + 1, message).help(form).pcp(said));
                 return;
             }
         };
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
-        if let Some(diagnostic) = check_name(name, &range, open, &line.origin) {
+        if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
             reading.diagnostics.push(diagnostic);
             return;
         }
@@ -293,13 +336,16 @@ impl DefinitionReader {
             "helptext" => TextKind::Help,
             "" => {
                 let message = "there is no attribute between the parentheses".to_owned();
-                reading.diagnostics.push(error(open..close + 1, message).help(form));
+                let said = pcp.error_with_line(format_args!("attribute name missing"));
+                reading.diagnostics.push(error(open..close + 1, message).help(form).pcp(said));
                 return;
             }
             other => {
                 let message = format!("there is no attribute `{other}`");
                 let known = ["oneline", "helptext"];
-                let diagnostic = error(attribute.clone(), message);
+                let diagnostic = error(attribute.clone(), message).pcp(pcp.error_with_line(
+                    format_args!("attribute ({other}) is unknown for metric ({name})"),
+                ));
                 reading.diagnostics.push(match nearest(other, known) {
                     Some(meant) => diagnostic
                         .help(format!("did you mean `{meant}`?"))
@@ -315,10 +361,16 @@ impl DefinitionReader {
             // A metric whose definition was refused needs no second complaint.
             if !self.refused.contains(name) {
                 let message = format!("no metric `{name}` is defined before this line");
-                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message);
+                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message).pcp(
+                    pcp.error_with_line(format_args!(
+                        "cannot set attribute, derived metric ({name}) not defined"
+                    )),
+                );
                 let meant = nearest(name, self.defined.keys().map(|name| &**name));
                 reading.diagnostics.push(match meant {
-                    Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
+                    Some(meant) => {
+                        diagnostic.help(format!("did you mean `{meant}`?")).fix(metric.span, meant)
+                    }
                     None => diagnostic.help("a help text follows the definition of its metric"),
                 });
             }
@@ -327,8 +379,12 @@ impl DefinitionReader {
         let key = (metric.value.clone(), kind);
         if let Some(earlier) = self.texts.get(&key) {
             let message = format!("`{name}` has this text already");
+            let attribute = &text[attribute];
             let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
-                .help("the first text stays");
+                .help("the first text stays")
+                .pcp(pcp.error_with_line(format_args!(
+                    "duplicate value for attribute ({attribute}) of metric ({name})"
+                )));
             if earlier.source == metric.span.source {
                 diagnostic = diagnostic.label(*earlier, "given here first");
             }
@@ -346,18 +402,17 @@ impl DefinitionReader {
         &self,
         line: &Line<'_>,
         assign: usize,
-        lines: &mut Lines<'_>,
-        diagnostics: &mut Diagnostics,
+        pcp: &mut FileLine<'_>,
+        Reading { lag, lines, diagnostics, .. }: &mut Reading<'_, '_>,
     ) -> Option<Box<str>> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
             None => {
-                diagnostics.push(Diagnostic::error(
-                    Code::BadAttribute,
-                    span(&line.origin, &(text.len()..text.len())),
-                    "there is no text",
-                ));
+                let end = span(&line.origin, &(text.len()..text.len()));
+                let said = pcp.error_with_line(format_args!("attribute value missing"));
+                diagnostics
+                    .push(Diagnostic::error(Code::BadAttribute, end, "there is no text").pcp(said));
                 return None;
             }
             Some(quote @ ('"' | '\'')) => quote,
@@ -369,6 +424,15 @@ impl DefinitionReader {
         };
         let source = span(&line.origin, &(value.start..value.start + 1));
         let start = source.start as usize + 1;
+        // Version 6 counts lines that a text goes on over but the last, and
+        // lags behind from then on.
+        let mut count = |text: &str| {
+            let more = u32::try_from(text.matches('\n').count()).unwrap_or(0);
+            if !self.language.dialect.is_version_7() && more > 0 {
+                pcp.number += more - 1;
+                **lag += 1;
+            }
+        };
         let mut plain = String::new();
         let mut characters = lines.text()[start..].char_indices();
         while let Some((position, character)) = characters.next() {
@@ -379,15 +443,18 @@ impl DefinitionReader {
                 },
                 end if end == quote => {
                     let after = start + position + 1;
+                    count(&lines.text()[start..after]);
                     let rest = lines.text()[after..].split('\n').next().unwrap_or("");
                     let extra = trimmed(rest, 0..rest.len());
                     if !extra.is_empty() {
                         let origin = Origin::new(source.source, offset(after));
-                        diagnostics.push(Diagnostic::warning(
-                            Code::BadAttribute,
-                            span(&origin, &extra),
-                            "text after the closing quote is ignored",
-                        ));
+                        let place = span(&origin, &extra);
+                        let message = "text after the closing quote is ignored";
+                        diagnostics.push(
+                            Diagnostic::warning(Code::BadAttribute, place, message)
+                                .fix(place, "")
+                                .pcp(pcp.extra_text(&rest[extra])),
+                        );
                     }
                     lines.skip_line_of(start + position);
                     return Some(plain.into());
@@ -395,10 +462,12 @@ impl DefinitionReader {
                 other => plain.push(other),
             }
         }
+        count(&lines.text()[start..]);
         diagnostics.push(
             Diagnostic::error(Code::Unterminated, source, "this text has no end")
                 .label(source, "begins here")
-                .help(format!("end it with `{quote}`")),
+                .help(format!("end it with `{quote}`"))
+                .pcp(pcp.error(format_args!("missing termination ({quote}) for value"))),
         );
         None
     }
@@ -410,6 +479,7 @@ fn check_name(
     range: &std::ops::Range<usize>,
     end: usize,
     origin: &Origin,
+    pcp: &FileLine<'_>,
 ) -> Option<Diagnostic> {
     if name.is_empty() {
         return Some(
@@ -418,7 +488,8 @@ fn check_name(
                 span(origin, &(end..end + 1)),
                 "there is no metric name",
             )
-            .help("a definition is written `name = expression`"),
+            .help("a definition is written `name = expression`")
+            .pcp(pcp.error_with_line(format_args!("derived metric name missing"))),
         );
     }
     let mut component_begins = true;
@@ -436,7 +507,8 @@ fn check_name(
         if let Some(wrong) = wrong {
             let at = range.start + position;
             let place = span(origin, &(at..at + character.len_utf8()));
-            return Some(bad_name(name, place, wrong));
+            let said = pcp.error(format_args!("illegal derived metric name ({name})"));
+            return Some(bad_name(name, place, wrong).pcp(said));
         }
     }
     if component_begins {
