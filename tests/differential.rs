@@ -254,7 +254,12 @@ fn report(tally: &Tally) {
         "{} cases, {} bound, {} fetches, {} values, {} crashes of libpcp",
         tally.cases, tally.bound, tally.fetches, tally.values, tally.crashed
     );
-    let shown: Vec<&str> = tally.failures.iter().take(number("DIFFERENTIAL_SHOWN", 25) as usize).map(String::as_str).collect();
+    let shown: Vec<&str> = tally
+        .failures
+        .iter()
+        .take(number("DIFFERENTIAL_SHOWN", 25) as usize)
+        .map(String::as_str)
+        .collect();
     assert!(tally.failures.is_empty(), "{} differ:\n{}", tally.failures.len(), shown.join("\n"));
 }
 

@@ -234,6 +234,9 @@ impl Checker<'_> {
     fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
         match self.names.get(name) {
             Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
+            Name::Unknown(_) if self.names.is_novalue(name) => {
+                Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
+            }
             Name::Unknown(status) => {
                 let message = format!("unknown metric `{name}`");
                 let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)

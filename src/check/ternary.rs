@@ -115,7 +115,11 @@ impl Checker<'_> {
         }
         let (yes_id, yes_desc) = self.operand(yes)?;
         let (no_id, no_desc) = self.operand(no)?;
-        let is_novalue = |id: ExprId| matches!(self.expr.node(id).kind, NodeKind::NoValue(_));
+        let is_novalue = |id: ExprId| match &self.expr.node(id).kind {
+            NodeKind::NoValue(_) => true,
+            NodeKind::Metric(name) => self.names.is_novalue(name),
+            _ => false,
+        };
         let (yes_never, no_never) = (is_novalue(yes), is_novalue(no));
         if !yes_never && !no_never {
             self.branches([(yes, &yes_desc), (no, &no_desc)])?;

@@ -29,6 +29,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     for text in &arguments.expressions {
         definitions.select_expression(text);
     }
+    definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let count = count(&definitions, &diagnostics, arguments.expressions.len());
     let opened = match arguments.source.is_given() {
@@ -72,7 +73,7 @@ fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usiz
         .filter_map(|diagnostic| diagnostic.metric.as_deref())
         .filter(|name| registry.get(name).is_none())
         .collect();
-    registry.definitions().len() + refused.len() + expressions
+    definitions.own().count() + refused.len() + expressions
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -17,6 +17,7 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
+use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
@@ -92,12 +93,32 @@ pub fn parse_definitions(
     DefinitionReader::new(language).read(source, sources, diagnostics)
 }
 
-/// Places of one line being read.
+/// What was defined before, elsewhere than in the files of a reader.
+pub trait Earlier {
+    /// True for the name of a metric.
+    fn defines(&self, name: &str) -> bool;
+    /// True if the metric of that name has that text.
+    fn has_text(&self, name: &str, kind: TextKind) -> bool;
+}
+
+/// Nothing was defined before.
+impl Earlier for () {
+    fn defines(&self, _: &str) -> bool {
+        false
+    }
+
+    fn has_text(&self, _: &str, _: TextKind) -> bool {
+        false
+    }
+}
+
+/// A file being read.
 struct Reading<'r, 't> {
     /// Name of the file.
     file: &'r str,
     /// How many lines libpcp's number of a line is behind.
     lag: &'r mut u32,
+    earlier: &'r dyn Earlier,
     lines: &'r mut Lines<'t>,
     diagnostics: &'r mut Diagnostics,
     items: &'r mut Vec<DefinitionItem>,
@@ -133,12 +154,25 @@ impl DefinitionReader {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
+        self.read_after(&(), source, sources, diagnostics)
+    }
+
+    /// Reads one file as [`DefinitionReader::read`] does, with names defined
+    /// before that are not in files of this reader.
+    pub fn read_after(
+        &mut self,
+        earlier: &dyn Earlier,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<DefinitionItem> {
         let file = sources.get(source);
         let mut lines = Lines::new(source, &file.text, self.language.dialect);
         let (mut items, mut lag) = (Vec::new(), 0);
         while let Some(line) = lines.next_line() {
             let (lines, items) = (&mut lines, &mut items);
-            let reading = Reading { file: &file.name, lag: &mut lag, lines, diagnostics, items };
+            let (file, lag) = (&*file.name, &mut lag);
+            let reading = Reading { file, lag, earlier, lines, diagnostics, items };
             self.line(line, reading);
         }
         items
@@ -261,13 +295,14 @@ impl DefinitionReader {
                 diagnostic.pcp = Some(said(offset, error.message.as_deref()).into());
             }
             self.refused.insert(name.value.clone());
-        } else if let Some(earlier) = self.defined.get(&name.value) {
+        } else if self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value) {
             let message = format!("`{}` is defined already", name.value);
             let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
                 .help("the first definition stays")
                 .pcp(said(value.start - assign - 1, Some("Duplicate global derived metric name")));
-            if earlier.source == name.span.source {
-                diagnostic = diagnostic.label(*earlier, "defined here first");
+            let first = self.defined.get(&name.value);
+            if let Some(first) = first.filter(|first| first.source == name.span.source) {
+                diagnostic = diagnostic.label(*first, "defined here first");
             }
             reading.diagnostics.push(diagnostic);
             return;
@@ -357,7 +392,7 @@ impl DefinitionReader {
         };
         let Some(value) = value else { return };
         let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
-        if !self.defined.contains_key(name) {
+        if !self.defined.contains_key(name) && !reading.earlier.defines(name) {
             // A metric whose definition was refused needs no second complaint.
             if !self.refused.contains(name) {
                 let message = format!("no metric `{name}` is defined before this line");
@@ -377,7 +412,8 @@ impl DefinitionReader {
             return;
         }
         let key = (metric.value.clone(), kind);
-        if let Some(earlier) = self.texts.get(&key) {
+        let first = self.texts.get(&key);
+        if first.is_some() || reading.earlier.has_text(name, kind) {
             let message = format!("`{name}` has this text already");
             let attribute = &text[attribute];
             let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
@@ -385,8 +421,8 @@ impl DefinitionReader {
                 .pcp(pcp.error_with_line(format_args!(
                     "duplicate value for attribute ({attribute}) of metric ({name})"
                 )));
-            if earlier.source == metric.span.source {
-                diagnostic = diagnostic.label(*earlier, "given here first");
+            if let Some(first) = first.filter(|first| first.source == metric.span.source) {
+                diagnostic = diagnostic.label(*first, "given here first");
             }
             reading.diagnostics.push(diagnostic);
             return;
@@ -492,42 +528,21 @@ fn check_name(
             .pcp(pcp.error_with_line(format_args!("derived metric name missing"))),
         );
     }
-    let mut component_begins = true;
-    for (position, character) in name.char_indices() {
-        let wrong = match character {
-            '.' if component_begins => Some("a letter must stand before this point"),
-            '.' => None,
-            'a'..='z' | 'A'..='Z' => None,
-            '0'..='9' | '_' if !component_begins => None,
-            '0'..='9' | '_' => Some("each component of a name begins with a letter"),
-            other if is_space(other) => Some("a name has no blanks"),
-            _ => Some("names consist of letters, digits, `_` and `.`"),
-        };
-        component_begins = character == '.';
-        if let Some(wrong) = wrong {
-            let at = range.start + position;
-            let place = span(origin, &(at..at + character.len_utf8()));
-            let said = pcp.error(format_args!("illegal derived metric name ({name})"));
-            return Some(bad_name(name, place, wrong).pcp(said));
-        }
-    }
-    if component_begins {
-        let place = span(origin, &(range.end - 1..range.end));
-        let diagnostic = bad_name(name, place, "a name does not end with a point");
-        return Some(diagnostic.fix(place, ""));
-    }
-    None
+    let NameMistake { at, rule } = name_mistake(name)?;
+    let place = span(origin, &(range.start + at.start..range.start + at.end));
+    let diagnostic = bad_name(name, place, rule);
+    Some(match at.end == name.len() && name.ends_with('.') {
+        // libpcp takes such a name.
+        true => diagnostic.fix(place, ""),
+        false => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
+    })
 }
 
-fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
+/// A name that breaks a rule.
+pub(crate) fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
     let shown = if name.len() <= 60 { name } else { "this" };
     let message = format!("`{shown}` cannot be the name of a metric");
     Diagnostic::error(Code::BadMetricName, place, message).label(place, wrong)
-}
-
-/// `isspace(3)` in the C locale.
-fn is_space(character: char) -> bool {
-    matches!(character, ' ' | '\t'..='\r')
 }
 
 /// The range without blanks at its ends; an empty one stands where it ended.
