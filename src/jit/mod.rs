@@ -7,11 +7,13 @@
 mod emit;
 mod fuzz;
 mod group;
+mod listing;
 mod region;
 
 use std::sync::Arc;
 
 use cranelift_codegen::CodegenError;
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
@@ -20,6 +22,7 @@ use pmderive_runtime::kernel::Kernel;
 
 #[doc(hidden)]
 pub use fuzz::fuzz_kernel_diff;
+pub use listing::{Listing, listing};
 
 /// Why there is no native code.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +69,13 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
 }
 
 fn new_module() -> Result<JITModule, JitError> {
+    // The default memory provider answers with an error where executable
+    // memory is denied; others panic.
+    Ok(JITModule::new(JITBuilder::with_isa(isa()?, cranelift_module::default_libcall_names())))
+}
+
+/// The code generator for this processor.
+fn isa() -> Result<OwnedTargetIsa, JitError> {
     let mut flags = settings::builder();
     let set = |flags: &mut settings::Builder, name: &str, value: &str| {
         flags.set(name, value).map_err(|error| JitError::Module(error.to_string()))
@@ -77,10 +87,6 @@ fn new_module() -> Result<JITModule, JitError> {
     set(&mut flags, "enable_verifier", enable_verifier)?;
     let unsupported = |reason: &str| JitError::Unsupported(reason.to_string());
     let isa = cranelift_native::builder().map_err(unsupported)?;
-    let isa = isa
-        .finish(settings::Flags::new(flags))
-        .map_err(|error| JitError::Unsupported(error.to_string()))?;
-    // The default memory provider answers with an error where executable
-    // memory is denied; others panic.
-    Ok(JITModule::new(JITBuilder::with_isa(isa, cranelift_module::default_libcall_names())))
+    isa.finish(settings::Flags::new(flags))
+        .map_err(|error| JitError::Unsupported(error.to_string()))
 }
