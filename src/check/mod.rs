@@ -5,6 +5,7 @@
 //! itself, so that one mistake is reported once; independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
+mod extensions;
 mod operators;
 mod ternary;
 pub mod typed;
@@ -15,7 +16,7 @@ use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::source::Span;
 use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
@@ -29,11 +30,11 @@ use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 pub fn check(
     expr: &Expr,
     names: &Names,
-    dialect: Dialect,
+    language: impl Into<Language>,
     suggest: &dyn Fn(&str) -> Option<String>,
     diagnostics: &mut Diagnostics,
 ) -> Option<TypedExpr> {
-    let examined = examine(expr, names, dialect, suggest, diagnostics);
+    let examined = examine(expr, names, language, suggest, diagnostics);
     examined.is_whole.then_some(examined.typed)
 }
 
@@ -63,16 +64,18 @@ pub fn live_nodes(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<bool> {
 pub fn examine(
     expr: &Expr,
     names: &Names,
-    dialect: Dialect,
+    language: impl Into<Language>,
     suggest: &dyn Fn(&str) -> Option<String>,
     diagnostics: &mut Diagnostics,
 ) -> Examined {
+    let Language { dialect, extensions } = language.into();
     let guards = ternary::known_guards(expr, names, dialect);
     let live = ternary::live(expr, &guards);
     let mut checker = Checker {
         expr,
         names,
         dialect,
+        extensions,
         suggest,
         diagnostics,
         guards,
@@ -104,6 +107,7 @@ struct Checker<'c> {
     expr: &'c Expr,
     names: &'c Names,
     dialect: Dialect,
+    extensions: bool,
     suggest: &'c dyn Fn(&str) -> Option<String>,
     diagnostics: &'c mut Diagnostics,
     /// Value of each node as a guard, where it is known already.
@@ -151,6 +155,13 @@ impl Checker<'_> {
         let span = node.span;
         match &node.kind {
             NodeKind::Error => Err(Reported),
+            NodeKind::Call { function, literal, operands } => {
+                self.call(*function, literal.as_ref(), operands, span)
+            }
+            NodeKind::Text(text) => {
+                let desc = constant_desc(ValueType::String);
+                Ok(self.push(TypedKind::Text(text.clone()), desc, span))
+            }
             NodeKind::Metric(name) => self.metric(name, span),
             NodeKind::Number(number) => {
                 let (value_type, bits) = match number.value {
@@ -312,12 +323,22 @@ impl Checker<'_> {
     ) -> Checked<TypedId> {
         let operand = self.metric(&metric.value, metric.span)?;
         let desc = self.typed.node(operand).desc;
+        self.reduce(function, (operand, desc), metric.span, span)
+    }
+
+    /// An aggregate of an operand that stands at `at`.
+    fn reduce(
+        &mut self,
+        function: Aggregate,
+        (operand, desc): (TypedId, Desc),
+        at: Span,
+        span: Span,
+    ) -> Checked<TypedId> {
         if function != Aggregate::Count && !desc.value_type.is_numeric() {
             let message =
                 format!("`{}()` needs a number, not {}", function.name(), desc.value_type);
             return self.report(
-                Diagnostic::error(Code::NotNumeric, metric.span, message)
-                    .label(metric.span, describe(&desc)),
+                Diagnostic::error(Code::NotNumeric, at, message).label(at, describe(&desc)),
             );
         }
         let (value_type, semantics, units) = match function {

@@ -79,8 +79,10 @@ pub(super) fn live(expr: &Expr, guards: &[Option<bool>]) -> Vec<bool> {
                 mark(left);
                 mark(right);
             }
+            NodeKind::Call { operands, .. } => operands.iter().for_each(mark),
             NodeKind::Number(_)
             | NodeKind::Metric(_)
+            | NodeKind::Text(_)
             | NodeKind::Aggregate { .. }
             | NodeKind::Defined(_)
             | NodeKind::Anon(_)

@@ -7,13 +7,13 @@
 mod emit;
 mod fuzz;
 mod group;
+mod library;
 mod listing;
 mod region;
 
 use std::sync::Arc;
 
 use cranelift_codegen::CodegenError;
-use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
@@ -45,11 +45,14 @@ impl From<ModuleError> for JitError {
     }
 }
 
-/// Compiles kernels into one region and supplies each with its native form.
+/// Compiles kernels into one region and supplies each with its native form,
+/// those excepted that have none ([`pmderive_runtime::kernel::KernelIr::is_compiled`]).
 ///
 /// # Errors
 /// None of them has a native form then.
 pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
+    let kernels: Vec<Arc<Kernel>> =
+        kernels.iter().filter(|kernel| kernel.ir().is_compiled()).cloned().collect();
     if kernels.is_empty() {
         return Ok(());
     }
@@ -57,25 +60,20 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     let mut context = module.make_context();
     let mut builder_context = FunctionBuilderContext::new();
     let mut functions: Vec<FuncId> = Vec::with_capacity(kernels.len());
-    for kernel in kernels {
+    let library = library::Library::declare(&mut module)?;
+    for kernel in &kernels {
         let target = module.target_config();
-        emit::emit(kernel.ir(), target, &mut context.func, &mut builder_context);
+        let calls = library.calls(kernel.ir(), &mut module, &mut context.func);
+        emit::emit(kernel.ir(), calls, target, &mut context.func, &mut builder_context);
         let function = module.declare_anonymous_function(&context.func.signature)?;
         module.define_function(function, &mut context)?;
         module.clear_context(&mut context);
         functions.push(function);
     }
-    region::publish(module, kernels, &functions)
+    region::publish(module, &kernels, &functions)
 }
 
 fn new_module() -> Result<JITModule, JitError> {
-    // The default memory provider answers with an error where executable
-    // memory is denied; others panic.
-    Ok(JITModule::new(JITBuilder::with_isa(isa()?, cranelift_module::default_libcall_names())))
-}
-
-/// The code generator for this processor.
-fn isa() -> Result<OwnedTargetIsa, JitError> {
     let mut flags = settings::builder();
     let set = |flags: &mut settings::Builder, name: &str, value: &str| {
         flags.set(name, value).map_err(|error| JitError::Module(error.to_string()))
@@ -87,6 +85,12 @@ fn isa() -> Result<OwnedTargetIsa, JitError> {
     set(&mut flags, "enable_verifier", enable_verifier)?;
     let unsupported = |reason: &str| JitError::Unsupported(reason.to_string());
     let isa = cranelift_native::builder().map_err(unsupported)?;
-    isa.finish(settings::Flags::new(flags))
-        .map_err(|error| JitError::Unsupported(error.to_string()))
+    let isa = isa
+        .finish(settings::Flags::new(flags))
+        .map_err(|error| JitError::Unsupported(error.to_string()))?;
+    let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
+    library::add_symbols(&mut builder);
+    // The default memory provider answers with an error where executable
+    // memory is denied; others panic.
+    Ok(JITModule::new(builder))
 }

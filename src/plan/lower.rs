@@ -5,7 +5,7 @@ use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::{NodeId, OnFailure, Op};
 
 use super::lane::{LaneBuilder, lane_scalar};
-use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
+use crate::check::typed::{Statistic, TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
 use crate::syntax::ast::Aggregate;
@@ -80,6 +80,18 @@ impl Lowering<'_> {
         self.graph.map(operands, kernel, desc.value_type, desc.indom, self.kernels)
     }
 
+    fn map_two(
+        &mut self,
+        node: &TypedNode,
+        operands: [TypedId; 2],
+        kernel: (KernelIr, Vec<u8>),
+    ) -> NodeId {
+        let [left, right] = operands.map(|id| self.of(id));
+        let left_single = self.graph.spread_by(left, &[right]);
+        let right_single = self.graph.spread_by(right, &[left]);
+        self.map(node, &[left_single, right_single], kernel)
+    }
+
     fn node(&mut self, node: &TypedNode) -> NodeId {
         let desc = &node.desc;
         let to = lane_scalar(desc.value_type);
@@ -111,10 +123,19 @@ impl Lowering<'_> {
                 let kernel = self.kernel(&[*left, *right], |lanes, regs| {
                     lanes.operator(*op, common, (regs[0], *left_scale), (regs[1], *right_scale))
                 });
-                let (left, right) = (self.of(*left), self.of(*right));
-                let left_single = self.graph.spread_by(left, &[right]);
-                let right_single = self.graph.spread_by(right, &[left]);
-                self.map(node, &[left_single, right_single], kernel)
+                self.map_two(node, [*left, *right], kernel)
+            }
+            TypedKind::Math { function, operand } => {
+                let kernel =
+                    self.kernel(&[*operand], |lanes, regs| lanes.math(*function, regs[0], to));
+                self.map(node, &[self.of(*operand)], kernel)
+            }
+            TypedKind::Math2 { function, left, right, common } => {
+                let common = lane_scalar(*common);
+                let kernel = self.kernel(&[*left, *right], |lanes, regs| {
+                    lanes.math2(*function, [regs[0], regs[1]], common, to)
+                });
+                self.map_two(node, [*left, *right], kernel)
             }
             TypedKind::Choose { guard, yes, no } => {
                 let guard = self.of(*guard);
@@ -151,6 +172,21 @@ impl Lowering<'_> {
                     (Aggregate::Avg, _) => Op::Reduce { op: ReduceOp::AvgSingle, operand },
                 };
                 self.graph.add(op, desc.value_type, None)
+            }
+            TypedKind::Statistic { function, operand } => {
+                let op = match function {
+                    Statistic::StdDev => ReduceOp::StdDev,
+                    Statistic::Quantile(q) => ReduceOp::Quantile(*q),
+                };
+                let operand = self.of(*operand);
+                self.graph.add(Op::Reduce { op, operand }, desc.value_type, None)
+            }
+            // Not lowered yet: no value.
+            TypedKind::Ranked { .. } | TypedKind::Window { .. } => {
+                self.graph.add(Op::Nothing, desc.value_type, desc.indom)
+            }
+            TypedKind::Text(_) | TypedKind::TextEqual { .. } | TypedKind::TextMatch { .. } => {
+                self.graph.add(Op::Nothing, desc.value_type, desc.indom)
             }
             TypedKind::Delta(operand) => {
                 let mut change = self.change_lanes(*operand);

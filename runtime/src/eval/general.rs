@@ -8,8 +8,8 @@
 
 use super::lanes::Finder;
 use super::layout::{Domain, InputLayout, empty_or, first_failed, first_without, first_word};
+use crate::kernel::Scalar;
 use crate::kernel::interp::{Lanes, Scratch, read, reduce};
-use crate::kernel::{ReduceOp, Scalar};
 use crate::model::{InstId, PmStatus};
 use crate::program::{HistoryId, Node, NodeId, Op, Output, Program, Reason, Status, scalar_of};
 
@@ -323,9 +323,9 @@ impl Buffers<'_> {
             },
             Op::Reduce { op, operand } => {
                 let operand_value = value(*operand);
-                match (operand_value.status, op) {
-                    (Status::Failed(status), _) => return Status::Failed(status),
-                    (Status::Empty(reason), ReduceOp::Max | ReduceOp::Min) => {
+                match operand_value.status {
+                    Status::Failed(status) => return Status::Failed(status),
+                    Status::Empty(reason) if !op.has_value_of_nothing() => {
                         return Status::Empty(reason);
                     }
                     _ => {}
@@ -335,7 +335,7 @@ impl Buffers<'_> {
                     return Status::Failed(PmStatus::TYPE);
                 };
                 let lanes = &operand_value.lanes;
-                single(out, reduce(*op, scalar, lanes.len(), |at| lanes[at]))
+                single(out, reduce(*op, scalar, self.scratch, lanes.len(), |at| lanes[at]))
             }
             Op::Count(operand) => single(out, value(*operand).ids.len() as u64),
             Op::Named { operand, domain, name } => {

@@ -164,8 +164,8 @@ pub enum Op {
         /// The branch.
         branch: NodeId,
     },
-    /// One value from all lanes. Sum and average of no lanes are zero, maximum
-    /// and minimum are not there.
+    /// One value from all lanes. Sum and average of no lanes are zero, the
+    /// others are not there.
     Reduce {
         /// Which.
         op: ReduceOp,
@@ -196,6 +196,19 @@ pub enum Op {
     },
     /// The first value, without its instance.
     First(NodeId),
+}
+
+/// Functions over a moving window of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WindowFunction {
+    /// Plain mean of the samples.
+    Avg,
+    /// The greatest; NaN if one is NaN.
+    Max,
+    /// The least; NaN if one is NaN.
+    Min,
+    /// Exponentially weighted moving average, by half-life.
+    Ewma,
 }
 
 impl Op {

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::{Builder, Domain, InputLayout, NodeLayout};
 use crate::eval::lanes::{LaneSet, align, has_repeats};
-use crate::kernel::ReduceOp;
 use crate::model::{InstId, PmStatus};
 use crate::program::{Node, NodeId, Op, Reason, Status};
 
@@ -114,17 +113,17 @@ impl Builder<'_> {
                 }
                 status => without(status),
             },
-            Op::Reduce { op, operand } => match (self.node(*operand).status, op) {
-                (Status::Failed(status), _) => without(Status::Failed(status)),
-                (Status::Values, _) => {
+            Op::Reduce { op, operand } => match self.node(*operand).status {
+                Status::Failed(status) => without(Status::Failed(status)),
+                Status::Values => {
                     let regular = regular && self.is_placed(*operand);
                     NodeLayout { regular, ..with(LaneSet::Single) }
                 }
-                (Status::Empty(reason), ReduceOp::Max | ReduceOp::Min) => {
+                Status::Empty(reason) if !op.has_value_of_nothing() => {
                     without(Status::Empty(reason))
                 }
                 // Zero of no lanes: rare, and there is no column to reduce.
-                (Status::Empty(_), _) => NodeLayout { regular: false, ..with(LaneSet::Single) },
+                Status::Empty(_) => NodeLayout { regular: false, ..with(LaneSet::Single) },
             },
             Op::Count(_) => with(LaneSet::Single),
             Op::Named { operand, domain, name } => {
