@@ -95,7 +95,7 @@ impl Names {
 }
 
 /// The metric names that a node mentions itself.
-fn names_of(kind: &NodeKind) -> impl Iterator<Item = &str> {
+pub(crate) fn names_of(kind: &NodeKind) -> impl Iterator<Item = &str> {
     let name: Option<&str> = match kind {
         NodeKind::Metric(name) => Some(name),
         NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&metric.value),
