@@ -70,6 +70,7 @@ pub fn plan(
         inputs: graph.inputs,
         nodes: graph.nodes,
         histories: graph.histories,
+        windows: graph.windows,
         outputs,
         kernels: graph.kernels,
         steps,

@@ -114,7 +114,7 @@ impl<'w> Evaluation<'w> {
             }
             (None, OutputLayout::Without(status)) => with(*status, &[][..], LaneSource::Bits(&[])),
             // Outputs without a column are always evaluated generally.
-            (None, OutputLayout::General) => {
+            (None, OutputLayout::General(_)) => {
                 let status = Status::Failed(crate::model::PmStatus::BOTCH);
                 with(status, &[][..], LaneSource::Bits(&[]))
             }
