@@ -96,10 +96,11 @@ impl<'r> Session<'r> {
     fn open(
         arguments: &EvalArguments,
         definitions: &'r Definitions,
-        source: Source,
+        mut source: Source,
         messages: &'r mut Messages,
     ) -> Result<Session<'r>, Stop> {
         let is_live = !matches!(source, Source::Archive(_));
+        source.follow(arguments.definitions.language().dialect);
         let mut samples = arguments.samples.or(is_live.then_some(1));
         let backend = arguments.backend.for_samples(samples);
         let engine = Arc::new(
