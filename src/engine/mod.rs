@@ -5,9 +5,13 @@
 
 mod backend;
 mod context;
+mod controls;
 mod fuzz;
+mod identifiers;
+mod layers;
 mod nesting;
 mod registry;
+mod system;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -26,7 +30,7 @@ use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Planned, plan};
-use crate::syntax::nearest;
+use crate::syntax::{ControlOption, nearest};
 
 pub use backend::Backend;
 use backend::Compiler;
@@ -54,6 +58,8 @@ pub struct Metric {
     pub desc: Result<Desc, PmStatus>,
     /// Position among the program's outputs, for metrics that have one.
     pub output: Option<usize>,
+    /// True if the source has a metric of that name, which counts instead.
+    pub is_hidden: bool,
 }
 
 /// Definitions compiled against one source.
@@ -151,13 +157,14 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Checked, SourceError> {
         let examination = self.examine(registry, selection, source, diagnostics)?;
-        let Examination { expressions, identities, order, wanted, .. } = examination;
+        let Examination { names, expressions, identities, order, wanted } = examination;
         let nesting::Arranged { typed, outputs } =
             nesting::arrange(&identities, &order, &wanted, expressions);
         let metric = |(one, output): (&&Registered, &Option<usize>)| {
             let desc = output.map(|output| typed[output].1.desc());
             let desc = desc.ok_or(PmStatus::BADDERIVE);
-            Metric { name: one.name.clone(), desc, output: *output }
+            let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
+            Metric { name: one.name.clone(), desc, output: *output, is_hidden }
         };
         let metrics = selection.iter().zip(&outputs).map(metric).collect();
         Ok(Checked { metrics, typed })
@@ -191,6 +198,7 @@ impl Engine {
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some();
         let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
+        names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
         let is_definition =
             |name: &str| self.language.extensions && matches!(names.get(name), Name::Derived);
         let order = nesting::order(&definitions, is_definition, diagnostics);

@@ -168,7 +168,7 @@ fn draw(definitions: &[&Registered], cycle: &[(usize, Span)]) -> Diagnostic {
 /// Reports the cycles among registered definitions without asking a source,
 /// which may have metrics of the same names.
 pub fn report_cycles(registry: &Registry, diagnostics: &mut Diagnostics) {
-    let definitions: Vec<&Registered> = registry.definitions().iter().collect();
+    let definitions: Vec<&Registered> = registry.definitions().iter().map(|one| &**one).collect();
     order(&definitions, |name| registry.get(name).is_some(), diagnostics);
 }
 
