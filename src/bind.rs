@@ -108,6 +108,16 @@ impl Names {
         }
     }
 
+    /// Names that are unknown because their definition was refused stand for
+    /// derived metrics that cannot be used.
+    pub(crate) fn refuse(&mut self, is_refused: impl Fn(&str) -> bool) {
+        for (name, meaning) in &mut self.known {
+            if matches!(meaning, Name::Unknown(_)) && is_refused(name) {
+                *meaning = Name::Unusable;
+            }
+        }
+    }
+
     /// What a name stands for; unknown if it was not among those looked up.
     pub fn get(&self, name: &str) -> Name {
         self.known.get(name).copied().unwrap_or(Name::Unknown(PmStatus::NAME))

@@ -199,6 +199,9 @@ impl Engine {
         let is_derived = |name: &str| registry.get(name).is_some();
         let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
+        if self.language.extensions {
+            names.refuse(|name| registry.is_refused(name));
+        }
         let is_definition =
             |name: &str| self.language.extensions && matches!(names.get(name), Name::Derived);
         let order = nesting::order(&definitions, is_definition, diagnostics);
@@ -215,7 +218,7 @@ impl Engine {
                     let typed = TypedExpr::of_metric(desc, one.name_span);
                     Examined { typed, is_whole: true, ..Examined::default() }
                 }
-                _ if order.in_cycle[position] => Examined::default(),
+                _ if order.is_refused[position] => Examined::default(),
                 _ => examine(&one.expr, &names, self.language, &suggest, found),
             };
             if one.is_named {
