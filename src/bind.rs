@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::check::typed::Desc;
 use crate::source::Span;
-use crate::syntax::ast::{Expr, ExprId, NodeKind};
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 
 /// What a name stands for in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,18 +139,22 @@ pub(crate) struct Reference<'e> {
 /// The names in an expression, in the order of its nodes.
 pub(crate) fn references(expr: &Expr) -> impl Iterator<Item = Reference<'_>> {
     expr.nodes().filter_map(|(id, node)| {
-        let (name, span): (&str, Span) = match &node.kind {
-            NodeKind::Metric(name) => (name, node.span),
-            NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
-                (&metric.value, metric.span)
-            }
-            NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-                let meta = attributes.meta.as_ref()?;
-                (&meta.value, meta.span)
-            }
-            _ => return None,
-        };
+        let (name, span) = name_in(node)?;
         let wants_value = !matches!(node.kind, NodeKind::Defined(_));
         Some(Reference { name, span, node: id, wants_value })
     })
+}
+
+/// The metric's name that a node mentions itself, and where.
+pub(crate) fn name_in(node: &Node) -> Option<(&str, Span)> {
+    match &node.kind {
+        NodeKind::Metric(name) => Some((name, node.span)),
+        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
+            Some((&metric.value, metric.span))
+        }
+        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+            attributes.meta.as_ref().map(|meta| (&*meta.value, meta.span))
+        }
+        _ => None,
+    }
 }

@@ -16,6 +16,7 @@ pub mod bind;
 pub mod check;
 pub mod cli;
 pub mod dag;
+pub mod deps;
 pub mod diag;
 pub mod dialect;
 pub mod engine;

@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
+use super::deps::DepsArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
@@ -32,6 +33,8 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// List the metrics that definitions need of a source.
+    Deps(DepsArguments),
     /// Answer cases of the conformance corpus.
     Replay(ReplayArguments),
 }
@@ -42,6 +45,9 @@ pub struct EvalArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -75,6 +81,9 @@ pub struct CheckArguments {
     /// Where metrics come from; without it, what needs their metadata is not checked.
     #[command(flatten)]
     pub source: SourceArguments,
+    /// Metadata in place of a source.
+    #[command(flatten)]
+    pub metadata: MetadataArguments,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -119,6 +128,14 @@ pub struct SourceArguments {
     /// Metrics of this machine, without pmcd.
     #[arg(short = 'L', long)]
     pub local: bool,
+}
+
+/// Metadata without a source.
+#[derive(Debug, Args)]
+pub struct MetadataArguments {
+    /// Metadata of metrics from a file that `deps --metadata` has written.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "archive", "local"])]
+    pub metadata: Option<PathBuf>,
 }
 
 /// Where definitions come from, and in which language they are.
@@ -231,7 +248,8 @@ fn samples(text: &str) -> Result<u64, String> {
     samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+/// A time between samples.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;
     if interval.is_zero() {
         return Err("an interval has to be longer than nothing".to_owned());

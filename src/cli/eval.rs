@@ -29,6 +29,13 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    if arguments.metadata.is_some() {
+        return Err(Stop::Usage(
+            "metadata in a file have no values: give eval a source with -h, -a or -L; \
+             check, explain and deps can do with --metadata"
+                .to_owned(),
+        ));
+    }
     if arguments.source.archive.is_some() && arguments.interval.is_some() {
         return Err(Stop::Usage(
             "values of an archive at an interval need interpolation, which does not exist yet; \
