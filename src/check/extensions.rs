@@ -286,7 +286,9 @@ impl Checker<'_> {
             let diagnostic = Diagnostic::error(
                 Code::DimensionMismatch,
                 at,
-                format!("a bound of `clamp()` has another dimension than the value: {from}, not {to}"),
+                format!(
+                    "a bound of `clamp()` has another dimension than the value: {from}, not {to}"
+                ),
             )
             .label(value_at, describe(&value.desc))
             .label(at, describe(&bound.desc));
@@ -381,12 +383,7 @@ impl Checker<'_> {
     }
 
     /// `quantile stdev`
-    fn statistic(
-        &mut self,
-        function: Statistic,
-        operand: Operand,
-        span: Span,
-    ) -> Checked<TypedId> {
+    fn statistic(&mut self, function: Statistic, operand: Operand, span: Span) -> Checked<TypedId> {
         let kind = TypedKind::Statistic { function, operand: operand.typed };
         let desc = Desc {
             value_type: ValueType::F64,
@@ -431,8 +428,7 @@ impl Checker<'_> {
         };
         if operand.desc.value_type != ValueType::String {
             let at = self.span(operand.expr);
-            let message =
-                format!("`matchvalue()` needs a text, not {}", operand.desc.value_type);
+            let message = format!("`matchvalue()` needs a text, not {}", operand.desc.value_type);
             return self.report(
                 Diagnostic::error(Code::NotNumeric, at, message)
                     .label(at, describe(&operand.desc))
@@ -452,9 +448,7 @@ impl Checker<'_> {
         operands: [(ExprId, TypedId, Desc); 2],
         span: Span,
     ) -> Option<Checked<TypedId>> {
-        let is_text = |(_, _, desc): &(ExprId, TypedId, Desc)| {
-            desc.value_type == ValueType::String
-        };
+        let is_text = |(_, _, desc): &(ExprId, TypedId, Desc)| desc.value_type == ValueType::String;
         let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         if !self.extensions || !equality || !operands.iter().any(is_text) {
             return None;

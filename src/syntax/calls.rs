@@ -30,14 +30,10 @@ pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Tok
         }
         Token::Temporal(_) | Token::Scalar => call.takes_expression(repair),
         Token::Rescale => return call.rescale(repair, function),
-        Token::MatchInst => {
-            call.pattern_first(repair, "as in `matchinst(/^sd/, disk.dev.read)`")
-        }
+        Token::MatchInst => call.pattern_first(repair, "as in `matchinst(/^sd/, disk.dev.read)`"),
         Token::MkConst => call.make_constant(repair),
         Token::NoValue => call.no_value(repair),
-        Token::Function(shape, function) => {
-            extension_calls::check(&call, repair, shape, function)
-        }
+        Token::Function(shape, function) => extension_calls::check(&call, repair, shape, function),
         _ => call.reserved(repair),
     };
     match verdict {
@@ -351,7 +347,8 @@ impl Call {
         before: usize,
     ) -> Option<Diagnostic> {
         let name = &self.name;
-        let known = if repair.language.dialect.is_version_7() { &KEYWORDS[..] } else { &KEYWORDS[..3] };
+        let known =
+            if repair.language.dialect.is_version_7() { &KEYWORDS[..] } else { &KEYWORDS[..3] };
         let list = format!("`keyword=value` with {}", choices(known.iter().copied()));
         let Some((first, last)) = argument else {
             let message = format!("an argument of `{name}()` is missing after this");

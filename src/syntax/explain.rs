@@ -148,9 +148,8 @@ impl<'b> Explainer<'b> {
             }
             Token::Comma => error("`,` separates arguments only".to_owned()),
             Token::Str(text) => {
-                let is_equality = |at: &TokenAt<'_>| {
-                    matches!(at.token, Token::Equal | Token::NotEqual)
-                };
+                let is_equality =
+                    |at: &TokenAt<'_>| matches!(at.token, Token::Equal | Token::NotEqual);
                 let is_text = |at: &TokenAt<'_>| matches!(at.token, Token::Str(_));
                 let after = self.tokens.get(index + 1);
                 let compared =

@@ -575,7 +575,9 @@ impl<'t> Finder<'t> {
                     Keyword::Semantics if keywords::semantics(text).is_none() => {
                         return self.unrecognized("semantics", text);
                     }
-                    Keyword::Units if let Err(reason) = keywords::units(text, self.language.dialect) => {
+                    Keyword::Units
+                        if let Err(reason) = keywords::units(text, self.language.dialect) =>
+                    {
                         return self.fail_behind(format!("Illegal units: '{reason}'"));
                     }
                     Keyword::Indom if keywords::indom(text).is_none() => {

@@ -413,8 +413,8 @@ impl<'t> Repair<'_, 't> {
                 diagnostic = diagnostic.help(format!("`{name}()` needs --extensions"));
             }
             Some(meant) if is_extension(meant) => {
-                diagnostic = diagnostic
-                    .help(format!("did you mean `{meant}`, which needs --extensions?"));
+                diagnostic =
+                    diagnostic.help(format!("did you mean `{meant}`, which needs --extensions?"));
             }
             Some("novalue") if name == "novalue" => {
                 diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");
@@ -431,7 +431,8 @@ impl<'t> Repair<'_, 't> {
         }
         self.report(diagnostic);
         let same_but_case = meant.filter(|meant| meant.eq_ignore_ascii_case(name));
-        if let Some(function) = same_but_case.and_then(|meant| lexer::function(meant, self.language))
+        if let Some(function) =
+            same_but_case.and_then(|meant| lexer::function(meant, self.language))
         {
             return calls::check(self, index, function);
         }
