@@ -20,7 +20,7 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         let of = |id: &ExprId| known[id.0 as usize];
         known.push(match &node.kind {
             _ if !dialect.is_version_7() => None,
-            NodeKind::Defined(metric) => Some(matches!(names.get(&metric.value), Name::Metric(_))),
+            NodeKind::Defined(metric) => Some(is_usable(names.get(&metric.value))),
             NodeKind::Number(number) => integer(number.value),
             NodeKind::MkConst { number, .. } => integer(number.value.value),
             NodeKind::Unary { op: UnaryOp::Not, operand } => of(operand).map(|known| !known),
@@ -38,6 +38,11 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         });
     }
     known
+}
+
+/// True for names that `defined()` answers with yes.
+pub(super) fn is_usable(name: Name) -> bool {
+    matches!(name, Name::Metric(_) | Name::Nested { .. })
 }
 
 fn integer(value: NumberValue) -> Option<bool> {
@@ -115,7 +120,11 @@ impl Checker<'_> {
         }
         let (yes_id, yes_desc) = self.operand(yes)?;
         let (no_id, no_desc) = self.operand(no)?;
-        let is_novalue = |id: ExprId| matches!(self.expr.node(id).kind, NodeKind::NoValue(_));
+        let is_novalue = |id: ExprId| match &self.expr.node(id).kind {
+            NodeKind::NoValue(_) => true,
+            NodeKind::Metric(name) => self.names.is_novalue(name),
+            _ => false,
+        };
         let (yes_never, no_never) = (is_novalue(yes), is_novalue(no));
         if !yes_never && !no_never {
             self.branches([(yes, &yes_desc), (no, &no_desc)])?;
@@ -234,7 +243,9 @@ impl Checker<'_> {
             return Ok(());
         };
         let (yes_span, no_span) = (self.span(yes.0), self.span(no.0));
+        let axis = axis.unwrap_or_default();
         let mut diagnostic = Diagnostic::error(code, no_span, message)
+            .pcp(format!("Different units or scale ({axis}) for ternary operands"))
             .label(yes_span, describe(a))
             .label(no_span, describe(b));
         if let Some(help) = help {

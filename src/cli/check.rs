@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::diag::json::to_json;
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine};
+use crate::engine::{Backend, Engine, report_cycles};
 
 use super::args::{CheckArguments, CheckFormat};
 use super::definitions::Definitions;
@@ -23,11 +23,13 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
             "nothing to check: give a definition file (-c CONFIG) or an expression".to_owned(),
         ));
     }
+    messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     definitions.select_all();
     for text in &arguments.expressions {
         definitions.select_expression(text);
     }
+    definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let count = count(&definitions, &diagnostics, arguments.expressions.len());
     let opened = match arguments.source.is_given() {
@@ -35,7 +37,10 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         false => Ok(None),
     };
     let checked = opened.and_then(|source| {
-        let Some(mut source) = source else { return Ok(()) };
+        let Some(mut source) = source else {
+            report_cycles(&definitions.registry, &mut diagnostics);
+            return Ok(());
+        };
         let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
         let selection = definitions.selection();
         engine.compile(&definitions.registry, &selection, &mut source, &mut diagnostics).map(drop)
@@ -71,7 +76,7 @@ fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usiz
         .filter_map(|diagnostic| diagnostic.metric.as_deref())
         .filter(|name| registry.get(name).is_none())
         .collect();
-    registry.definitions().len() + refused.len() + expressions
+    definitions.own().count() + refused.len() + expressions
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -148,29 +148,12 @@ impl<'b> Explainer<'b> {
             }
             Token::Comma => error("`,` separates arguments only".to_owned()),
             Token::Str(text) => {
-                let is_equality =
-                    |at: &TokenAt<'_>| matches!(at.token, Token::Equal | Token::NotEqual);
-                let is_text = |at: &TokenAt<'_>| matches!(at.token, Token::Str(_));
-                let after = self.tokens.get(index + 1);
-                let compared =
-                    before.as_ref().is_some_and(is_equality) || after.is_some_and(is_equality);
                 if self.language.extensions {
-                    let error = error("a text cannot stand here".to_owned());
-                    let both = [index.checked_sub(2), index.checked_add(2)];
-                    let other = |at: &Option<usize>| {
-                        at.and_then(|at| self.tokens.get(at)).is_some_and(is_text)
-                    };
-                    return match compared && both.iter().any(other) {
-                        true => error.help("one side of a comparison has to be a metric's value"),
-                        false => error.help(
-                            "a text is compared as a whole, by `==` or `!=`, with a metric's value",
-                        ),
-                    };
+                    return error("a text cannot stand here".to_owned()).help(
+                        "a text is compared as a whole, by `==` or `!=`, with what is no text itself",
+                    );
                 }
                 let error = error("a text cannot be an operand".to_owned());
-                if compared {
-                    return error.help("texts can be compared with --extensions");
-                }
                 let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
                     && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
                 match is_name {

@@ -297,6 +297,8 @@ impl Evaluator {
         Evaluation {
             timestamp: clock.timestamp,
             outputs: &self.layouts[0].outputs,
+            inputs: &self.layouts[0].inputs,
+            program: &self.program.outputs,
             types: &self.types,
             general: &buffers.overrides,
             nodes: buffers.general.values(),

@@ -356,6 +356,9 @@ pub struct Output {
     pub nodes: Box<[NodeId]>,
     /// All histories among them.
     pub histories: Box<[HistoryId]>,
+    /// For a single value, the input whose instance it bears: old archives
+    /// have single values under other instances than -1.
+    pub instance_of: Option<InputSlot>,
 }
 
 /// Where a node's column comes from in the regular case.
