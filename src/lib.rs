@@ -19,6 +19,7 @@ pub mod dag;
 pub mod diag;
 pub mod dialect;
 pub mod engine;
+pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use pmderive::engine::{fuzz_compile, fuzz_eval};
+use pmderive::format::fuzz_format;
 #[cfg(feature = "jit")]
 use pmderive::jit::fuzz_kernel_diff;
 use pmderive::syntax::{fuzz_definitions, fuzz_parse};
@@ -38,6 +39,7 @@ replays! {
     compile: fuzz_compile;
     definitions: fuzz_definitions;
     eval: fuzz_eval;
+    format: fuzz_format;
     parse: fuzz_parse;
 }
 

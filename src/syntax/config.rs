@@ -6,6 +6,7 @@
 //! mistake ends the line it is in and nothing else.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
@@ -16,6 +17,7 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
+use super::outline::LineForm;
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
@@ -96,6 +98,16 @@ struct Reading<'r, 't> {
     lines: &'r mut Lines<'t>,
     diagnostics: &'r mut Diagnostics,
     items: &'r mut Vec<DefinitionItem>,
+    /// What the line turns out to be; a mistake until something better is known.
+    form: &'r mut LineForm,
+}
+
+/// The text of an attribute.
+struct Value {
+    text: Box<str>,
+    is_quoted: bool,
+    /// Something follows the closing quote.
+    has_rest: bool,
 }
 
 impl DefinitionReader {
@@ -120,23 +132,38 @@ impl DefinitionReader {
         let mut lines = Lines::new(source, &sources.get(source).text, self.language.dialect);
         let mut items = Vec::new();
         while let Some(line) = lines.next_line() {
-            let reading = Reading { lines: &mut lines, diagnostics, items: &mut items };
-            self.line(line, reading);
+            self.line(&line, &mut lines, diagnostics, &mut items);
         }
         items
     }
 
-    fn line(&mut self, line: Line<'_>, reading: Reading<'_, '_>) {
+    /// Reads a logical line, and the lines of a quoted text that begins in it.
+    pub(super) fn line(
+        &mut self,
+        line: &Line<'_>,
+        lines: &mut Lines<'_>,
+        diagnostics: &mut Diagnostics,
+        items: &mut Vec<DefinitionItem>,
+    ) -> LineForm {
+        let mut form = LineForm::Mistake;
+        self.read_line(line, Reading { lines, diagnostics, items, form: &mut form });
+        form
+    }
+
+    fn read_line(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
         let text = &*line.text;
         if text.is_empty() || text == "\r" {
+            *reading.form = LineForm::Blank;
             return;
         }
         if text.starts_with('#') {
-            return self.comment(&line, reading);
+            *reading.form = LineForm::Comment;
+            return self.comment(line, reading);
         }
         let whole = trimmed(text, 0..text.len());
-        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
+        let place = |range: &Range<usize>| span(&line.origin, range);
         if whole.is_empty() {
+            *reading.form = LineForm::Blank;
             reading.diagnostics.push(
                 Diagnostic::warning(
                     Code::BadDefinitionLine,
@@ -160,9 +187,9 @@ impl DefinitionReader {
         };
         let (open, close) = (text[..assign].find('('), text[..assign].find(')'));
         if open.is_some() || close.is_some() {
-            return self.attribute(&line, assign, open, close, reading);
+            return self.attribute(line, assign, open, close, reading);
         }
-        self.definition(&line, assign, reading);
+        self.definition(line, assign, reading);
     }
 
     fn comment(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
@@ -221,6 +248,10 @@ impl DefinitionReader {
             reading.diagnostics,
         );
         reading.diagnostics.name_metric(first, &name.value);
+        if expr.error.is_none() {
+            *reading.form =
+                LineForm::Definition { name: range, expression: value.start..text.len() };
+        }
         if expr.error.is_some() {
             self.refused.insert(name.value.clone());
         } else if let Some(earlier) = self.defined.get(&name.value) {
@@ -255,12 +286,15 @@ impl DefinitionReader {
         reading: Reading<'_, '_>,
     ) {
         let text = &*line.text;
-        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
-        let error = |range: std::ops::Range<usize>, message: String| {
+        let place = |range: &Range<usize>| span(&line.origin, range);
+        let error = |range: Range<usize>, message: String| {
             Diagnostic::error(Code::BadAttribute, place(&range), message)
         };
         let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
         let value = self.value(line, assign, reading.lines, reading.diagnostics);
+        if let Err(form) = &value {
+            *reading.form = form.clone();
+        }
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
             (Some(open), None) => {
@@ -309,7 +343,16 @@ impl DefinitionReader {
                 return;
             }
         };
-        let Some(value) = value else { return };
+        let Ok(value) = value else { return };
+        if !value.has_rest {
+            let start = trimmed(text, assign + 1..text.len()).start;
+            *reading.form = LineForm::Text {
+                name: range.clone(),
+                kind,
+                value: line.origin.offset(offset(start)) as usize,
+                is_quoted: value.is_quoted,
+            };
+        }
         let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
         if !self.defined.contains_key(name) {
             // A metric whose definition was refused needs no second complaint.
@@ -336,19 +379,19 @@ impl DefinitionReader {
             return;
         }
         self.texts.insert(key, metric.span);
-        let text = HelpText { metric, kind, text: value, line: line.number };
+        let text = HelpText { metric, kind, text: value.text, line: line.number };
         reading.items.push(DefinitionItem::Text(text));
     }
 
-    /// The text after the `=` of an attribute. In quotes it may go on over
-    /// lines, which are then passed.
+    /// The text after the `=` of an attribute, or the form of a line without
+    /// one. In quotes it may go on over lines, which are then passed.
     fn value(
         &self,
         line: &Line<'_>,
         assign: usize,
         lines: &mut Lines<'_>,
         diagnostics: &mut Diagnostics,
-    ) -> Option<Box<str>> {
+    ) -> Result<Value, LineForm> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
@@ -358,13 +401,14 @@ impl DefinitionReader {
                     span(&line.origin, &(text.len()..text.len())),
                     "there is no text",
                 ));
-                return None;
+                return Err(LineForm::Mistake);
             }
             Some(quote @ ('"' | '\'')) => quote,
             // Without quotes, all to the end of the line, blanks included.
             Some(_) => {
                 let rest = &text[value.start..];
-                return Some(rest.strip_suffix('\r').unwrap_or(rest).into());
+                let text = rest.strip_suffix('\r').unwrap_or(rest).into();
+                return Ok(Value { text, is_quoted: false, has_rest: false });
             }
         };
         let source = span(&line.origin, &(value.start..value.start + 1));
@@ -390,7 +434,8 @@ impl DefinitionReader {
                         ));
                     }
                     lines.skip_line_of(start + position);
-                    return Some(plain.into());
+                    let has_rest = !extra.is_empty();
+                    return Ok(Value { text: plain.into(), is_quoted: true, has_rest });
                 }
                 other => plain.push(other),
             }
@@ -400,14 +445,14 @@ impl DefinitionReader {
                 .label(source, "begins here")
                 .help(format!("end it with `{quote}`")),
         );
-        None
+        Err(LineForm::Unterminated)
     }
 }
 
 /// What is wrong with a metric's name, if anything is.
 fn check_name(
     name: &str,
-    range: &std::ops::Range<usize>,
+    range: &Range<usize>,
     end: usize,
     origin: &Origin,
 ) -> Option<Diagnostic> {
@@ -459,14 +504,14 @@ fn is_space(character: char) -> bool {
 }
 
 /// The range without blanks at its ends; an empty one stands where it ended.
-fn trimmed(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let inside = &text[range.clone()];
     let end = range.start + inside.trim_end_matches(is_space).len();
     let start = range.end - inside.trim_start_matches(is_space).len();
     start.min(end)..end
 }
 
-fn span(origin: &Origin, range: &std::ops::Range<usize>) -> Span {
+fn span(origin: &Origin, range: &Range<usize>) -> Span {
     origin.span(offset(range.start), offset(range.end))
 }
 

@@ -24,12 +24,13 @@ mod lexical;
 mod lines;
 mod load;
 mod origin;
+mod outline;
 mod pcp_error;
 mod print;
 mod repair;
 mod suggest;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod token;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -41,7 +42,6 @@ use builder::Builder;
 use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
-use token::TokenAt;
 
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, HelpText, TextKind, parse_definitions,
@@ -49,9 +49,11 @@ pub use config::{
 pub use control::ControlOption;
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub use load::{MAX_FILE_BYTES, load_paths};
+pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::print_expr;
 pub use suggest::nearest;
+pub(crate) use token::{Token, TokenAt};
 
 #[allow(
     clippy::all,
@@ -91,6 +93,11 @@ pub fn parse_expr(
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
     parse_at(&Origin::new(source, base), text, language.into(), diagnostics)
+}
+
+/// The tokens of an expression.
+pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
+    lexer::lex(text, language.dialect)
 }
 
 /// Parses an expression whose bytes lead to their places through `origin`.
