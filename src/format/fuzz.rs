@@ -69,6 +69,7 @@ fn without_places(kind: &impl std::fmt::Debug) -> String {
 mod tests {
     use super::*;
     use crate::syntax::tests::{Generator, mutations};
+    use crate::syntax::tokens;
 
     /// Every corner of a definition file, right and wrong.
     const SEED: &str = concat!(
@@ -93,13 +94,105 @@ mod tests {
         }
     }
 
+    /// Recorded expressions, which libpcp took or refused.
+    fn expressions() -> impl Iterator<Item = String> {
+        let taken = include_str!("../syntax/testdata/parses.jsonl").lines();
+        let refused = include_str!("../syntax/testdata/refusals.jsonl").lines();
+        taken.chain(refused).map(|row| {
+            let row: serde_json::Value = serde_json::from_str(row).expect("a JSON object");
+            row["expr"].as_str().expect("a text").to_owned()
+        })
+    }
+
+    #[test]
+    fn recorded_expressions_keep_the_promises() {
+        let mut count = 0;
+        for expression in expressions() {
+            let long = "a.long.name".repeat(7);
+            fuzz_format(format!("\0x={expression}\n\ny={long}+{expression}").as_bytes());
+            count += 1;
+        }
+        assert!(count > 500, "{count} expressions");
+    }
+
+    /// Whatever blanks and line breaks an author puts between tokens, the
+    /// canonical form is the same.
+    #[test]
+    fn the_form_depends_on_the_tokens_alone() {
+        const BLANKS: &[&str] = &["", " ", "\t", "  ", "\\\n", " \\\n   "];
+        let language = Language::from(Dialect::Fixed);
+        let mut generator = Generator::new(7);
+        let mut compared = 0;
+        for expression in expressions() {
+            let plain = format_definitions(&format!("x = {expression}\n"), language);
+            if plain.mistakes > 0 || expression.contains('\n') {
+                continue;
+            }
+            let found = tokens(&expression, language);
+            let mut text = "x".to_owned();
+            for (index, at) in found.iter().enumerate() {
+                let blank = BLANKS[generator.below(BLANKS.len())];
+                let is_call = index > 0 && found[index - 1].token.is_function();
+                text.push_str(match (index, is_call) {
+                    (0, _) => "=",
+                    (_, true) => "",
+                    (_, false) if blank.is_empty() => {
+                        &expression[found[index - 1].end as usize..at.start as usize]
+                    }
+                    _ => blank,
+                });
+                text.push_str(&expression[at.start as usize..at.end as usize]);
+            }
+            let formatted = format_definitions(&(text.clone() + "\n"), language);
+            assert_eq!(formatted, plain, "{text:?}");
+            compared += 1;
+        }
+        assert!(compared > 100, "{compared} expressions");
+    }
+
     #[test]
     fn shuffled_pieces_keep_the_promises() {
         const PIECES: &[&str] = &[
-            "\n", "\n", "\r\n", " ", "\t", "\\", "\\\n", "#", "#control g=5", "a", "b.c", "=", "=",
-            " = ", "+", "-", "!", "(", ")", "(oneline)", "(helptext)", "\"", "'", "?", ":", ",",
-            "==", "[x]", "[", "/", "matchinst(/x/,", "mkconst(1,type=", "avg(", "1", "2.5", "é",
-            "\u{b}", "a = b\n", "a = novalue() ? b : c", "\r",
+            "\n",
+            "\n",
+            "\r\n",
+            " ",
+            "\t",
+            "\\",
+            "\\\n",
+            "#",
+            "#control g=5",
+            "a",
+            "b.c",
+            "=",
+            "=",
+            " = ",
+            "+",
+            "-",
+            "!",
+            "(",
+            ")",
+            "(oneline)",
+            "(helptext)",
+            "\"",
+            "'",
+            "?",
+            ":",
+            ",",
+            "==",
+            "[x]",
+            "[",
+            "/",
+            "matchinst(/x/,",
+            "mkconst(1,type=",
+            "avg(",
+            "1",
+            "2.5",
+            "é",
+            "\u{b}",
+            "a = b\n",
+            "a = novalue() ? b : c",
+            "\r",
         ];
         let mut generator = Generator::new(6);
         for _ in 0..20_000 {

@@ -141,8 +141,7 @@ impl<'t> Layout<'t> {
             while let Some(group) = groups.next_if(|group| group.first == index) {
                 let parent_is_broken = around.last().is_none_or(|(_, is_broken)| *is_broken);
                 let end = next_break[group.last + 1];
-                let is_broken =
-                    parent_is_broken && column + self.columns(group.first..end) > limit;
+                let is_broken = parent_is_broken && column + self.columns(group.first..end) > limit;
                 broken += usize::from(is_broken);
                 around.push((*group, is_broken));
             }

@@ -23,7 +23,7 @@ mod layout;
 use std::borrow::Cow;
 
 use crate::dialect::Language;
-use crate::syntax::{LineForm, OutlinedLine, TextKind, outline, tokens};
+use crate::syntax::{LineForm, OutlinedLine, TextKind, is_space, outline, tokens};
 
 #[doc(hidden)]
 pub use fuzz::fuzz_format;
@@ -99,7 +99,11 @@ impl<'t> Formatter<'t> {
                 };
                 self.out.extend([&logical[name.clone()], "(", kind, ") = "]);
                 let value = &self.text[*value..outlined.range.start + body.len()];
-                self.out.push_str(if *is_quoted { value.trim_end_matches(is_space) } else { value });
+                self.out.push_str(if *is_quoted {
+                    value.trim_end_matches(is_space)
+                } else {
+                    value
+                });
             }
             LineForm::Comment => self.out.push_str(comment(body, logical)),
             LineForm::Mistake | LineForm::Blank | LineForm::Unterminated => {
@@ -164,11 +168,6 @@ fn line_end(line: &str) -> &str {
         Some(rest) => &line[rest.len()..],
         None => "",
     }
-}
-
-/// `isspace(3)` in the C locale.
-fn is_space(character: char) -> bool {
-    matches!(character, ' ' | '\t'..='\r')
 }
 
 #[cfg(test)]

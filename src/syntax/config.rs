@@ -17,8 +17,8 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
-use super::outline::LineForm;
 use super::origin::{Origin, offset};
+use super::outline::LineForm;
 use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
 
@@ -450,12 +450,7 @@ impl DefinitionReader {
 }
 
 /// What is wrong with a metric's name, if anything is.
-fn check_name(
-    name: &str,
-    range: &Range<usize>,
-    end: usize,
-    origin: &Origin,
-) -> Option<Diagnostic> {
+fn check_name(name: &str, range: &Range<usize>, end: usize, origin: &Origin) -> Option<Diagnostic> {
     if name.is_empty() {
         return Some(
             Diagnostic::error(
@@ -499,7 +494,7 @@ fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
 }
 
 /// `isspace(3)` in the C locale.
-fn is_space(character: char) -> bool {
+pub(crate) fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
 }
 

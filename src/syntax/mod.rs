@@ -43,12 +43,14 @@ use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 
+pub(crate) use config::is_space;
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, HelpText, TextKind, parse_definitions,
 };
 pub use control::ControlOption;
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub use load::{MAX_FILE_BYTES, load_paths};
+pub(crate) use load::{Unreadable, definition_files, read_definition_file};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::print_expr;
