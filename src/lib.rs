@@ -16,6 +16,7 @@ pub mod bind;
 pub mod check;
 pub mod cli;
 pub mod dag;
+pub mod deps;
 pub mod diag;
 pub mod dialect;
 pub mod engine;
@@ -23,6 +24,7 @@ pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;
+pub mod metadata;
 pub mod plan;
 pub mod replay;
 pub mod source;

@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
+use super::deps::DepsArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
@@ -36,6 +37,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Bring definition files into their usual form.
     Fmt(FmtArguments),
+    /// List the metrics that definitions need of a source.
+    Deps(DepsArguments),
     /// Answer cases of the conformance corpus.
     Replay(ReplayArguments),
 }
@@ -46,6 +49,9 @@ pub struct EvalArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -58,6 +64,9 @@ pub struct EvalArguments {
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: EvalFormat,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
     /// How expressions are computed.
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendArgument,
@@ -76,12 +85,18 @@ pub struct CheckArguments {
     /// Where metrics come from; without it, what needs their metadata is not checked.
     #[command(flatten)]
     pub source: SourceArguments,
+    /// Metadata in place of a source.
+    #[command(flatten)]
+    pub metadata: MetadataArguments,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
     /// Form of the diagnostics: text goes to standard error, JSON to standard output.
     #[arg(long, value_enum, default_value_t)]
     pub format: CheckFormat,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
     /// Expressions without a name.
     #[arg(value_name = "EXPRESSION")]
     pub expressions: Vec<String>,
@@ -117,6 +132,14 @@ pub struct SourceArguments {
     /// Metrics of this machine, without pmcd.
     #[arg(short = 'L', long)]
     pub local: bool,
+}
+
+/// Metadata without a source.
+#[derive(Debug, Args)]
+pub struct MetadataArguments {
+    /// Metadata of metrics from a file that `deps --metadata` has written.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "archive", "local"])]
+    pub metadata: Option<PathBuf>,
 }
 
 /// Where definitions come from, and in which language they are.
@@ -177,6 +200,16 @@ pub enum CheckFormat {
     Json,
 }
 
+/// Whose words diagnostics have as text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DiagWords {
+    /// Ours, with the lines that they speak of.
+    #[default]
+    Full,
+    /// libpcp's own messages, for programs that look for them.
+    Pcp,
+}
+
 /// How expressions are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BackendArgument {
@@ -234,7 +267,8 @@ fn samples(text: &str) -> Result<u64, String> {
     samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+/// A time between samples.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;
     if interval.is_zero() {
         return Err("an interval has to be longer than nothing".to_owned());

@@ -29,6 +29,13 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    if arguments.metadata.is_some() {
+        return Err(Stop::Usage(
+            "metadata in a file have no values: give eval a source with -h, -a or -L; \
+             check, explain and deps can do with --metadata"
+                .to_owned(),
+        ));
+    }
     if arguments.source.archive.is_some() && arguments.interval.is_some() {
         return Err(Stop::Usage(
             "values of an archive at an interval need interpolation, which does not exist yet; \
@@ -41,6 +48,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
             "nothing to evaluate: give a definition file (-c CONFIG) or an expression".to_owned(),
         ));
     }
+    messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     match arguments.metrics.is_empty() {
         true => definitions.select_all(),
@@ -51,6 +59,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     if mistakes.errors() > 0 {
         outcome = Outcome::Mistake;
     }
+    definitions.warn_of_system_mistakes(messages);
     messages.diagnostics(mistakes, &definitions.sources);
     if definitions.selection().is_empty() {
         if outcome == Outcome::Good {
@@ -103,6 +112,7 @@ impl<'r> Session<'r> {
             &selection,
             &mut diagnostics,
         )?;
+        let diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
         let mistakes = mistakes(&selection, &diagnostics);
         messages.diagnostics(diagnostics, &definitions.sources);
         if context.metrics().iter().all(|metric| metric.output.is_none()) {
@@ -174,6 +184,7 @@ impl<'r> Session<'r> {
                 &self.selection,
                 &mut diagnostics,
             )?;
+            let diagnostics = self.definitions.without_hidden_ones_of_system(diagnostics);
             self.mistakes = mistakes(&self.selection, &diagnostics);
             self.messages.diagnostics(diagnostics, &self.definitions.sources);
         }

@@ -3,7 +3,7 @@
 //! ```text
 //! args ──► definitions ──► engine ──► eval ──► output (text │ JSON │ CSV) ──► standard output
 //!             │                         ▲
-//!             └──► check                source (pmcd │ archive │ this process)
+//!             └──► check, deps          source (pmcd │ archive │ this process)
 //!
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
@@ -14,6 +14,7 @@
 mod args;
 mod check;
 mod definitions;
+mod deps;
 mod eval;
 mod fmt;
 mod messages;
@@ -77,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
+        Command::Deps(arguments) => deps::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };
     let outcome = outcome.unwrap_or_else(|stop| {

@@ -1,5 +1,6 @@
 //! The source that the arguments choose.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::archive::ArchiveContext;
@@ -13,6 +14,7 @@ use pmderive_runtime::source::{
 
 use super::args::SourceArguments;
 use super::messages::Messages;
+use crate::metadata::RecordedMetadata;
 
 /// An open source of any kind.
 pub enum Source {
@@ -66,6 +68,23 @@ impl Source {
             Source::Local(context) => &mut **context,
         }
     }
+}
+
+/// Opens the source of a command that looks at no values: the one that was
+/// chosen, or metadata in a file; `None` if neither is given.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open_metadata(
+    arguments: &SourceArguments,
+    metadata: Option<&Path>,
+    messages: &Messages,
+) -> Result<Option<Box<dyn MetadataSource>>, SourceError> {
+    Ok(match metadata {
+        Some(file) => Some(Box::new(RecordedMetadata::open(file)?)),
+        None if arguments.is_given() => Some(Box::new(Source::open(arguments, messages)?)),
+        None => None,
+    })
 }
 
 impl MetadataSource for Source {

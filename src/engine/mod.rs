@@ -5,8 +5,12 @@
 
 mod backend;
 mod context;
+mod controls;
 mod fuzz;
+mod identifiers;
+mod layers;
 mod registry;
+mod system;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -20,12 +24,12 @@ use pmderive_runtime::program::Program;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names};
-use crate::check::check;
 use crate::check::typed::{Desc, TypedExpr};
+use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Planned, plan};
-use crate::syntax::nearest;
+use crate::syntax::{ControlOption, nearest};
 
 pub use backend::Backend;
 use backend::Compiler;
@@ -52,6 +56,8 @@ pub struct Metric {
     pub desc: Result<Desc, PmStatus>,
     /// Position among the program's outputs, for metrics that have one.
     pub output: Option<usize>,
+    /// True if the source has a metric of that name, which counts instead.
+    pub is_hidden: bool,
 }
 
 /// Definitions compiled against one source.
@@ -63,6 +69,26 @@ pub struct Compiled {
     pub program: Arc<Program>,
     /// What the program's inputs are in this source.
     pub binding: Binding,
+}
+
+/// Definitions checked against one source.
+#[derive(Debug)]
+pub struct Examination {
+    /// What the names in them stand for.
+    pub names: Names,
+    /// What was found out about each, in the order asked for. A definition
+    /// that a metric of the source hides is the values of that metric, and
+    /// nothing is said of the nodes of its expression.
+    pub expressions: Vec<Examined>,
+}
+
+/// A selection of definitions whose names are looked up and that are checked.
+pub(crate) struct Checked {
+    /// The selection, in the order asked for.
+    pub(crate) metrics: Vec<Metric>,
+    /// Those that can be used, with the identity of their previous samples;
+    /// [`Metric::output`] is the position here.
+    pub(crate) typed: Vec<(u64, TypedExpr)>,
 }
 
 impl Engine {
@@ -100,27 +126,34 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Compiled, SourceError> {
-        let expressions = selection.iter().map(|one| &one.expr);
-        let own_names = selection.iter().filter(|one| one.is_named).map(|one| &*one.name);
-        let is_derived = |name: &str| registry.get(name).is_some();
-        let names = Names::look_up(expressions, own_names, is_derived, source)?;
-        let vocabulary = Vocabulary::new(source, registry);
+        let Checked { metrics, typed } = self.check(registry, selection, source, diagnostics)?;
+        let planned: Vec<Planned<'_>> = typed
+            .iter()
+            .map(|(definition, expr)| Planned { definition: *definition, expr })
+            .collect();
+        let (program, binding) = self.plan(&planned);
+        Ok(Compiled { metrics, program, binding })
+    }
+
+    /// Looks up the names of a selection and checks it: all of compiling that
+    /// needs the source.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub(crate) fn check(
+        &self,
+        registry: &Registry,
+        selection: &[&Registered],
+        source: &mut dyn MetadataSource,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Checked, SourceError> {
+        let examination = self.examine(registry, selection, source, diagnostics)?;
         let mut metrics = Vec::with_capacity(selection.len());
         let mut typed: Vec<(u64, TypedExpr)> = Vec::with_capacity(selection.len());
-        for one in selection {
-            let first = diagnostics.len();
-            let suggest = |name: &str| vocabulary.nearest(name);
-            let checked = match names.get(&one.name) {
-                Name::Metric(desc) if one.is_named => {
-                    diagnostics.push(hidden(one));
-                    Some(TypedExpr::of_metric(desc, one.name_span))
-                }
-                _ => check(&one.expr, &names, self.language.dialect, &suggest, diagnostics),
-            };
-            if one.is_named {
-                diagnostics.name_metric(first, &one.name);
-            }
-            let (desc, output) = match checked {
+        for (one, examined) in selection.iter().zip(examination.expressions) {
+            let is_hidden =
+                one.is_named && matches!(examination.names.get(&one.name), Name::Metric(_));
+            let (desc, output) = match examined.is_whole.then_some(examined.typed) {
                 None => (Err(PmStatus::BADDERIVE), None),
                 Some(expr) => {
                     let desc = expr.desc();
@@ -128,17 +161,55 @@ impl Engine {
                     (Ok(desc), Some(typed.len() - 1))
                 }
             };
-            metrics.push(Metric { name: one.name.clone(), desc, output });
+            metrics.push(Metric { name: one.name.clone(), desc, output, is_hidden });
         }
-        vocabulary.finish()?;
-        let planned: Vec<Planned<'_>> = typed
-            .iter()
-            .map(|(definition, expr)| Planned { definition: *definition, expr })
-            .collect();
-        let (program, binding) = plan(&planned, self.language.dialect, &mut |ir| self.kernel(ir));
+        Ok(Checked { metrics, typed })
+    }
+
+    /// Makes the program of checked definitions.
+    pub(crate) fn plan(&self, planned: &[Planned<'_>]) -> (Arc<Program>, Binding) {
+        let (program, binding) = plan(planned, self.language.dialect, &mut |ir| self.kernel(ir));
         let program = Arc::new(program);
         self.compiler.program_made(&program);
-        Ok(Compiled { metrics, program, binding })
+        (program, binding)
+    }
+
+    /// Checks a selection of registered definitions against a source and
+    /// keeps everything that is found out about each.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn examine(
+        &self,
+        registry: &Registry,
+        selection: &[&Registered],
+        source: &mut dyn MetadataSource,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Examination, SourceError> {
+        let expressions = selection.iter().map(|one| &one.expr);
+        let own_names = selection.iter().filter(|one| one.is_named).map(|one| &*one.name);
+        let is_derived = |name: &str| registry.get(name).is_some();
+        let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
+        names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
+        let vocabulary = Vocabulary::new(source, registry);
+        let suggest = |name: &str| vocabulary.nearest(name);
+        let mut expressions = Vec::with_capacity(selection.len());
+        for one in selection {
+            let first = diagnostics.len();
+            expressions.push(match names.get(&one.name) {
+                Name::Metric(desc) if one.is_named => {
+                    diagnostics.push(hidden(one));
+                    let typed = TypedExpr::of_metric(desc, one.name_span);
+                    Examined { typed, is_whole: true, ..Examined::default() }
+                }
+                _ => examine(&one.expr, &names, self.language.dialect, &suggest, diagnostics),
+            });
+            if one.is_named {
+                diagnostics.name_metric(first, &one.name);
+            }
+        }
+        vocabulary.finish()?;
+        Ok(Examination { names, expressions })
     }
 
     /// The kernel of a form, shared with whoever uses it already.

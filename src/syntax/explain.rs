@@ -7,6 +7,7 @@
 use lalrpop_util::ParseError;
 
 use crate::diag::{Code, Diagnostic};
+use crate::dialect::Language;
 
 use super::builder::Stop;
 use super::origin::{Origin, offset};
@@ -20,14 +21,15 @@ const MAX_QUOTED: usize = 40;
 pub struct Explainer<'b> {
     text: &'b str,
     tokens: &'b [TokenAt<'b>],
+    language: Language,
     /// Index of the token of the last report, so that none gets two.
     reported: Option<usize>,
 }
 
 impl<'b> Explainer<'b> {
     /// An explainer of errors in these tokens.
-    pub fn new(text: &'b str, tokens: &'b [TokenAt<'b>]) -> Explainer<'b> {
-        Explainer { text, tokens, reported: None }
+    pub fn new(text: &'b str, tokens: &'b [TokenAt<'b>], language: Language) -> Explainer<'b> {
+        Explainer { text, tokens, language, reported: None }
     }
 
     /// The diagnostic for a parser's error, unless that place has one already.
@@ -146,7 +148,29 @@ impl<'b> Explainer<'b> {
             }
             Token::Comma => error("`,` separates arguments only".to_owned()),
             Token::Str(text) => {
+                let is_equality =
+                    |at: &TokenAt<'_>| matches!(at.token, Token::Equal | Token::NotEqual);
+                let is_text = |at: &TokenAt<'_>| matches!(at.token, Token::Str(_));
+                let after = self.tokens.get(index + 1);
+                let compared =
+                    before.as_ref().is_some_and(is_equality) || after.is_some_and(is_equality);
+                if self.language.extensions {
+                    let error = error("a text cannot stand here".to_owned());
+                    let both = [index.checked_sub(2), index.checked_add(2)];
+                    let other = |at: &Option<usize>| {
+                        at.and_then(|at| self.tokens.get(at)).is_some_and(is_text)
+                    };
+                    return match compared && both.iter().any(other) {
+                        true => error.help("one side of a comparison has to be a metric's value"),
+                        false => error.help(
+                            "a text is compared as a whole, by `==` or `!=`, with a metric's value",
+                        ),
+                    };
+                }
                 let error = error("a text cannot be an operand".to_owned());
+                if compared {
+                    return error.help("texts can be compared with --extensions");
+                }
                 let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
                     && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
                 match is_name {

@@ -58,15 +58,10 @@ pub struct OutlinedLine<'t> {
 
 /// The forms of all lines of one text.
 pub fn outline(text: &str, language: Language) -> Vec<OutlinedLine<'_>> {
-    let mut reader = DefinitionReader::new(language);
-    let mut lines = Lines::new(SourceId(0), text, language.dialect);
-    let (mut items, mut diagnostics) = (Vec::new(), Diagnostics::default());
+    let lines = Lines::new(SourceId(0), text, language.dialect);
     let mut outlined = Vec::new();
-    let mut start = 0;
-    while let Some(line) = lines.next_line() {
-        let form = reader.line(&line, &mut lines, &mut diagnostics, &mut items);
-        outlined.push(OutlinedLine { line, range: start..lines.position(), form });
-        start = lines.position();
-    }
+    let mut ignored = Diagnostics::default();
+    let show = |line| outlined.push(line);
+    DefinitionReader::new(language).lines("", &(), lines, &mut ignored, show);
     outlined
 }

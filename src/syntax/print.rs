@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use super::ast::{Attributes, BinaryOp, Expr, ExprId, NodeKind, UnaryOp};
+use super::ast::{Attributes, BinaryOp, Expr, ExprId, Literal, NodeKind, UnaryOp};
 use super::keywords::ANON_TYPES;
 
 /// The text of an expression. Error nodes print as `?`, which nothing accepts.
@@ -251,6 +251,29 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
         NodeKind::NoValue(attributes) => {
             vec![Part::Owned(format!("novalue({})", keywords(attributes).join(", ")))]
         }
+        NodeKind::Call { function, literal, operands } => {
+            // The literal comes first but for intervals.
+            let (first, last) = match literal.as_ref().map(|literal| &literal.value) {
+                None => (None, None),
+                Some(Literal::Rank(k)) => (Some(format!("{k}, ")), None),
+                Some(Literal::Fraction(q)) => (Some(format!("{}, ", q.text)), None),
+                Some(Literal::Pattern { pattern, negated }) => {
+                    let negation = if *negated { "!" } else { "" };
+                    (Some(format!("{negation}/{}/, ", escaped(pattern, '/'))), None)
+                }
+                Some(Literal::Interval { text, .. }) => (None, Some(format!(", \"{text}\""))),
+            };
+            let mut parts = vec![Part::Text(function.name()), Part::Text("(")];
+            parts.extend(first.map(Part::Owned));
+            for (position, operand) in operands.iter().enumerate() {
+                let comma = if position > 0 { ", " } else { "" };
+                parts.extend([Part::Text(comma), Part::Node(*operand)]);
+            }
+            parts.extend(last.map(Part::Owned));
+            parts.push(Part::Text(")"));
+            parts
+        }
+        NodeKind::Text(text) => vec![Part::Owned(format!("\"{text}\""))],
         NodeKind::Error => vec![Part::Text("?")],
     }
 }

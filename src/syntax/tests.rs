@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use crate::diag::Diagnostics;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::source::SourceId;
 
-use super::ast::{Expr, NodeKind, UnaryOp};
+use super::ast::{Expr, Literal, NodeKind, UnaryOp};
 use super::{ParsedExpr, parse_expr};
 
 /// Parses a text that stands alone.
-pub(super) fn parse(text: &str, dialect: Dialect) -> (ParsedExpr, Diagnostics) {
+pub(super) fn parse(text: &str, language: impl Into<Language>) -> (ParsedExpr, Diagnostics) {
     let mut diagnostics = Diagnostics::default();
-    let parsed = parse_expr(SourceId(0), text, 0, dialect, &mut diagnostics);
+    let parsed = parse_expr(SourceId(0), text, 0, language, &mut diagnostics);
     (parsed, diagnostics)
 }
 
@@ -53,6 +53,22 @@ pub(super) fn dump(expr: &Expr) -> String {
             }
             NodeKind::MkConst { number, .. } => number.value.text.to_string(),
             NodeKind::NoValue(_) => "novalue()".to_owned(),
+            NodeKind::Call { function, literal, operands } => {
+                let mut arguments: Vec<String> =
+                    operands.iter().map(|operand| of(operand).clone()).collect();
+                match literal.as_ref().map(|literal| &literal.value) {
+                    None => {}
+                    Some(Literal::Rank(k)) => arguments.insert(0, k.to_string()),
+                    Some(Literal::Fraction(q)) => arguments.insert(0, q.text.to_string()),
+                    Some(Literal::Interval { length, .. }) => arguments.push(format!("{length:?}")),
+                    Some(Literal::Pattern { pattern, negated }) => {
+                        let negation = if *negated { "!" } else { "" };
+                        arguments.insert(0, format!("{negation}/{pattern}/"));
+                    }
+                }
+                format!("{}({})", function.name(), arguments.join(", "))
+            }
+            NodeKind::Text(text) => format!("{text:?}"),
             NodeKind::Error => "<error>".to_owned(),
         };
         texts.push(text);
