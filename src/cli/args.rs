@@ -14,6 +14,8 @@ use super::deps::DepsArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
+use super::fmt::FmtArguments;
+
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
 #[command(version, disable_help_flag = true, disable_help_subcommand = true)]
@@ -33,6 +35,8 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// Bring definition files into their usual form.
+    Fmt(FmtArguments),
     /// List the metrics that definitions need of a source.
     Deps(DepsArguments),
     /// Answer cases of the conformance corpus.
@@ -144,6 +148,14 @@ pub struct DefinitionArguments {
     /// Read definitions from files and directories, several with colons between them.
     #[arg(short, long = "config", value_name = "CONFIG")]
     pub configs: Vec<String>,
+    /// Their language.
+    #[command(flatten)]
+    pub language: LanguageArguments,
+}
+
+/// The language of definitions.
+#[derive(Debug, Args)]
+pub struct LanguageArguments {
     /// Give the answers of this version of libpcp, wrong ones included.
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub compat: Compat,
@@ -155,6 +167,13 @@ pub struct DefinitionArguments {
 impl DefinitionArguments {
     /// The language of the definitions.
     pub fn language(&self) -> Language {
+        self.language.chosen()
+    }
+}
+
+impl LanguageArguments {
+    /// The language that was chosen.
+    pub fn chosen(&self) -> Language {
         Language { dialect: self.compat.into(), extensions: self.extensions }
     }
 }
