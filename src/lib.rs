@@ -22,6 +22,7 @@ pub mod engine;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;
+pub mod lint;
 pub mod metadata;
 pub mod plan;
 pub mod replay;

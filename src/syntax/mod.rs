@@ -51,7 +51,7 @@ pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub use load::{MAX_FILE_BYTES, load_paths};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::print_expr;
-pub use suggest::nearest;
+pub use suggest::{choices, nearest};
 
 #[allow(
     clippy::all,

@@ -1,0 +1,83 @@
+//! Lints about definitions among each other: those that nothing uses, and the
+//! same under two names.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::engine::{Registered, Registry};
+use crate::syntax::ast::{Expr, NodeKind};
+use crate::syntax::print_expr;
+
+/// Looks at all definitions. `wanted` are the definitions and expressions that
+/// were asked for: where definitions are among them or named in them, those
+/// that none of them needs, directly or through others, are reported.
+pub fn lint_definitions(
+    registry: &Registry,
+    wanted: &[&Registered],
+    diagnostics: &mut Diagnostics,
+) {
+    same(registry, diagnostics);
+    unused(registry, wanted, diagnostics);
+}
+
+fn same(registry: &Registry, diagnostics: &mut Diagnostics) {
+    let mut seen: HashMap<String, &Registered> = HashMap::new();
+    for one in registry.definitions() {
+        // Two limits may well be equal numbers.
+        if names_in(&one.expr).next().is_none() {
+            continue;
+        }
+        let text = print_expr(&one.expr);
+        let Some(earlier) = seen.get(&text) else {
+            seen.insert(text, one);
+            continue;
+        };
+        let message = format!("`{}` is the same as `{}`", one.name, earlier.name);
+        let mut diagnostic = Diagnostic::warning(Code::SameExpression, one.name_span, message)
+            .label(one.name_span, "the same expression")
+            .label(earlier.name_span, "as this one")
+            .help("if both names are wanted, this costs nothing: it is computed once");
+        diagnostic.metric = Some(one.name.clone());
+        diagnostics.push(diagnostic);
+    }
+}
+
+fn unused(registry: &Registry, wanted: &[&Registered], diagnostics: &mut Diagnostics) {
+    let mut needed: HashSet<usize> = HashSet::new();
+    let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &one.expr).collect();
+    let named = wanted.iter().filter(|one| one.is_named);
+    needed.extend(named.filter_map(|one| registry.position(&one.name)));
+    while let Some(expr) = waiting.pop() {
+        for position in names_in(expr).filter_map(|name| registry.position(name)) {
+            if needed.insert(position) {
+                waiting.push(&registry.definitions()[position].expr);
+            }
+        }
+    }
+    // Without a name among them nobody has said what definitions are for.
+    if needed.is_empty() {
+        return;
+    }
+    for (position, one) in registry.definitions().iter().enumerate() {
+        if needed.contains(&position) {
+            continue;
+        }
+        let message = format!("nothing that was asked for uses `{}`", one.name);
+        let mut diagnostic = Diagnostic::warning(Code::UnusedDefinition, one.name_span, message)
+            .help("remove it, or ask for it by its name");
+        diagnostic.metric = Some(one.name.clone());
+        diagnostics.push(diagnostic);
+    }
+}
+
+/// The names of metrics in an expression, those of `defined()` included.
+fn names_in(expr: &Expr) -> impl Iterator<Item = &str> {
+    expr.nodes().filter_map(|(_, node)| match &node.kind {
+        NodeKind::Metric(name) => Some(&**name),
+        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&*metric.value),
+        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+            attributes.meta.as_ref().map(|meta| &*meta.value)
+        }
+        _ => None,
+    })
+}
