@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry};
 use crate::source::{SourceId, SourceMap};
@@ -103,7 +103,7 @@ impl Definitions {
     }
 
     fn parse(&mut self, text: &str) {
-        let source = self.sources.add("<expression>", text);
+        let source = self.sources.add(EXPRESSION, text);
         if let Ok(expression) = self.registry.parse(source, &self.sources, &mut self.diagnostics) {
             self.selection.push(Arc::new(expression));
         }

@@ -10,7 +10,7 @@ use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::controls::{Controls, SetBy, option_of};
 use super::{identifiers, identity, system};
-use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::dialect::Language;
 use crate::layers::Layers;
 use crate::source::{SourceId, SourceMap, Span};
@@ -45,6 +45,8 @@ pub struct Registry {
     by_name: Layers<Arc<str>, Option<Arc<Registered>>>,
     by_pmid: Layers<Pmid, Option<Arc<Registered>>>,
     texts: Layers<Pmid, Texts>,
+    /// Names of definitions of files that have mistakes in their text.
+    refused: Layers<Arc<str>, ()>,
     controls: Controls,
     /// Identifiers of global metrics given so far.
     given: u32,
@@ -109,6 +111,7 @@ impl Registry {
             by_name: Layers::default(),
             by_pmid: Layers::default(),
             texts: Layers::default(),
+            refused: Layers::default(),
             controls: Controls::default(),
             given: 0,
             anonymous: None,
@@ -220,7 +223,9 @@ impl Registry {
                     // What is wrong is in the diagnostics.
                     let _ = self.insert(registered, diagnostics);
                 }
-                DefinitionItem::Definition(_) => {}
+                DefinitionItem::Definition(definition) => {
+                    self.refused.insert(definition.name.value.into(), ());
+                }
                 DefinitionItem::Text(text) => {
                     let (name, kind) = (&text.metric.value, text.kind);
                     // The reader has made sure of the name, unless the metric
@@ -289,8 +294,15 @@ impl Registry {
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
         let text = sources.get(source).text.clone();
+        let first = diagnostics.len();
         let parsed = parse_expr(source, &text, 0, self.language, diagnostics);
         if let Some(error) = parsed.error {
+            // libpcp stops at its first error, whatever else is found.
+            if let Some(diagnostic) = diagnostics.since_mut(first).first_mut() {
+                let message = error.message.as_deref();
+                let said = pcp::syntax_error(EXPRESSION, &text, error.offset, message);
+                diagnostic.pcp = Some(said.into());
+            }
             return Err(error);
         }
         Ok(Registered {
@@ -433,6 +445,11 @@ impl Registry {
     /// `PM_ERR_NAME`, or `PM_ERR_BADDERIVE` in version 6, if there is none.
     pub fn control_option(&self, code: i32) -> Result<ControlOption, PmStatus> {
         option_of(code, self.language.dialect)
+    }
+
+    /// True for the name of a definition of a file that has mistakes in its text.
+    pub(crate) fn is_refused(&self, name: &str) -> bool {
+        self.refused.get(name).is_some()
     }
 
     /// The definition of a name.

@@ -3,6 +3,8 @@
 //! From `name=integer,...` to options with values. What an option does, and who
 //! may set it when, is the registry's business.
 
+use pmderive_runtime::model::PmStatus;
+
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::{SourceId, SourceMap};
 
@@ -112,40 +114,58 @@ pub(super) fn parse_options(
     let mut start = 0;
     for item in text.split(',') {
         let end = start + item.len();
-        let span = origin.span(offset(start), offset(end));
+        let span_start = offset(start);
+        let span = origin.span(span_start, offset(end));
         start = end + 1;
         let error = |message: String| Diagnostic::error(Code::BadControl, span, message);
         let Some((name, value)) = item.split_once('=') else {
             let message = format!("`{item}` has no value");
-            diagnostics.push(error(message).help("write `name=number`"));
+            let said = format!("missing '=' in derived metric control ({item})");
+            diagnostics.push(error(message).help("write `name=number`").pcp(said));
             break;
         };
         let Ok(value) = value.parse::<i32>() else {
-            let message = match value {
-                "" => format!("`{name}=` has no value"),
-                _ => format!("`{value}` is no whole number"),
+            let (message, said) = match value {
+                "" => (
+                    format!("`{name}=` has no value"),
+                    format!("missing value in derived metric control ({item})"),
+                ),
+                _ => (
+                    format!("`{value}` is no whole number"),
+                    format!("bad value ({value}) for derived metric control ({name})"),
+                ),
             };
-            diagnostics.push(error(message).help("write `name=number`, without blanks"));
+            let help = "write `name=number`, without blanks";
+            diagnostics.push(error(message).help(help).pcp(said));
             break;
+        };
+        let refused = || {
+            let reason = PmStatus::ARG;
+            format!("failed to set derived metric control {name}={value}: {reason}")
         };
         match ControlOption::find(name) {
             Some(option) if option.takes(value) => options.push((option, value)),
             Some(ControlOption::GlobalLimit | ControlOption::ContextLimit) => {
                 let message = format!("`{name}` cannot be {value}");
-                diagnostics.push(error(message).help("a limit is above 0, or -1 for none"));
+                let help = "a limit is above 0, or -1 for none";
+                diagnostics.push(error(message).help(help).pcp(refused()));
             }
             Some(_) => {
                 let message = format!("`{name}` cannot be {value}");
-                diagnostics.push(error(message).help("it is 0 or 1"));
+                diagnostics.push(error(message).help("it is 0 or 1").pcp(refused()));
             }
             None => {
                 let message = format!("there is no control option `{name}`");
                 let names = OPTIONS.map(|(name, _)| name);
-                let help = match nearest(name, names) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("one of {}", choices(names.into_iter().take(6))),
-                };
-                diagnostics.push(error(message).help(help));
+                let said = format!("unknown derived metric control ({name})");
+                let unknown = error(message).pcp(said);
+                diagnostics.push(match nearest(name, names) {
+                    Some(meant) => {
+                        let place = origin.span(span_start, span_start + offset(name.len()));
+                        unknown.help(format!("did you mean `{meant}`?")).fix(place, meant)
+                    }
+                    None => unknown.help(format!("one of {}", choices(names.into_iter().take(6)))),
+                });
             }
         }
     }
