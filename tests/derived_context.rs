@@ -580,15 +580,43 @@ fn lists_in_turn() {
     }
 }
 
+/// With extensions definitions are operands of others, which follow them.
 #[test]
-fn extensions_bind_anew_when_definitions_change() {
+fn nested_definitions_follow_each_other() {
     let language = Language { dialect: Dialect::Fixed, extensions: true };
     let shared = Arc::new(SharedRegistry::new(language));
-    shared.register("d.a", "t.one + 1").expect("a good definition");
+    for (name, text) in [
+        ("d.top", "d.middle * 2 + d.base"),
+        ("d.middle", "d.base + t.one"),
+        ("d.lost", "d.later + 1"),
+        ("d.change", "delta(d.set) + 0 * d.base"),
+        ("d.set", "t.set * 1"),
+        ("d.base", "t.one * 10"),
+    ] {
+        shared.register(name, text).expect("a good definition");
+    }
     let mut context = context(&shared);
-    assert_eq!(fetch_names(&mut context, &["d.a"]), ["-1=2"]);
-    shared.register("d.b", "t.one + 2").expect("a good definition");
-    assert_eq!(fetch_names(&mut context, &["d.b", "d.a"]), ["-1=3", "-1=2"]);
+    assert_eq!(fetch_names(&mut context, &["d.top"]), ["-1=32"]);
+    // Bound in the order of need, fetched in any.
+    let list_of_all =
+        list(&mut context, &["d.change", "d.base", "d.lost", "d.top", "d.set", "t.one"]);
+    let values = fetch(&mut context, &list_of_all);
+    assert_eq!(values, ["none", "-1=10", "-12358", "-1=32", "0=10 1=20", "-1=1"]);
+    let (mistakes, _) = context.mistakes("d.lost").expect("memory does not fail");
+    assert_eq!(
+        mistakes.iter().map(|one| &*one.message).collect::<Vec<_>>(),
+        ["unknown metric `d.later`"]
+    );
+
+    shared.register("d.later", "d.top - 2").expect("a good definition");
+    context.source().set("t.set", Values::U32(vec![(0, 11), (1, 22)]));
+    let values = fetch(&mut context, &list_of_all);
+    assert_eq!(values, ["0=1 1=2", "-1=10", "-1=31", "-1=32", "0=11 1=22", "-1=1"]);
+    shared.replace("d.base", "t.one * 100").expect("a good definition");
+    assert_eq!(fetch_names(&mut context, &["d.top", "d.lost"]), ["-1=302", "-1=301"]);
+    let own = context.add_derived("own.x", "d.top / 2").expect("memory does not fail");
+    let own = own.expect("a good definition");
+    assert_eq!(fetch(&mut context, &FetchList::new(vec![own], vec![])), ["-1=151"]);
 }
 
 #[test]
