@@ -8,12 +8,13 @@ use std::io::{self, Write};
 
 use crate::diag::json::to_json;
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine};
+use crate::engine::{Backend, Engine, report_cycles};
+use crate::equivalent_domains::EquivalentDomains;
 
 use super::args::{CheckArguments, CheckFormat};
 use super::definitions::Definitions;
 use super::messages::Messages;
-use super::source::Source;
+use super::source::open_metadata;
 use super::{Outcome, Stop};
 
 /// Runs the command.
@@ -23,22 +24,32 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
             "nothing to check: give a definition file (-c CONFIG) or an expression".to_owned(),
         ));
     }
+    messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     definitions.select_all();
     for text in &arguments.expressions {
         definitions.select_expression(text);
     }
+    definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let count = count(&definitions, &diagnostics, arguments.expressions.len());
-    let opened = match arguments.source.is_given() {
-        true => Source::open(&arguments.source, messages).map(Some),
-        false => Ok(None),
-    };
+    let metadata = arguments.metadata.metadata.as_deref();
+    let opened = open_metadata(&arguments.source, metadata, messages);
+    let is_offline = matches!(opened, Ok(None));
     let checked = opened.and_then(|source| {
-        let Some(mut source) = source else { return Ok(()) };
-        let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
+        let Some(mut source) = source else {
+            report_cycles(&definitions.registry, &mut diagnostics);
+            return Ok(());
+        };
+        let engine = Engine::new(arguments.definitions.language(), Backend::Interp)
+            .with_equivalent_domains(EquivalentDomains::of_this_machine());
         let selection = definitions.selection();
-        engine.compile(&definitions.registry, &selection, &mut source, &mut diagnostics).map(drop)
+        let compiled =
+            engine.compile(&definitions.registry, &selection, &mut *source, &mut diagnostics);
+        if let Some(warning) = engine.take_warning() {
+            messages.warning(&warning);
+        }
+        compiled.map(drop)
     });
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
@@ -48,9 +59,9 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     }
     // What was found without the source counts even if the source failed.
     checked?;
-    if !arguments.source.is_given() {
+    if is_offline {
         messages.line(
-            &"not checked without a source (-h, -a or -L): names, types, semantics, units and \
+            &"not checked without a source (-h, -a, -L or --metadata): names, types, semantics, units and \
               instance domains of operands",
         );
     }
@@ -71,7 +82,7 @@ fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usiz
         .filter_map(|diagnostic| diagnostic.metric.as_deref())
         .filter(|name| registry.get(name).is_none())
         .collect();
-    registry.definitions().len() + refused.len() + expressions
+    definitions.own().count() + refused.len() + expressions
 }
 
 fn counted(count: usize, noun: &str) -> String {

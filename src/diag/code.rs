@@ -1,6 +1,10 @@
 //! The registry of diagnostic codes. A number is never given to another meaning.
+//!
+//! Below 100 are mistakes in the text, from 100 on those of names, from 200 on
+//! those of metadata, from 300 on what is allowed but hardly meant (lints).
 
 use std::fmt;
+use std::str::FromStr;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])* $name:ident = $number:literal;)*) => {
@@ -57,6 +61,8 @@ codes! {
     BadControl = 34;
     /// A definition file that cannot be read.
     UnreadableFile = 35;
+    /// A definition beyond the number that is allowed.
+    LimitReached = 36;
     /// A metric that the source does not have.
     UnknownMetric = 100;
     /// A metric without a descriptor.
@@ -65,6 +71,12 @@ codes! {
     NestedDerived = 102;
     /// A name of the source hides the definition.
     HiddenByMetric = 103;
+    /// Definitions that need each other.
+    DefinitionCycle = 104;
+    /// A derived metric as operand whose definition has mistakes.
+    UnusableOperand = 105;
+    /// An instance that its domain does not have at present.
+    NoSuchInstance = 110;
     /// An operand whose type the operator or function does not take.
     NotNumeric = 200;
     /// Branches of different types.
@@ -89,6 +101,36 @@ codes! {
     ExtraUnits = 210;
     /// A result whose dimension cannot be expressed.
     DimensionOverflow = 211;
+    /// `rate()` of something that is no counter.
+    NonCounterRate = 300;
+    /// `delta()` of something that is no counter.
+    GaugeDelta = 301;
+    /// A part that never has a value.
+    AlwaysNoValue = 302;
+    /// A guard that is known before there is a value.
+    NeedlessGuard = 303;
+    /// A definition that nothing uses.
+    UnusedDefinition = 304;
+    /// The expression of another definition.
+    SameExpression = 305;
+    /// Division by a counter as it is.
+    GrowingDivisor = 306;
+    /// A comparison whose outcome does not depend on values.
+    ConstantComparison = 307;
+    /// `.` as a number.
+    LonePoint = 308;
+    /// A comparison of different dimensions that a U32 operand lets through.
+    UncheckedDimensions = 309;
+    /// A comparison of different scales, which are not converted.
+    UnequalScales = 310;
+    /// A branch that may have no value and takes the other's with it.
+    EmptyingBranch = 311;
+    /// A pattern that only text behind a blank could match.
+    PatternBeyondBlank = 312;
+    /// Units of `count()` in a product or quotient.
+    CountDimension = 313;
+    /// Unsigned arithmetic with numbers that can be negative.
+    UnsignedWrap = 314;
 }
 
 impl Code {
@@ -98,8 +140,52 @@ impl Code {
     }
 }
 
+/// A text that is no code.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no code of a diagnostic; codes are written as in PMD0203")]
+pub struct UnknownCode {
+    /// The text.
+    pub text: String,
+}
+
+impl FromStr for Code {
+    type Err = UnknownCode;
+
+    /// Reads `PMD0203`, in any case, or the number alone.
+    fn from_str(text: &str) -> Result<Code, UnknownCode> {
+        let prefixed = text.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("PMD"));
+        let digits = if prefixed { &text[3..] } else { text };
+        let number = match digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => digits.parse::<u16>().ok(),
+            false => None,
+        };
+        Code::ALL
+            .iter()
+            .copied()
+            .find(|code| Some(code.number()) == number)
+            .ok_or_else(|| UnknownCode { text: text.to_owned() })
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PMD{:04}", self.number())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_read_as_they_are_printed() {
+        for code in Code::ALL {
+            assert_eq!(code.to_string().parse(), Ok(*code));
+        }
+        assert_eq!("pmd0203".parse(), Ok(Code::DimensionMismatch));
+        assert_eq!("203".parse(), Ok(Code::DimensionMismatch));
+        for bad in ["", "PMD", "PMD0004", "+203", "PMDx", "99999", "\u{e9}203"] {
+            assert_eq!(bad.parse::<Code>(), Err(UnknownCode { text: bad.to_owned() }));
+        }
     }
 }

@@ -5,11 +5,17 @@
 
 mod code;
 pub mod json;
+mod page;
+pub mod pcp;
 pub mod render;
 
-pub use code::Code;
+pub use code::{Code, UnknownCode};
+pub use page::page;
 
 use crate::source::Span;
+
+/// What an expression without a name is called, and the text that it is.
+pub const EXPRESSION: &str = "<expression>";
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +46,9 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// An edit that would mend it.
     pub fix: Option<Fix>,
+    /// What libpcp says of it: the whole message of a mistake in a text, the
+    /// `NODE: TEXT` of a semantic error. [`pcp::render`] gives what it prints.
+    pub pcp: Option<Box<str>>,
 }
 
 /// A fact about a place.
@@ -72,6 +81,7 @@ impl Diagnostic {
             labels: Vec::new(),
             help: None,
             fix: None,
+            pcp: None,
         }
     }
 
@@ -89,6 +99,12 @@ impl Diagnostic {
     /// Says what to do.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help = Some(text.into());
+        self
+    }
+
+    /// Adds libpcp's own words.
+    pub fn pcp(mut self, text: impl Into<Box<str>>) -> Diagnostic {
+        self.pcp = Some(text.into());
         self
     }
 
@@ -129,6 +145,11 @@ impl Diagnostics {
     /// How many of them are errors.
     pub fn errors(&self) -> usize {
         self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
+    /// Those from `first` on.
+    pub fn since_mut(&mut self, first: usize) -> &mut [Diagnostic] {
+        self.list.get_mut(first..).unwrap_or_default()
     }
 
     /// Names the metric that those from `first` on belong to.

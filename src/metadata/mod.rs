@@ -1,0 +1,199 @@
+//! Metadata of metrics in a file, so that definitions can be checked where no
+//! source is.
+//!
+//! [`RecordedMetadata`] is taken from a source, written as JSON, read back,
+//! and then a source of metadata itself: one that has nothing but what was
+//! recorded, and no values. The file is one object:
+//!
+//! ```text
+//! {
+//!   "format": "pmderive metadata",
+//!   "version": 1,
+//!   "source": "the name of the source it was taken from",
+//!   "metrics": [
+//!     {"name": "disk.dev.read_bytes", "pmid": "60.0.38", "type": "U64", "indom": "60.1",
+//!      "sem": "counter", "units": "Kbyte", "dim": [1,0,0], "scale": [1,0,0]},
+//!     ...
+//!   ],
+//!   "missing": [{"name": "no.such", "err": -12357, "errname": "PM_ERR_NAME"}, ...],
+//!   "domains": [{"indom": "60.1", "instances": [[0,"sda"], [1,"sdb"]]}, ...]
+//! }
+//! ```
+//!
+//! `type`, `sem` and `units` are as `pminfo -d` prints them; `indom` is `null`
+//! for a single value; `dim` and `scale` are of space, time and count, and an
+//! extra unit is `"extra": [quantity,unit]` beside them. A file written by
+//! hand may leave out `dim`, `scale` and `extra`: then `units` says it all.
+//! `missing` holds names that the source was asked for and does not have, with
+//! a `pmid` where it only lacks the descriptor; `missing` and `domains` may be
+//! left out. All lists are sorted when they are written, one entry on a line,
+//! so that files can be compared; their order does not matter to a reader.
+
+mod read;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::source::{Freshness, MetadataSource, SourceError};
+
+pub use read::{MetadataError, fuzz_metadata};
+
+use crate::syntax::nearest;
+
+/// What the first member of a file says.
+const FORMAT: &str = "pmderive metadata";
+
+/// The version of the format that is written and read.
+const VERSION: u32 = 1;
+
+/// Largest file that is read, in bytes.
+pub const MAX_METADATA_BYTES: u64 = 64 << 20;
+
+/// Metadata of some metrics of a source, as they were at one time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedMetadata {
+    /// Name of the source.
+    source: Box<str>,
+    /// Every name that was asked for.
+    names: BTreeMap<Box<str>, Recorded>,
+    /// Descriptors by identifier, or why there is none.
+    descs: HashMap<Pmid, Result<MetricDesc, PmStatus>>,
+    /// Domains whose instances were asked for.
+    domains: BTreeMap<InDom, Arc<InstanceDomain>>,
+}
+
+/// What was recorded of a name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Recorded {
+    /// A metric, whose descriptor may be missing all the same.
+    Metric(Pmid),
+    /// Not a metric; why.
+    Missing(PmStatus),
+}
+
+impl RecordedMetadata {
+    /// Takes the descriptors of metrics and the instances of domains from a
+    /// source. For names that it does not have, the metrics with the nearest
+    /// names are taken as well, so that what is recorded leads to the same
+    /// suggestions.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn record<'n>(
+        names: impl IntoIterator<Item = &'n str>,
+        domains: impl IntoIterator<Item = InDom>,
+        source: &mut dyn MetadataSource,
+    ) -> Result<RecordedMetadata, SourceError> {
+        let mut recorded = RecordedMetadata { source: source.name().into(), ..Self::default() };
+        let names: Vec<&str> = BTreeSet::from_iter(names).into_iter().collect();
+        recorded.add(&names, source)?;
+        let missing = |name: &&str| matches!(recorded.names.get(*name), Some(Recorded::Missing(_)));
+        let missing: Vec<&str> = names.into_iter().filter(missing).collect();
+        if !missing.is_empty() {
+            let all = source.traverse("")?;
+            let near = |name| nearest(name, all.iter().map(String::as_str));
+            let near: BTreeSet<&str> = missing.into_iter().filter_map(near).collect();
+            recorded.add(&Vec::from_iter(near), source)?;
+        }
+        for indom in BTreeSet::from_iter(domains) {
+            if let Ok(domain) = source.known_instances(indom)? {
+                recorded.domains.insert(indom, domain);
+            }
+        }
+        Ok(recorded)
+    }
+
+    fn add(&mut self, names: &[&str], source: &mut dyn MetadataSource) -> Result<(), SourceError> {
+        let found = source.lookup_names(names)?;
+        let pmids: Vec<Pmid> = found.iter().filter_map(|found| found.ok()).collect();
+        let descs = source.lookup_descs(&pmids)?;
+        self.descs.extend(pmids.into_iter().zip(descs));
+        for (name, found) in names.iter().zip(found) {
+            let recorded = found.map_or_else(Recorded::Missing, Recorded::Metric);
+            self.names.insert((*name).into(), recorded);
+        }
+        Ok(())
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not as [the format](self) says.
+    pub fn open(path: &Path) -> Result<RecordedMetadata, SourceError> {
+        let target = path.display().to_string();
+        let mut bytes = Vec::new();
+        let read = File::open(path)
+            .and_then(|file| file.take(MAX_METADATA_BYTES + 1).read_to_end(&mut bytes));
+        if let Err(source) = read {
+            return Err(SourceError::Io { target, source });
+        }
+        if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_METADATA_BYTES) {
+            let message = format!("larger than {MAX_METADATA_BYTES} bytes");
+            return Err(SourceError::Malformed { target, message });
+        }
+        RecordedMetadata::from_json(&bytes).map_err(|error| {
+            let message = format!("not metadata as `pmderive deps --metadata` writes it: {error}");
+            SourceError::Malformed { target, message }
+        })
+    }
+
+    /// Names of all metrics, ascending.
+    fn metrics(&self) -> impl Iterator<Item = &str> {
+        let metric = |recorded: &Recorded| matches!(recorded, Recorded::Metric(_));
+        self.names.iter().filter(move |(_, recorded)| metric(recorded)).map(|(name, _)| &**name)
+    }
+}
+
+/// True for `name` itself and what is below it.
+fn is_at_or_below(name: &str, prefix: &str) -> bool {
+    let Some(rest) = name.strip_prefix(prefix) else { return false };
+    prefix.is_empty() || rest.is_empty() || rest.starts_with('.')
+}
+
+impl MetadataSource for RecordedMetadata {
+    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
+        let lookup = |name: &&str| match self.names.get(*name) {
+            Some(Recorded::Metric(pmid)) => Ok(*pmid),
+            Some(Recorded::Missing(status)) => Err(*status),
+            None if self.metrics().any(|known| is_at_or_below(known, name)) => {
+                Err(PmStatus::NONLEAF)
+            }
+            None => Err(PmStatus::NAME),
+        };
+        Ok(names.iter().map(lookup).collect())
+    }
+
+    fn lookup_descs(
+        &mut self,
+        pmids: &[Pmid],
+    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
+        let lookup = |pmid| self.descs.get(pmid).copied().unwrap_or(Err(PmStatus::PMID));
+        Ok(pmids.iter().map(lookup).collect())
+    }
+
+    fn instance_domain(
+        &mut self,
+        indom: InDom,
+        _: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        Ok(self.domains.get(&indom).cloned().ok_or(PmStatus::INDOM))
+    }
+
+    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
+        let below = self.metrics().filter(|name| is_at_or_below(name, prefix));
+        Ok(below.map(str::to_owned).collect())
+    }
+
+    fn name(&self) -> String {
+        self.source.to_string()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        0
+    }
+}
