@@ -48,7 +48,7 @@ fn labels_and_texts_are_those_that_pminfo_prints() {
     let mut quirks = Quirks::new("", false);
     let mut ours = String::new();
     for name in &names {
-        ours += &pminfo::metric(&mut host, name, &mut quirks);
+        ours += &pminfo::described(&mut host, name, &mut quirks);
     }
     for (ours, theirs) in ours.lines().zip(printed.lines()) {
         assert_eq!(ours, theirs);
