@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::diag::json::to_json;
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine};
+use crate::engine::{Backend, Engine, report_cycles};
 use crate::equivalent_domains::EquivalentDomains;
 
 use super::args::{CheckArguments, CheckFormat};
@@ -37,7 +37,10 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let opened = open_metadata(&arguments.source, metadata, messages);
     let is_offline = matches!(opened, Ok(None));
     let checked = opened.and_then(|source| {
-        let Some(mut source) = source else { return Ok(()) };
+        let Some(mut source) = source else {
+            report_cycles(&definitions.registry, &mut diagnostics);
+            return Ok(());
+        };
         let engine = Engine::new(arguments.definitions.language(), Backend::Interp)
             .with_equivalent_domains(EquivalentDomains::of_this_machine());
         let selection = definitions.selection();
