@@ -161,7 +161,7 @@ impl<'r> Session<'r> {
                 Err(Stop::Source(error)) if error.is_end_of_archive() => {
                     if printed == 0 {
                         self.nothing_found(!is_first);
-                        outcome = outcome.max(Outcome::MetricFailed);
+                        outcome = outcome.max(Outcome::Failed);
                     }
                     break;
                 }
@@ -308,7 +308,7 @@ impl Printer {
                 Finding::Values(_) | Finding::Empty(_) => None,
                 Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
             };
-            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::MetricFailed));
+            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::Failed));
             if let Some(status) = failure.filter(|_| !self.renderer.shows_failures())
                 && *before != failure
             {
