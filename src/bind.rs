@@ -4,11 +4,14 @@
 //! a few round trips however many there are. What a name's absence means for
 //! an expression is for the checker to say.
 
+use std::sync::Arc;
+
 use pmderive_runtime::model::{MetricDesc, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::check::typed::Desc;
+use crate::equivalent_domains::EquivalentDomains;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 
@@ -38,6 +41,8 @@ pub enum Name {
 #[derive(Debug, Default)]
 pub struct Names {
     known: FxHashMap<Box<str>, Name>,
+    /// Instance domains of these metrics that count as the same.
+    pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
 }
 
@@ -82,7 +87,7 @@ impl Names {
             };
             known.insert(name.into(), meaning);
         }
-        Ok(Names { known, missing_is_novalue: false })
+        Ok(Names { known, ..Names::default() })
     }
 
     /// Lets operands that are not metrics of the source count as `novalue()`,

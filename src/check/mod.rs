@@ -148,6 +148,12 @@ impl Checker<'_> {
         self.expr.node(id).span
     }
 
+    /// True for instance domains whose instances an operator can pair.
+    fn are_same_domain(&self, a: InDom, b: InDom) -> bool {
+        let equivalent = &self.names.equivalent_domains;
+        a == b || self.dialect.is_version_7() && equivalent.are_equivalent(a, b)
+    }
+
     /// Takes note of the metrics of a branch that is never chosen.
     fn mention(&mut self, node: &Node) {
         let name = match &node.kind {

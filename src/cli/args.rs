@@ -14,6 +14,8 @@ use super::deps::DepsArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
+use super::fmt::FmtArguments;
+
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
 #[command(version, disable_help_flag = true, disable_help_subcommand = true)]
@@ -33,6 +35,8 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// Bring definition files into their usual form.
+    Fmt(FmtArguments),
     /// List the metrics that definitions need of a source.
     Deps(DepsArguments),
     /// Answer cases of the conformance corpus.
@@ -93,8 +97,12 @@ pub struct CheckArguments {
     /// Words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
-    /// Expressions without a name.
-    #[arg(value_name = "EXPRESSION")]
+    /// Warn of what is allowed but hardly meant, too.
+    #[arg(long)]
+    pub lint: bool,
+    /// Expressions without a name, and names of definitions that are wanted:
+    /// with them --lint reports those that are not.
+    #[arg(value_name = "NAME|EXPRESSION")]
     pub expressions: Vec<String>,
 }
 
@@ -144,6 +152,14 @@ pub struct DefinitionArguments {
     /// Read definitions from files and directories, several with colons between them.
     #[arg(short, long = "config", value_name = "CONFIG")]
     pub configs: Vec<String>,
+    /// Their language.
+    #[command(flatten)]
+    pub language: LanguageArguments,
+}
+
+/// The language of definitions.
+#[derive(Debug, Args)]
+pub struct LanguageArguments {
     /// Give the answers of this version of libpcp, wrong ones included.
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub compat: Compat,
@@ -155,6 +171,13 @@ pub struct DefinitionArguments {
 impl DefinitionArguments {
     /// The language of the definitions.
     pub fn language(&self) -> Language {
+        self.language.chosen()
+    }
+}
+
+impl LanguageArguments {
+    /// The language that was chosen.
+    pub fn chosen(&self) -> Language {
         Language { dialect: self.compat.into(), extensions: self.extensions }
     }
 }

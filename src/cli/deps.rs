@@ -116,7 +116,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     output.flush()?;
     let lacking = |metric: &Dependency| metric.is_missing() && metric.need() <= Need::Metadata;
     if needs.metrics.iter().any(lacking) {
-        outcome = outcome.max(Outcome::MetricFailed);
+        outcome = outcome.max(Outcome::Failed);
     }
     Ok(outcome)
 }

@@ -31,12 +31,13 @@ mod lines;
 mod load;
 mod names;
 mod origin;
+mod outline;
 mod pcp_error;
 mod print;
 mod repair;
 mod suggest;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod token;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -48,7 +49,6 @@ use builder::Builder;
 use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
-use token::{Token, TokenAt};
 
 pub(crate) use config::bad_name;
 pub use config::{
@@ -58,10 +58,14 @@ pub use control::{ControlOption, parse_control};
 pub use functions::{SIGNATURES, Shape, Signature};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
+pub(crate) use load::{Unreadable, definition_files, read_definition_file};
+pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
+pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::print_expr;
-pub use suggest::nearest;
+pub use suggest::{choices, nearest};
+pub(crate) use token::{Token, TokenAt};
 
 #[allow(
     clippy::all,
@@ -101,6 +105,11 @@ pub fn parse_expr(
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
     parse_at(&Origin::new(source, base), text, language.into(), diagnostics)
+}
+
+/// The tokens of an expression.
+pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
+    lexer::lex(text, language)
 }
 
 /// Parses an expression whose bytes lead to their places through `origin`.
