@@ -14,6 +14,7 @@ mod types;
 pub mod units;
 
 use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
+use rustc_hash::FxHashSet;
 
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -83,6 +84,7 @@ pub fn examine(
         guards,
         typed: TypedExpr::default(),
         done: vec![None; expr.len()],
+        blamed: FxHashSet::default(),
     };
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
@@ -123,6 +125,8 @@ struct Checker<'c> {
     typed: TypedExpr,
     /// Typed node of each expression node that was checked.
     done: Vec<Option<TypedId>>,
+    /// Derived metrics that cannot be used and of which that was said.
+    blamed: FxHashSet<Box<str>>,
 }
 
 impl Checker<'_> {
@@ -291,6 +295,7 @@ impl Checker<'_> {
             Name::Nested { desc, definition } => {
                 Ok(self.push(TypedKind::Derived(definition), desc, span))
             }
+            Name::Unusable if !self.blamed.insert(name.into()) => Err(Reported),
             Name::Unusable => {
                 let message = format!("`{name}` cannot be used here");
                 self.report(
