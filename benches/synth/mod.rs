@@ -242,7 +242,7 @@ pub fn register(text: &str) -> Registry {
     let mut registry = Registry::new(LANGUAGE);
     let source = sources.add("synth.conf", text);
     registry.add_text(source, &sources, &mut diagnostics);
-    assert_eq!(diagnostics.errors(), 0);
+    assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
     registry
 }
 
@@ -258,7 +258,7 @@ pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> C
     let compiled = engine
         .compile(registry, &selection, source, &mut diagnostics)
         .expect("memory does not fail");
-    assert_eq!(diagnostics.errors(), 0);
+    assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
     compiled
 }
 

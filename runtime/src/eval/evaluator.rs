@@ -398,7 +398,6 @@ impl Evaluator {
             }
             return;
         }
-        let mut changed = false;
         for (index, output) in program.outputs.iter().enumerate() {
             let generally = buffers.overrides[index].is_some();
             for id in &output.histories {
@@ -413,9 +412,9 @@ impl Evaluator {
                     status => store.save_without(*id, layout, *status, history.on_failure),
                 }
             }
-            changed |= generally && !matches!(layout.outputs[index], OutputLayout::General(_));
         }
-        if changed {
+        // What was evaluated without columns may have them now.
+        if buffers.todo.iter().any(|one| !one.has_columns) {
             self.find_irregular();
         }
     }
