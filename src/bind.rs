@@ -4,13 +4,16 @@
 //! a few round trips however many there are. What a name's absence means for
 //! an expression is for the checker to say.
 
+use std::sync::Arc;
+
 use pmderive_runtime::model::{MetricDesc, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::check::typed::Desc;
+use crate::equivalent_domains::EquivalentDomains;
 use crate::source::Span;
-use crate::syntax::ast::{Expr, ExprId, NodeKind};
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 
 /// What a name stands for in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +41,8 @@ pub enum Name {
 #[derive(Debug, Default)]
 pub struct Names {
     known: FxHashMap<Box<str>, Name>,
+    /// Instance domains of these metrics that count as the same.
+    pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
 }
 
@@ -82,7 +87,7 @@ impl Names {
             };
             known.insert(name.into(), meaning);
         }
-        Ok(Names { known, missing_is_novalue: false })
+        Ok(Names { known, ..Names::default() })
     }
 
     /// Lets operands that are not metrics of the source count as `novalue()`,
@@ -108,6 +113,16 @@ impl Names {
         }
     }
 
+    /// Names that are unknown because their definition was refused stand for
+    /// derived metrics that cannot be used.
+    pub(crate) fn refuse(&mut self, is_refused: impl Fn(&str) -> bool) {
+        for (name, meaning) in &mut self.known {
+            if matches!(meaning, Name::Unknown(_)) && is_refused(name) {
+                *meaning = Name::Unusable;
+            }
+        }
+    }
+
     /// What a name stands for; unknown if it was not among those looked up.
     pub fn get(&self, name: &str) -> Name {
         self.known.get(name).copied().unwrap_or(Name::Unknown(PmStatus::NAME))
@@ -129,18 +144,22 @@ pub(crate) struct Reference<'e> {
 /// The names in an expression, in the order of its nodes.
 pub(crate) fn references(expr: &Expr) -> impl Iterator<Item = Reference<'_>> {
     expr.nodes().filter_map(|(id, node)| {
-        let (name, span): (&str, Span) = match &node.kind {
-            NodeKind::Metric(name) => (name, node.span),
-            NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
-                (&metric.value, metric.span)
-            }
-            NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-                let meta = attributes.meta.as_ref()?;
-                (&meta.value, meta.span)
-            }
-            _ => return None,
-        };
+        let (name, span) = name_in(node)?;
         let wants_value = !matches!(node.kind, NodeKind::Defined(_));
         Some(Reference { name, span, node: id, wants_value })
     })
+}
+
+/// The metric's name that a node mentions itself, and where.
+pub(crate) fn name_in(node: &Node) -> Option<(&str, Span)> {
+    match &node.kind {
+        NodeKind::Metric(name) => Some((name, node.span)),
+        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
+            Some((&metric.value, metric.span))
+        }
+        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+            attributes.meta.as_ref().map(|meta| (&*meta.value, meta.span))
+        }
+        _ => None,
+    }
 }

@@ -1,429 +1,586 @@
-//! What extensions compute, over samples that are written out here: with both
-//! backends and by the general path alone.
+//! What goes beyond libpcp, from definitions to values: against plain models of
+//! each function, with both backends, over the archives of `tests/archives`.
+//!
+//! The table for users, `grammar/extensions.md`, is held against the checker
+//! here. Mistakes are in `tests/extensions/*.conf`, and what is said of them is
+//! in the snapshots beside.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use pmderive::diag::Diagnostics;
+use pmderive::check::describe;
+use pmderive::check::typed::Desc;
+use pmderive::diag::render::{Style, render};
+use pmderive::diag::{Code, Diagnostics};
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{Backend, Engine, Registry};
+use pmderive::engine::{Backend, Context, Engine, Metric, Registered, Registry, report_cycles};
 use pmderive::source::SourceMap;
-use pmderive_runtime::eval::{Evaluator, Value, Values, Workspace};
-use pmderive_runtime::model::{
-    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
-    ValueType,
-};
+use pmderive::syntax::SIGNATURES;
+use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::eval::{Value, Workspace};
 use pmderive_runtime::program::Status;
-use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
-use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
 
-/// One fetch: when it is, in seconds, and what it delivers. A metric that is
-/// not there has no values.
-#[derive(Clone, Debug, Default)]
-struct Sample {
-    at: f64,
-    values: Vec<(&'static str, Delivered)>,
-    /// Data may have been missed before it.
-    gap: bool,
+const EXTENDED: Language = Language { dialect: Dialect::Fixed, extensions: true };
+
+fn backends() -> Vec<Backend> {
+    if cfg!(feature = "jit") { vec![Backend::Interp, Backend::Jit] } else { vec![Backend::Interp] }
 }
 
-#[derive(Clone, Debug)]
-enum Delivered {
-    Numbers(Vec<(InstId, f64)>),
-    Texts(Vec<(InstId, &'static str)>),
-    Failed,
+fn archive(name: &str) -> ArchiveContext {
+    let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");
+    ArchiveContext::open(&archives.join(name)).expect("an archive of the repository")
 }
 
-impl Sample {
-    fn at(at: f64) -> Sample {
-        Sample { at, ..Sample::default() }
-    }
-
-    fn after_gap(self) -> Sample {
-        Sample { gap: true, ..self }
-    }
-
-    fn with(mut self, metric: &'static str, values: &[(InstId, f64)]) -> Sample {
-        self.values.push((metric, Delivered::Numbers(values.to_vec())));
-        self
-    }
-
-    fn texts(mut self, metric: &'static str, values: &[(InstId, &'static str)]) -> Sample {
-        self.values.push((metric, Delivered::Texts(values.to_vec())));
-        self
-    }
-
-    fn failed(mut self, metric: &'static str) -> Sample {
-        self.values.push((metric, Delivered::Failed));
-        self
-    }
+/// Definitions with what was found wrong in their text.
+fn read(definitions: &str, language: Language) -> (Registry, SourceMap, Diagnostics) {
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let mut registry = Registry::new(language);
+    let source = sources.add("definitions", definitions);
+    registry.add_text(source, &sources, &mut diagnostics);
+    (registry, sources, diagnostics)
 }
 
-/// Samples of a set, a second apart.
-fn seconds(metric: &'static str, samples: &[&[(InstId, f64)]]) -> Vec<Sample> {
-    let sample =
-        |(at, values): (usize, &&[(InstId, f64)])| Sample::at(at as f64).with(metric, values);
-    samples.iter().enumerate().map(sample).collect()
+/// Values of a metric by instance, -1 for a single value; texts of others than numbers.
+type Values = BTreeMap<i32, f64>;
+
+/// What a fetch gives.
+struct Sampled {
+    /// True after a mark record, so that nothing before counts.
+    begins_anew: bool,
+    /// Parallel to the definitions.
+    metrics: Vec<Values>,
 }
 
-/// Names, types, whether they count, and whether they are over the domain.
-const METRICS: [(&str, ValueType, Semantics, bool); 7] = [
-    ("t.f", ValueType::F64, Semantics::Instant, true),
-    ("t.i", ValueType::I32, Semantics::Instant, true),
-    ("t.u", ValueType::U64, Semantics::Instant, true),
-    ("t.c", ValueType::U64, Semantics::Counter, true),
-    ("t.one", ValueType::F64, Semantics::Instant, false),
-    ("t.text", ValueType::String, Semantics::Discrete, true),
-    ("t.word", ValueType::String, Semantics::Discrete, false),
-];
-const DOMAIN: InDom = InDom::new(60, 1);
-
-struct Source {
-    samples: std::vec::IntoIter<Sample>,
-}
-
-impl MetadataSource for Source {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let find = |name: &&str| {
-            let at = METRICS.iter().position(|(have, ..)| have == name);
-            at.map(|at| Pmid::new(60, 0, at as u32)).ok_or(PmStatus::NAME)
+/// Samples of the metrics that are defined.
+fn evaluate(archive_name: &str, definitions: &str, backend: Backend) -> Vec<Sampled> {
+    let (registry, _, mut diagnostics) = read(definitions, EXTENDED);
+    let all = registry.all();
+    let engine = Arc::new(Engine::new(EXTENDED, backend));
+    let source = archive(archive_name);
+    let context = Context::new(engine, source, &registry, &all, &mut diagnostics);
+    let mut context = context.expect("a readable archive");
+    assert!(diagnostics.is_empty(), "{definitions}: {diagnostics:?}");
+    let mut workspace = Workspace::default();
+    let mut samples = Vec::new();
+    while let Ok(sample) = context.fetch(&mut workspace) {
+        let begins_anew = sample.events.gap;
+        let values = |metric: &Metric| {
+            let values = sample.values.get(metric.output.expect("a usable metric"));
+            match values.status {
+                Status::Values => values.iter().map(|(id, value)| (id, number(value))).collect(),
+                _ => Values::new(),
+            }
         };
-        Ok(names.iter().map(find).collect())
+        let metrics = sample.metrics.iter().map(values).collect();
+        samples.push(Sampled { begins_anew, metrics });
     }
+    assert!(samples.len() > 2, "{archive_name} has records for {definitions}");
+    samples
+}
 
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let desc = |pmid: &Pmid| {
-            let (_, value_type, semantics, is_set) = METRICS[pmid.item() as usize];
-            let indom = is_set.then_some(DOMAIN);
-            Ok(MetricDesc { pmid: *pmid, value_type, indom, semantics, units: Units::NONE })
-        };
-        Ok(pmids.iter().map(desc).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        _: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        Ok(Err(PmStatus::INDOM))
-    }
-
-    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn name(&self) -> String {
-        "samples".to_string()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        0
+fn number(value: Value<'_>) -> f64 {
+    match value {
+        Value::I32(value) => f64::from(value),
+        Value::U32(value) => f64::from(value),
+        Value::I64(value) => value as f64,
+        Value::U64(value) => value as f64,
+        Value::F32(value) => f64::from(value),
+        Value::F64(value) => value,
+        other => panic!("{other:?} is no number"),
     }
 }
 
-impl FetchSource for Source {
-    fn fetch(
-        &mut self,
-        list: &FetchList,
-        batch: &mut ResultBatch,
-    ) -> Result<FetchEvents, SourceError> {
-        let sample = self.samples.next().expect("as many samples as fetches");
-        let stamp = Timestamp::new(1_000, (sample.at * 1e9) as i64);
-        let mut writer = ResultWriter::new(batch.add_part(), stamp);
-        for pmid in list.pmids() {
-            let (name, value_type, ..) = METRICS[pmid.item() as usize];
-            let values = sample.values.iter().find(|(metric, _)| *metric == name);
-            match values.map(|(_, values)| values) {
-                Some(Delivered::Failed) => writer.status(*pmid, PmStatus::AGAIN),
-                None => writer.set(*pmid),
-                Some(Delivered::Texts(texts)) => {
-                    writer.set(*pmid);
-                    for (id, text) in texts {
-                        writer.block(*id, BlockValue::Text(text));
+fn same(a: f64, b: f64) -> bool {
+    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-12 * a.abs().max(b.abs())
+}
+
+fn assert_same(what: &str, found: &Values, expected: &Values) {
+    let agree = found.len() == expected.len()
+        && found.iter().zip(expected).all(|((i, a), (j, b))| i == j && same(*a, *b));
+    assert!(agree, "{what}: {found:?} instead of {expected:?}");
+}
+
+/// Compares a call with a model of it, sample by sample. The model sees all
+/// samples of the operand from the last gap up to the one in question.
+fn against(archive: &str, operand: &str, call: &str, model: impl Fn(&[Values]) -> Values) {
+    let definitions = format!("t.operand = {operand}\nt.call = {call}\n");
+    for backend in backends() {
+        let samples = evaluate(archive, &definitions, backend);
+        let operands: Vec<Values> =
+            samples.iter().map(|sample| sample.metrics[0].clone()).collect();
+        let known = operands.iter().filter(|values| !values.is_empty()).count();
+        assert!(known > 1, "{operand} has values");
+        let mut start = 0;
+        for (at, sample) in samples.iter().enumerate() {
+            if sample.begins_anew {
+                start = at;
+            }
+            let expected = model(&operands[start..=at]);
+            assert_same(
+                &format!("{call} of sample {at} by {backend:?}"),
+                &sample.metrics[1],
+                &expected,
+            );
+        }
+    }
+}
+
+/// A model of each instance by itself.
+fn each(function: impl Fn(f64) -> f64) -> impl Fn(&[Values]) -> Values {
+    move |samples| {
+        let now = samples.last().expect("a sample");
+        now.iter().map(|(instance, value)| (*instance, function(*value))).collect()
+    }
+}
+
+#[test]
+fn functions_of_one_value() {
+    for operand in ["a.i.f64", "delta(a.c.f32)", "-s.i.i32", "a.i.i32 / 7", "dyn"] {
+        let (archive, operand) = match operand {
+            "dyn" => ("own-dyn", "dyn.i.f64 - 100.5"),
+            operand => ("own-types", operand),
+        };
+        // The least integer of its type has no magnitude there.
+        let magnitude = |x: f64| if x == f64::from(i32::MIN) { x } else { x.abs() };
+        against(archive, operand, &format!("abs({operand})"), each(magnitude));
+        against(archive, operand, &format!("floor({operand})"), each(f64::floor));
+        against(archive, operand, &format!("ceil({operand})"), each(f64::ceil));
+        against(archive, operand, &format!("round({operand})"), each(f64::round));
+        against(archive, operand, &format!("sqrt({operand})"), each(f64::sqrt));
+        against(archive, operand, &format!("log({operand})"), each(f64::ln));
+        against(archive, operand, &format!("pow({operand}, 2)"), each(|x| x.powf(2.0)));
+        against(archive, operand, &format!("pow({operand}, -0.5)"), each(|x| x.powf(-0.5)));
+        against(archive, operand, &format!("pow(1.5, {operand})"), each(|x| 1.5f64.powf(x)));
+        let clamped = |x: f64| if x.is_nan() { x } else { x.clamp(-2.0, 30.5) };
+        against(archive, operand, &format!("clamp({operand}, -2, 30.5)"), each(clamped));
+    }
+}
+
+#[test]
+fn types_are_wide_enough() {
+    let fits = |call: &str, operand: &str, model: fn(f64) -> f64| {
+        against("own-types", operand, call, each(model));
+    };
+    // A negative number meets an unsigned bound, and the other way round.
+    fits("clamp(s.i.i32, 0, 10)", "s.i.i32", |x| x.clamp(0.0, 10.0));
+    fits("clamp(s.i.u32, -5, 7)", "s.i.u32", |x| x.clamp(-5.0, 7.0));
+    fits("clamp(s.i.u32, s.i.u32 * 0 - 5 / 1, 7)", "s.i.u32", |x| x.clamp(-5.0, 7.0));
+    fits("floor(s.i.u64)", "s.i.u64", |x| x);
+    fits("abs(s.i.i64)", "s.i.i64", |x| if x == i64::MIN as f64 { x } else { x.abs() });
+}
+
+fn statistic(function: impl Fn(&mut Vec<f64>) -> f64) -> impl Fn(&[Values]) -> Values {
+    move |samples| {
+        let mut values: Vec<f64> = samples.last().expect("a sample").values().copied().collect();
+        match values.len() {
+            0 => Values::new(),
+            _ => Values::from([(-1, function(&mut values))]),
+        }
+    }
+}
+
+/// A sum is there without instances too.
+fn total_or_zero(function: impl Fn(&mut Vec<f64>) -> f64) -> impl Fn(&[Values]) -> Values {
+    move |samples| {
+        let mut values: Vec<f64> = samples.last().expect("a sample").values().copied().collect();
+        Values::from([(-1, function(&mut values))])
+    }
+}
+
+fn quantile(q: f64, values: &mut Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let rank = q * (values.len() - 1) as f64;
+    let (below, share) = (values[rank as usize], rank.fract());
+    let above = values[(rank as usize + 1).min(values.len() - 1)];
+    below + (above - below) * share
+}
+
+fn deviation(values: &mut Vec<f64>) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
+#[test]
+fn functions_over_instances() {
+    for operand in ["dyn.i.u32", "rate(dyn.c.u64)", "dyn.i.i32 * 2 - dyn.i.u32"] {
+        for q in [0.0, 0.25, 0.5, 0.9, 1.0] {
+            let call = format!("quantile({q:?}, {operand})");
+            against("own-dyn", operand, &call, statistic(|values| quantile(q, values)));
+        }
+        against("own-dyn", operand, &format!("stdev({operand})"), statistic(deviation));
+        for (k, name) in [(1, "topk"), (2, "topk"), (100, "topk"), (2, "bottomk")] {
+            let call = format!("{name}({k}, {operand})");
+            let definitions = format!("t.operand = {operand}\nt.call = {call}\n");
+            for backend in backends() {
+                for sample in evaluate("own-dyn", &definitions, backend) {
+                    let (all, found) = (&sample.metrics[0], &sample.metrics[1]);
+                    assert!(found.iter().all(|(instance, x)| all.get(instance) == Some(x)));
+                    // Which of equal values count depends on the order, so values are compared.
+                    let mut expected: Vec<f64> = all.values().copied().collect();
+                    expected.sort_by(f64::total_cmp);
+                    if name == "topk" {
+                        expected.reverse();
                     }
-                }
-                Some(Delivered::Numbers(numbers)) => {
-                    writer.set(*pmid);
-                    for (id, number) in numbers {
-                        match value_type {
-                            ValueType::F64 => writer.block(*id, BlockValue::F64(*number)),
-                            ValueType::U64 => writer.block(*id, BlockValue::U64(*number as u64)),
-                            _ => writer.in_place(*id, *number as i32 as u32),
-                        }
-                    }
+                    expected.truncate(k);
+                    expected.sort_by(f64::total_cmp);
+                    let mut found: Vec<f64> = found.values().copied().collect();
+                    found.sort_by(f64::total_cmp);
+                    assert_eq!(found, expected, "{call}");
                 }
             }
         }
-        writer.finish();
-        Ok(FetchEvents { gap: sample.gap, ..FetchEvents::default() })
+        let total = |values: &mut Vec<f64>| values.iter().map(|value| value / 2.0).sum();
+        against(
+            "own-dyn",
+            operand,
+            &format!("scalar(topk(1, sum(({operand}) / 2)))"),
+            total_or_zero(total),
+        );
+        let largest = |values: &mut Vec<f64>| values.iter().copied().fold(f64::MIN, f64::max);
+        against("own-dyn", operand, &format!("max(({operand}) / 2) * 2"), statistic(largest));
     }
 }
 
-/// `1=2.5 2=3`, without instances for single values; else why there is nothing.
-fn describe(values: &Values<'_>) -> String {
-    match values.status {
-        Status::Values => {}
-        Status::Empty(_) => return "none".to_string(),
-        Status::Failed(status) => return status.to_string(),
-    }
-    let mut out = String::new();
-    for (id, value) in values.iter() {
-        let space = if out.is_empty() { "" } else { " " };
-        let _ = write!(out, "{space}");
-        if id >= 0 {
-            let _ = write!(out, "{id}=");
-        }
-        let _ = match value {
-            Value::F64(value) => write!(out, "{value}"),
-            Value::F32(value) => write!(out, "{value}f"),
-            Value::I32(value) => write!(out, "{value}i"),
-            Value::U32(value) => write!(out, "{value}u"),
-            Value::I64(value) => write!(out, "{value}il"),
-            Value::U64(value) => write!(out, "{value}ul"),
-            other => write!(out, "{other:?}"),
+/// The samples of each instance since it came, which are a second apart.
+fn window(length: usize, function: impl Fn(&[f64]) -> f64) -> impl Fn(&[Values]) -> Values {
+    move |samples| {
+        let now = samples.last().expect("a sample");
+        let past = |instance: &i32| -> Vec<f64> {
+            let present = samples.iter().rev().map_while(|sample| sample.get(instance));
+            let mut past: Vec<f64> = present.take(length).copied().collect();
+            past.reverse();
+            past
         };
+        now.keys().map(|instance| (*instance, function(&past(instance)))).collect()
     }
-    out
 }
 
-/// Evaluates an expression over samples; what it gives at each.
-fn evaluate(text: &str, samples: &[Sample], backend: Backend, generally: bool) -> Vec<String> {
-    let language = Language { dialect: Dialect::Fixed, extensions: true };
-    let engine = Engine::new(language, backend);
-    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
-    let registry = Registry::new(language);
-    let source = sources.add("<test>", text);
-    let parsed = registry.parse(source, &sources, &mut diagnostics);
-    let parsed = parsed.unwrap_or_else(|_| panic!("{text}: {diagnostics:?}"));
-    let mut source = Source { samples: samples.to_vec().into_iter() };
-    let compiled = engine.compile(&registry, &[&parsed], &mut source, &mut diagnostics);
-    assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
-    let compiled = compiled.expect("memory does not fail");
-    let mut evaluator = Evaluator::new(compiled.program, compiled.binding);
-    if generally {
-        evaluator.use_general_path();
+#[test]
+fn functions_over_time() {
+    for operand in ["dyn.i.f64", "rate(dyn.c.u64)", "abs(dyn.i.i32)"] {
+        let mean = |past: &[f64]| past.iter().sum::<f64>() / past.len() as f64;
+        let call = format!("avg_over({operand}, \"1 hour\")");
+        against("own-dyn", operand, &call, window(usize::MAX, mean));
+        let greatest = |past: &[f64]| past.iter().copied().fold(f64::MIN, f64::max);
+        let call = format!("max_over({operand}, \"1 hour\")");
+        against("own-dyn", operand, &call, window(usize::MAX, greatest));
+        let least = |past: &[f64]| past.iter().copied().fold(f64::MAX, f64::min);
+        let call = format!("min_over({operand}, \"1 hour\")");
+        against("own-dyn", operand, &call, window(usize::MAX, least));
+        // Shorter than the time between two samples.
+        let call = format!("avg_over({operand}, \"1 msec\")");
+        against("own-dyn", operand, &call, window(1, |past| past[0]));
+        let call = format!("ewma({operand}, \"1 usec\")");
+        against("own-dyn", operand, &call, window(1, |past| past[0]));
     }
-    let mut workspace = Workspace::default();
-    samples
+    // Records of own-types are one second apart.
+    let decayed = |past: &[f64]| {
+        past[1..].iter().fold(past[0], |average, value| average + (value - average) * 0.5)
+    };
+    let operand = "s.i.u32";
+    against("own-types", operand, "ewma(s.i.u32, \"1 sec\")", window(usize::MAX, decayed));
+    let mean = |past: &[f64]| past.iter().sum::<f64>() / past.len() as f64;
+    against("own-types", operand, "avg_over(s.i.u32, \"2.5 sec\")", window(3, mean));
+}
+
+#[test]
+fn texts_are_compared() {
+    let definitions = "t.all = count(a.str)\n\
+                       t.equal = a.str == a.str\n\
+                       t.other = a.str != a.str\n\
+                       t.any = matchvalue(/./, a.str)\n\
+                       t.none = matchvalue(!/./, a.str)\n\
+                       t.literal = s.strd == \"no such text\"\n\
+                       t.not = \"no such text\" != s.strd\n\
+                       t.single = a.str == s.strd\n\
+                       t.half = (matchvalue(/^a/, a.str) || matchvalue(!/^a/, a.str)) * 2\n";
+    for backend in backends() {
+        for sample in evaluate("own-types", definitions, backend) {
+            let [all, equal, other, any, none, literal, not, single, half] = &sample.metrics[..]
+            else {
+                panic!("nine metrics");
+            };
+            let ones = |values: &Values, wanted: f64| {
+                assert!(values.values().all(|value| *value == wanted), "{values:?}");
+            };
+            assert_eq!(all[&-1] as usize, equal.len());
+            ones(equal, 1.0);
+            ones(other, 0.0);
+            ones(any, 1.0);
+            ones(none, 0.0);
+            ones(literal, 0.0);
+            ones(not, 1.0);
+            ones(half, 2.0);
+            assert!(single.values().all(|value| *value == 0.0 || *value == 1.0));
+            assert_eq!(any.len(), none.len());
+        }
+    }
+}
+
+/// Nested definitions give what one gets by writing out their expressions.
+#[test]
+fn nested_metrics_are_their_expressions() {
+    let nested = "t.d = t.c > 0 ? t.c : t.b\n\
+                  t.c = delta(dyn.c.u64) / 4 - t.b\n\
+                  t.b = abs(t.a) + t.a\n\
+                  t.a = delta(dyn.c.u64) * 2\n\
+                  t.e = avg(t.a) + sum(t.b)\n\
+                  t.f = delta(t.a)\n\
+                  t.g = matchinst(/./, t.a) + scalar(t.a)\n\
+                  t.h = defined(t.a) && !defined(t.nothing)\n\
+                  t.i = mkconst(3, meta=t.a)\n\
+                  t.j = t.a\n";
+    let a = "(delta(dyn.c.u64) * 2)";
+    let b = format!("(abs({a}) + {a})");
+    let c = format!("(delta(dyn.c.u64) / 4 - {b})");
+    let flat = format!(
+        "t.d = {c} > 0 ? {c} : {b}\nt.c = {c}\nt.b = {b}\nt.a = {a}\n\
+         t.e = avg({a}) + sum({b})\nt.f = delta({a})\nt.g = matchinst(/./, {a}) + scalar({a})\n\
+         t.h = 1 && !0\nt.i = mkconst(3, indom=247.1, units=count, semantics=instant, type=double)\n\
+         t.j = {a}\n"
+    );
+    let reversed: Vec<&str> = nested.lines().rev().collect();
+    let reversed = reversed.join("\n") + "\n";
+    for backend in backends() {
+        let found = evaluate("own-dyn", nested, backend);
+        let expected = evaluate("own-dyn", &flat, backend);
+        let backwards = evaluate("own-dyn", &reversed, backend);
+        assert_eq!(found.len(), expected.len());
+        for ((found, expected), backwards) in found.iter().zip(&expected).zip(&backwards) {
+            for (at, (found, expected)) in found.metrics.iter().zip(&expected.metrics).enumerate() {
+                assert_same(&format!("definition {at}"), found, expected);
+            }
+            for (found, other) in found.metrics.iter().zip(backwards.metrics.iter().rev()) {
+                assert_same("the order of definitions does not matter", found, other);
+            }
+        }
+    }
+}
+
+/// A metric that is an operand keeps its previous samples whether it is
+/// asked for or not, and every fetch counts.
+#[test]
+fn nested_differences_advance_with_every_fetch() {
+    let (registry, _, mut diagnostics) =
+        read("t.raw = s.c.u64\nt.inner = delta(s.c.u64)\nt.outer = t.inner + 0\n", EXTENDED);
+    let select = |names: &[&str]| -> Vec<&Registered> {
+        names.iter().map(|name| registry.get(name).expect("a defined name")).collect()
+    };
+    let raw: Vec<f64> = evaluate("own-types", "t.raw = s.c.u64\n", Backend::Interp)
         .iter()
-        .map(|_| {
-            let (values, _) =
-                evaluator.fetch(&mut source, &mut workspace).expect("memory does not fail");
-            describe(&values.get(0))
-        })
-        .collect()
-}
-
-fn check(text: &str, samples: &[Sample], expected: &[&str]) {
-    for (backend, generally) in
-        [(Backend::Interp, false), (Backend::Interp, true), (Backend::Jit, false)]
+        .map(|sample| sample.metrics[0][&-1])
+        .collect();
+    let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
+    let (outer, inner) = (select(&["t.outer"]), select(&["t.inner"]));
+    let source = archive("own-types");
+    let context = Context::new(engine, source, &registry, &outer, &mut diagnostics);
+    let mut context = context.expect("a readable archive");
+    let mut workspace = Workspace::default();
+    for (step, raw) in raw.windows(2).enumerate().map(|(step, raw)| (step, raw[1] - raw[0])).take(4)
     {
-        let got = evaluate(text, samples, backend, generally);
-        assert_eq!(got, expected, "{text}, {backend:?}, general path: {generally}");
+        if step == 0 {
+            context.fetch(&mut workspace).expect("a record");
+        }
+        let selection = if step % 2 == 0 { &inner } else { &outer };
+        context.recompile(&registry, selection, &mut diagnostics).expect("a readable archive");
+        let sample = context.fetch(&mut workspace).expect("a record");
+        let values = sample.values.get(sample.metrics[0].output.expect("a usable metric"));
+        let found: Vec<f64> = values.iter().map(|(_, value)| number(value)).collect();
+        assert_eq!(found, [raw], "after {step} changes of the selection");
+    }
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+}
+
+/// Previous samples of a metric whose operand has another definition now are
+/// not those of the metric any more.
+#[test]
+fn a_changed_operand_begins_anew() {
+    let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
+    let mut diagnostics = Diagnostics::default();
+    let (before, ..) = read("t.outer = delta(t.inner)\nt.inner = s.c.u64 * 2\n", EXTENDED);
+    let (after, ..) = read("t.outer = delta(t.inner)\nt.inner = s.c.u64 * 3\n", EXTENDED);
+    let mut workspace = Workspace::default();
+    let source = archive("own-types");
+    let outer = before.get("t.outer").expect("a defined name");
+    let context = Context::new(engine, source, &before, &[outer], &mut diagnostics);
+    let mut context = context.expect("a readable archive");
+    for _ in 0..2 {
+        context.fetch(&mut workspace).expect("a record");
+    }
+    let outer = after.get("t.outer").expect("a defined name");
+    context.recompile(&after, &[outer], &mut diagnostics).expect("a readable archive");
+    let sample = context.fetch(&mut workspace).expect("a record");
+    let values = sample.values.get(sample.metrics[0].output.expect("a usable metric"));
+    assert!(values.is_empty(), "{:?}", values.status);
+}
+
+#[test]
+fn many_levels_take_little() {
+    // Written out, this would be 2 to the power of 60 operands.
+    let doubling = |levels: usize| {
+        let mut text = String::new();
+        for level in 0..levels {
+            text.push_str(&format!("t.m{level} = t.m{0} / 2 + t.m{0} / 2\n", level + 1));
+        }
+        text + &format!("t.m{levels} = s.i.u32 / 1\n")
+    };
+    let samples = evaluate("own-types", &doubling(60), Backend::Interp);
+    for sample in &samples {
+        assert_same("halves and halves", &sample.metrics[0], &sample.metrics[60]);
+    }
+    let (registry, _, mut diagnostics) = read(&doubling(5_100), EXTENDED);
+    let engine = Engine::new(EXTENDED, Backend::Interp);
+    let mut compile = |name: &str| {
+        let selection = [registry.get(name).expect("a defined name")];
+        let mut source = archive("own-types");
+        let compiled = engine.compile(&registry, &selection, &mut source, &mut diagnostics);
+        compiled.expect("a readable archive").metrics[0].desc.is_ok()
+    };
+    assert!(compile("t.m3000"), "2,101 levels");
+    assert!(!compile("t.m0"), "5,101 levels");
+    let found: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+    assert!(found.contains(&Code::TooComplex), "{found:?}");
+}
+
+/// A metric of the source counts in place of a definition of its name, in
+/// other definitions too.
+#[test]
+fn metrics_of_the_source_hide_definitions() {
+    let (registry, _, mut diagnostics) =
+        read("s.i.u32 = s.i.u32 + 1\nt.a = s.i.u32\nt.raw = s.i.u32 * 1\n", EXTENDED);
+    let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
+    let selection = ["t.a", "t.raw"].map(|name| registry.get(name).expect("a defined name"));
+    let source = archive("own-types");
+    let context = Context::new(engine, source, &registry, &selection, &mut diagnostics);
+    let mut context = context.expect("a readable archive");
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let mut workspace = Workspace::default();
+    let sample = context.fetch(&mut workspace).expect("a record");
+    let value = |metric: usize| {
+        let values = sample.values.get(sample.metrics[metric].output.expect("a usable metric"));
+        number(values.get(0))
+    };
+    assert_eq!(value(0), value(1));
+}
+
+/// Without the switch nothing of all this is understood.
+#[test]
+fn the_switch_is_needed() {
+    let definitions = "t.nested = t.a + 1\nt.a = s.i.u32\n";
+    for dialect in [Dialect::Fixed, Dialect::Pcp7_2] {
+        let language = Language::from(dialect);
+        let (registry, _, mut diagnostics) = read(definitions, language);
+        let engine = Engine::new(language, Backend::Interp);
+        let selection = [registry.get("t.nested").expect("a defined name")];
+        let mut source = archive("own-types");
+        let compiled = engine.compile(&registry, &selection, &mut source, &mut diagnostics);
+        assert!(compiled.expect("a readable archive").metrics[0].desc.is_err());
+        let found: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(found, [Code::NestedDerived]);
+    }
+    for row in &SIGNATURES {
+        let (registry, _, diagnostics) =
+            read(&format!("t.a = {}\n", row.example), Dialect::Fixed.into());
+        assert!(registry.get("t.a").is_none(), "{}", row.name);
+        let help: Vec<_> = diagnostics.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert_eq!(help, [format!("`{}()` needs --extensions", row.name)]);
     }
 }
 
-const NAN: f64 = f64::NAN;
-const INF: f64 = f64::INFINITY;
-
-#[test]
-fn functions_of_numbers() {
-    let floats: [(InstId, f64); 5] = [(1, -2.5), (2, 2.5), (3, NAN), (4, -INF), (5, 0.25)];
-    let integers: [(InstId, f64); 3] = [(1, -7.0), (2, f64::from(i32::MIN)), (3, 9.0)];
-    let samples = [Sample::at(0.0)
-        .with("t.f", &floats)
-        .with("t.i", &integers)
-        .with("t.u", &[(1, 16.0), (2, 0.0)])
-        .with("t.one", &[(-1, 2.0)])];
-    for (text, expected) in [
-        ("abs(t.f)", "1=2.5 2=2.5 3=NaN 4=inf 5=0.25"),
-        ("floor(t.f)", "1=-3 2=2 3=NaN 4=-inf 5=0"),
-        ("ceil(t.f)", "1=-2 2=3 3=NaN 4=-inf 5=1"),
-        ("round(t.f)", "1=-3 2=3 3=NaN 4=-inf 5=0"),
-        ("sqrt(t.f)", "1=NaN 2=1.5811388300841898 3=NaN 4=NaN 5=0.5"),
-        ("log(t.f * 4)", "1=NaN 2=2.302585092994046 3=NaN 4=NaN 5=0"),
-        ("pow(t.f, 2)", "1=6.25 2=6.25 3=NaN 4=inf 5=0.0625"),
-        ("pow(t.f, 0)", "1=1 2=1 3=1 4=1 5=1"),
-        ("pow(2, t.one)", "4"),
-        ("clamp(t.f, -1, t.one)", "1=-1 2=2 3=NaN 4=-1 5=0.25"),
-        // The least integer has no positive counterpart.
-        ("abs(t.i)", "1=7i 2=-2147483648i 3=9i"),
-        ("round(t.i)", "1=-7i 2=-2147483648i 3=9i"),
-        ("clamp(t.i, 0, 8)", "1=0i 2=0i 3=8i"),
-        ("sqrt(t.u)", "1=4 2=0"),
-        ("log(t.u / 16)", "1=0 2=-inf"),
-    ] {
-        check(text, &samples, &[expected]);
+/// Metadata of an expression over an archive.
+fn desc_of(definitions: &str, archive_name: &str) -> Result<Desc, String> {
+    let (registry, _, mut diagnostics) = read(definitions, EXTENDED);
+    let engine = Engine::new(EXTENDED, Backend::Interp);
+    let selection: Vec<&Registered> = registry.get("t.example").into_iter().collect();
+    let mut source = archive(archive_name);
+    let compiled = engine.compile(&registry, &selection, &mut source, &mut diagnostics);
+    let metrics = compiled.expect("a readable archive").metrics;
+    match metrics.first().map(|metric| metric.desc) {
+        Some(Ok(desc)) if diagnostics.is_empty() => Ok(desc),
+        _ => Err(format!("{diagnostics:?}")),
     }
 }
 
+/// Each row of the table for users has an example, which gives what it says;
+/// and each function has a row.
 #[test]
-fn ranked_instances_keep_their_order() {
-    let samples = seconds(
-        "t.f",
-        &[
-            &[(3, 5.0), (1, 9.0), (2, 7.0), (4, 9.0)],
-            &[(3, 50.0), (1, 9.0), (2, 7.0), (4, 9.0)],
-            &[(2, NAN), (7, -INF), (1, NAN)],
-            &[(8, 1.0)],
-            &[],
-        ],
-    );
-    check("topk(2, t.f)", &samples, &["1=9 4=9", "3=50 1=9", "2=NaN 7=-inf", "8=1", "none"]);
-    check("bottomk(2, t.f)", &samples, &["3=5 2=7", "1=9 2=7", "2=NaN 7=-inf", "8=1", "none"]);
-    check(
-        "topk(9, t.f)",
-        &samples,
-        &["3=5 1=9 2=7 4=9", "3=50 1=9 2=7 4=9", "2=NaN 7=-inf 1=NaN", "8=1", "none"],
-    );
-    check("count(topk(2, t.f))", &samples, &["2u", "2u", "2u", "1u", "0u"]);
-    check("sum(topk(2, t.f)) - 1", &samples, &["17", "58", "NaN", "0", "-1"]);
+fn the_table_tells_the_truth() {
+    let text = include_str!("../grammar/extensions.md");
+    let mut forms = Vec::new();
+    for row in text.lines().filter(|line| line.starts_with('|')).skip(2) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [form, _, _, _, _, _, example, gives] = cells[..] else {
+            panic!("eight cells in {row}");
+        };
+        let mut code = example.split('`').skip(1).step_by(2);
+        let mut definitions = format!("t.example = {}\n", code.next().expect("an example"));
+        for definition in code {
+            definitions.push_str(definition);
+            definitions.push('\n');
+        }
+        match desc_of(&definitions, "own-fleet") {
+            Ok(desc) => assert_eq!(describe(&desc), gives, "{example}"),
+            Err(mistakes) => panic!("{example}: {mistakes}"),
+        }
+        forms.extend(form.split('`').skip(1).step_by(2).map(str::to_owned));
+    }
+    for row in &SIGNATURES {
+        assert!(forms.iter().any(|form| form == row.usage), "no row for {}", row.usage);
+    }
+}
+
+/// What is said of the mistakes in a file, with an archive as source.
+fn mistakes(name: &str) -> (Vec<Code>, String) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions").join(name);
+    let text = std::fs::read_to_string(path).expect("a file of the repository");
+    let (registry, sources, mut diagnostics) = read(&text, EXTENDED);
+    let engine = Engine::new(EXTENDED, Backend::Interp);
+    let selection = registry.all();
+    let mut source = archive("own-fleet");
+    let compiled = engine.compile(&registry, &selection, &mut source, &mut diagnostics);
+    for metric in compiled.expect("a readable archive").metrics {
+        assert_eq!(metric.desc.is_ok(), metric.name.starts_with("good."), "{}", metric.name);
+    }
+    diagnostics.sort();
+    let shown = diagnostics.iter().map(|one| render(one, &sources, Style::Plain));
+    let shown: Vec<String> = shown.collect();
+    (diagnostics.iter().map(|one| one.code).collect(), shown.join("\n"))
+}
+
+fn assert_snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("extensions");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
 }
 
 #[test]
-fn ranked_instances_meet_others_by_instance() {
-    let samples = [Sample::at(0.0)
-        .with("t.f", &[(1, 5.0), (2, 8.0), (3, 6.0)])
-        .with("t.i", &[(3, 10.0), (2, 20.0), (9, 1.0)])];
-    check("topk(2, t.f) * t.i", &samples, &["2=160 3=60"]);
-    check("t.i - topk(1, t.f)", &samples, &["2=12"]);
-    check("topk(1, t.f) + bottomk(1, t.i)", &samples, &["none"]);
-    check("delta(topk(1, t.f))", &samples, &["none"]);
-}
-
-/// The operand has a past, which goes on however its values are ranked.
-#[test]
-fn ranked_rates_follow_their_counters() {
-    let samples = seconds(
-        "t.c",
-        &[
-            &[(1, 0.0), (2, 0.0), (3, 0.0)],
-            &[(1, 10.0), (2, 20.0), (3, 30.0)],
-            // One counter fell and has no rate.
-            &[(1, 30.0), (2, 50.0), (3, 5.0)],
-            &[(1, 30.0), (2, 50.0), (3, 6.0)],
-            &[(1, 40.0), (4, 50.0), (3, 26.0)],
-            &[(1, 41.0), (4, 52.0), (3, 29.0)],
-            &[(1, 42.0), (4, 54.0), (3, 32.0)],
-        ],
-    );
-    let expected = ["none", "2=20 3=30", "1=20 2=30", "1=0 3=1", "1=10 3=20", "4=2 3=3", "4=2 3=3"];
-    check("topk(2, rate(t.c))", &samples, &expected);
+fn mistakes_in_calls() {
+    assert_snapshot("calls", &mistakes("calls.conf").1);
 }
 
 #[test]
-fn statistics_over_instances() {
-    let samples = seconds(
-        "t.f",
-        &[
-            &[(1, 2.0), (2, 4.0), (3, 4.0), (4, 4.0), (5, 5.0), (6, 5.0), (7, 7.0), (8, 9.0)],
-            &[(1, 40.0), (2, 10.0), (3, 30.0), (4, 20.0)],
-            &[(1, 3.0)],
-            &[(1, 3.0), (2, NAN)],
-            &[(1, 1.0), (2, INF), (3, INF)],
-            &[],
-        ],
-    );
-    check("stdev(t.f)", &samples, &["2", "11.180339887498949", "0", "NaN", "NaN", "none"]);
-    check("quantile(0.5, t.f)", &samples, &["4.5", "25", "3", "NaN", "inf", "none"]);
-    check("quantile(0.25, t.f) * 2", &samples, &["8", "35", "6", "NaN", "inf", "none"]);
-    check("quantile(0, t.f)", &samples, &["2", "10", "3", "NaN", "1", "none"]);
-    check("quantile(1, t.f)", &samples, &["9", "40", "3", "NaN", "inf", "none"]);
-    let one = [Sample::at(0.0).with("t.one", &[(-1, 6.0)])];
-    check("quantile(0.3, t.one) + stdev(t.one)", &one, &["6"]);
+fn mistakes_of_meaning() {
+    assert_snapshot("meaning", &mistakes("meaning.conf").1);
 }
 
 #[test]
-fn windows_slide_by_time() {
-    let mut samples = seconds(
-        "t.f",
-        &[
-            &[(1, 10.0), (2, 0.0)],
-            &[(1, 20.0), (2, 4.0)],
-            // One instance is away and begins anew.
-            &[(1, 60.0)],
-            &[(2, 8.0), (1, 40.0)],
-        ],
-    );
-    samples.push(Sample::at(3.5).with("t.f", &[(2, 0.0), (1, 7.0)]));
-    samples.push(Sample::at(4.0).with("t.f", &[(2, 1.0), (1, 100.0)]).after_gap());
-    samples.push(Sample::at(5.0).failed("t.f"));
-    samples.push(Sample::at(6.0).with("t.f", &[(1, 8.0), (2, 2.0)]));
-    samples.push(Sample::at(7.0));
-    samples.push(Sample::at(8.0).with("t.f", &[(1, 1.0), (2, 1.0)]));
-    let failed = PmStatus::AGAIN.to_string();
-    check(
-        "avg_over(t.f, \"3 sec\")",
-        &samples,
-        &[
-            "1=10 2=0",
-            "1=15 2=2",
-            "1=30",
-            "2=8 1=40",
-            "2=4 1=31.75",
-            "2=1 1=100",
-            &failed,
-            "1=8 2=2",
-            "none",
-            "1=1 2=1",
-        ],
-    );
-    check(
-        "max_over(t.f, \"2 sec\") - min_over(t.f, \"2 sec\")",
-        &samples,
-        &[
-            "1=0 2=0", "1=10 2=4", "1=40", "2=0 1=20", "2=8 1=53", "2=0 1=0", &failed, "1=0 2=0",
-            "none", "1=0 2=0",
-        ],
-    );
-    check(
-        "ewma(t.f, \"1 sec\")",
-        &samples[..4],
-        &["1=10 2=0", "1=15 2=2", "1=37.5", "2=8 1=38.75"],
-    );
+fn mistakes_of_nesting() {
+    let (codes, text) = mistakes("nesting.conf");
+    assert_snapshot("nesting", &text);
+    assert!(codes.contains(&Code::DefinitionCycle) && codes.contains(&Code::UnusableOperand));
 }
 
-/// Extremes are in the operand's type, and exact; averages are not.
+/// Cycles need no source to be found.
 #[test]
-fn windows_of_integers() {
-    let samples = seconds("t.u", &[&[(1, 9.0)], &[(1, 4.0)], &[(1, 5.0)]]);
-    check("max_over(t.u, \"2 sec\")", &samples, &["1=9ul", "1=9ul", "1=5ul"]);
-    check("min_over(t.u, \"1 min\")", &samples, &["1=9ul", "1=4ul", "1=4ul"]);
-    check("avg_over(t.u, \"1 min\")", &samples, &["1=9", "1=6.5", "1=6"]);
-    // The window has its first sample when the rate has its first value.
-    let counts =
-        seconds("t.c", &[&[(1, 0.0)], &[(1, 8.0)], &[(1, 10.0)], &[(1, 3.0)], &[(1, 7.0)]]);
-    let rates = ["none", "1=8", "1=5", "none", "1=4"];
-    check("avg_over(rate(t.c), \"1 min\")", &counts, &rates);
-    check("delta(avg_over(t.u, \"1 min\"))", &samples, &["none", "1=-2.5", "1=-0.5"]);
-}
-
-#[test]
-fn texts_are_compared_byte_by_byte() {
-    let samples = [
-        Sample::at(0.0)
-            .texts("t.text", &[(1, "up"), (2, "down"), (3, ""), (4, "Up")])
-            .texts("t.word", &[(-1, "down")]),
-        Sample::at(1.0).texts("t.text", &[(2, "up 7"), (1, "caf\u{e9}")]),
-        Sample::at(2.0).failed("t.text").texts("t.word", &[(-1, "up")]),
-    ];
-    let failed = PmStatus::AGAIN.to_string();
-    check("t.text == \"up\"", &samples, &["1=1u 2=0u 3=0u 4=0u", "2=0u 1=0u", &failed]);
-    check("\"up\" != t.text", &samples, &["1=0u 2=1u 3=1u 4=1u", "2=1u 1=1u", &failed]);
-    check("t.word == \"down\"", &samples, &["1u", "none", "0u"]);
-    check("t.text == t.word", &samples, &["1=0u 2=1u 3=0u 4=0u", "none", &failed]);
-    check("t.word != t.text", &samples, &["1=1u 2=0u 3=1u 4=1u", "none", &failed]);
-    check("t.text == t.text", &samples, &["1=1u 2=1u 3=1u 4=1u", "2=1u 1=1u", &failed]);
-    check("matchvalue(/[Uu]p/, t.text)", &samples, &["1=1u 2=0u 3=0u 4=1u", "2=1u 1=0u", &failed]);
-    check(
-        "matchvalue(!/^.{2}$/, t.text)",
-        &samples,
-        &["1=0u 2=1u 3=1u 4=0u", "2=1u 1=1u", &failed],
-    );
-    check("sum(t.text == \"up\") + 1", &samples, &["2u", "1u", &failed]);
+fn cycles_are_found_offline() {
+    let text = include_str!("extensions/nesting.conf");
+    let (registry, _, _) = read(text, EXTENDED);
+    let mut diagnostics = Diagnostics::default();
+    report_cycles(&registry, &mut diagnostics);
+    let codes: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+    assert_eq!(codes, [Code::DefinitionCycle; 4], "{diagnostics:?}");
 }

@@ -14,6 +14,7 @@ mod types;
 pub mod units;
 
 use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
+use rustc_hash::FxHashSet;
 
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -55,6 +56,12 @@ pub struct Examined {
     pub guards: Vec<Option<bool>>,
 }
 
+/// Which nodes of an expression are left when branches that are never chosen
+/// are taken away.
+pub fn live_nodes(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<bool> {
+    ternary::live(expr, &ternary::known_guards(expr, names, dialect))
+}
+
 /// Checks an expression as [`check`] does and keeps everything that was found.
 pub fn examine(
     expr: &Expr,
@@ -77,6 +84,7 @@ pub fn examine(
         guards,
         typed: TypedExpr::default(),
         done: vec![None; expr.len()],
+        blamed: FxHashSet::default(),
     };
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
@@ -114,6 +122,8 @@ struct Checker<'c> {
     typed: TypedExpr,
     /// Typed node of each expression node that was checked.
     done: Vec<Option<TypedId>>,
+    /// Derived metrics that cannot be used and of which that was said.
+    blamed: FxHashSet<Box<str>>,
 }
 
 impl Checker<'_> {
@@ -136,6 +146,12 @@ impl Checker<'_> {
 
     fn span(&self, id: ExprId) -> Span {
         self.expr.node(id).span
+    }
+
+    /// True for instance domains whose instances an operator can pair.
+    fn are_same_domain(&self, a: InDom, b: InDom) -> bool {
+        let equivalent = &self.names.equivalent_domains;
+        a == b || self.dialect.is_version_7() && equivalent.are_equivalent(a, b)
     }
 
     /// Takes note of the metrics of a branch that is never chosen.
@@ -262,6 +278,7 @@ impl Checker<'_> {
             Name::Nested { desc, definition } => {
                 Ok(self.push(TypedKind::Derived(definition), desc, span))
             }
+            Name::Unusable if !self.blamed.insert(name.into()) => Err(Reported),
             Name::Unusable => {
                 let message = format!("`{name}` cannot be used here");
                 self.report(

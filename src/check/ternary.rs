@@ -133,7 +133,7 @@ impl Checker<'_> {
         let indom = yes_desc.indom.or(no_desc.indom);
         self.guard_shape(guard, &guard_desc, indom.is_none(), [yes, no])?;
         if let (Dialect::Fixed, Some(own), Some(guarding)) = (self.dialect, indom, guard_desc.indom)
-            && own != guarding
+            && !self.are_same_domain(own, guarding)
         {
             let at = self.span(guard);
             let branch = if yes_desc.indom.is_some() { yes } else { no };

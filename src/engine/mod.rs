@@ -6,11 +6,12 @@
 mod backend;
 mod context;
 mod controls;
+mod derived;
 mod fuzz;
 mod identifiers;
-mod layers;
 mod nesting;
 mod registry;
+mod shared;
 mod system;
 
 use std::cell::{OnceCell, RefCell};
@@ -29,21 +30,25 @@ use crate::check::typed::{Desc, TypedExpr};
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
+use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Planned, plan};
 use crate::syntax::{ControlOption, nearest};
 
 pub use backend::Backend;
 use backend::Compiler;
 pub use context::{Context, Sample};
+pub use derived::DerivedContext;
 #[doc(hidden)]
 pub use fuzz::{fuzz_compile, fuzz_eval};
 pub use nesting::report_cycles;
 pub use registry::{Registered, Registry};
+pub use shared::{Refused, SharedRegistry, Snapshot};
 
 /// See the module's description.
 pub struct Engine {
     language: Language,
     compiler: Compiler,
+    equivalent_domains: Arc<EquivalentDomains>,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
 }
@@ -104,7 +109,18 @@ impl Engine {
     /// An engine for definitions in a language.
     pub fn new(language: impl Into<Language>, backend: Backend) -> Engine {
         let language = language.into();
-        Engine { language, compiler: Compiler::new(backend), kernels: Mutex::default() }
+        Engine {
+            language,
+            compiler: Compiler::new(backend),
+            equivalent_domains: Arc::default(),
+            kernels: Mutex::default(),
+        }
+    }
+
+    /// The engine, with instance domains that operators take for the same.
+    /// libpcp 6.0 has no such domains, nor has its dialect.
+    pub fn with_equivalent_domains(self, equivalent: EquivalentDomains) -> Engine {
+        Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
 
     /// The language.
@@ -117,10 +133,10 @@ impl Engine {
         self.language.dialect
     }
 
-    /// Why kernels are interpreted although native code was wanted, once
-    /// that is known; told once.
+    /// Why kernels are interpreted although native code was wanted, or why
+    /// equivalent domains do not count, once that is known; told once.
     pub fn take_warning(&self) -> Option<String> {
-        self.compiler.take_warning()
+        self.compiler.take_warning().or_else(|| self.equivalent_domains.take_warning())
     }
 
     /// Compiles a selection of registered definitions against a source.
@@ -198,7 +214,11 @@ impl Engine {
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some();
         let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
+        names.equivalent_domains = Arc::clone(&self.equivalent_domains);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
+        if self.language.extensions {
+            names.refuse(|name| registry.is_refused(name));
+        }
         let is_definition =
             |name: &str| self.language.extensions && matches!(names.get(name), Name::Derived);
         let order = nesting::order(&definitions, is_definition, diagnostics);
@@ -215,7 +235,7 @@ impl Engine {
                     let typed = TypedExpr::of_metric(desc, one.name_span);
                     Examined { typed, is_whole: true, ..Examined::default() }
                 }
-                _ if order.in_cycle[position] => Examined::default(),
+                _ if order.is_refused[position] => Examined::default(),
                 _ => examine(&one.expr, &names, self.language, &suggest, found),
             };
             if one.is_named {

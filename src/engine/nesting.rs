@@ -3,8 +3,8 @@
 //!
 //! Takes parsed definitions and tells which names stand for definitions from
 //! the caller. A definition that leads back to itself is reported by drawing
-//! the way; nothing here checks or computes. Everything is done by loops, so
-//! that definitions may stand on each other in any number.
+//! the way; nothing here checks or computes. Everything is done by loops, and
+//! levels are limited in number because the work per definition grows with them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -16,6 +16,9 @@ use crate::check::Examined;
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::source::Span;
+
+/// Most derived metrics on the way from one to what it needs in the end.
+pub const MAX_LEVELS: usize = 5_000;
 
 /// Most steps of a cycle that are shown one by one.
 const MAX_DRAWN: usize = 8;
@@ -46,8 +49,9 @@ pub(super) fn needed<'r>(
 pub(super) struct Order {
     /// Each position once.
     pub positions: Vec<usize>,
-    /// For each position, whether the definition is part of a cycle.
-    pub in_cycle: Vec<bool>,
+    /// For each position, whether the definition is part of a cycle or stands
+    /// on too many others, which has been reported.
+    pub is_refused: Vec<bool>,
     /// For each position, the definitions that it mentions.
     pub operands: Vec<Vec<Mention>>,
 }
@@ -69,7 +73,8 @@ pub(super) fn order(
     diagnostics: &mut Diagnostics,
 ) -> Order {
     let operands = mentions(definitions, is_definition);
-    let mut in_cycle = vec![false; definitions.len()];
+    let mut is_refused = vec![false; definitions.len()];
+    let mut levels = vec![0usize; definitions.len()];
     let mut positions = Vec::with_capacity(definitions.len());
     let mut state = vec![State::New; definitions.len()];
     for start in 0..definitions.len() {
@@ -81,8 +86,18 @@ pub(super) fn order(
         }
         while let Some((position, visited)) = way.last_mut() {
             let Some(mention) = operands[*position].get(*visited) else {
-                state[*position] = State::Done;
-                positions.push(*position);
+                let position = *position;
+                let deepest =
+                    operands[position].iter().max_by_key(|mention| levels[mention.position]);
+                levels[position] = deepest.map_or(1, |operand| levels[operand.position] + 1);
+                if let Some(operand) = deepest.filter(|_| levels[position] > MAX_LEVELS) {
+                    // Those that need this one in turn have levels enough without it.
+                    levels[position] = 0;
+                    is_refused[position] = true;
+                    diagnostics.push(too_deep(definitions[position], operand.span));
+                }
+                state[position] = State::Done;
+                positions.push(position);
                 way.pop();
                 continue;
             };
@@ -99,16 +114,16 @@ pub(super) fn order(
                         .map(|(at, visited)| (*at, operands[*at][visited - 1].span))
                         .collect();
                     // One picture for each definition is enough.
-                    if cycle.iter().any(|(at, _)| !in_cycle[*at]) {
+                    if cycle.iter().any(|(at, _)| !is_refused[*at]) {
                         diagnostics.push(draw(definitions, &cycle));
                     }
-                    cycle.iter().for_each(|(at, _)| in_cycle[*at] = true);
+                    cycle.iter().for_each(|(at, _)| is_refused[*at] = true);
                 }
                 State::Done => {}
             }
         }
     }
-    Order { positions, in_cycle, operands }
+    Order { positions, is_refused, operands }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -138,6 +153,14 @@ fn mentions(
             .collect()
     };
     definitions.iter().map(mentions).collect()
+}
+
+fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
+    let message = format!("`{}` stands on more than {MAX_LEVELS} levels of others", one.name);
+    let mut diagnostic =
+        Diagnostic::error(Code::TooComplex, operand, message).label(operand, "one level too many");
+    diagnostic.metric = one.is_named.then(|| one.name.clone());
+    diagnostic
 }
 
 /// A cycle as positions of definitions, each with the place where it mentions the next.

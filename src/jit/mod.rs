@@ -8,6 +8,7 @@ mod emit;
 mod fuzz;
 mod group;
 mod library;
+mod listing;
 mod region;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use pmderive_runtime::kernel::Kernel;
 
 #[doc(hidden)]
 pub use fuzz::fuzz_kernel_diff;
+pub use listing::{Listing, listing};
 
 /// Why there is no native code.
 #[derive(Debug, thiserror::Error)]

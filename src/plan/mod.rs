@@ -99,9 +99,9 @@ fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
             | TypedKind::Rate { operand, .. }
             | TypedKind::Rescale { operand, .. } => operand,
             TypedKind::Binary { right, .. } => right,
-            TypedKind::Choose { yes, no, .. } => match expr.node(*no).kind {
-                TypedKind::NoValue => yes,
-                _ => no,
+            TypedKind::Choose { yes, no, .. } => match expr.node(*yes).kind {
+                TypedKind::NoValue => no,
+                _ => yes,
             },
             TypedKind::Chosen { branch, .. } => branch,
             _ => return None,

@@ -310,15 +310,15 @@ fn check_large(text: &str, language: Language, accepted: bool) {
 }
 
 /// Numbers that look random and are the same in each run.
-pub(super) struct Generator(u64);
+pub(crate) struct Generator(u64);
 
 impl Generator {
-    pub(super) fn new(seed: u64) -> Generator {
+    pub(crate) fn new(seed: u64) -> Generator {
         Generator(seed)
     }
 
     /// A number below `limit`.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         // An additive sequence, scrambled: SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -329,7 +329,7 @@ impl Generator {
 }
 
 /// Calls `check` with the data, cut off at every byte, and with bytes replaced.
-pub(super) fn mutations(data: &[u8], generator: &mut Generator, check: impl Fn(&[u8])) {
+pub(crate) fn mutations(data: &[u8], generator: &mut Generator, check: impl Fn(&[u8])) {
     for end in 0..=data.len() {
         check(&data[..end]);
     }
