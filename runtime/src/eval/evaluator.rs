@@ -154,6 +154,7 @@ impl Evaluator {
     /// not in the program.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
         self.history.forget_definitions(definitions);
+        self.windows.forget_definitions(definitions);
     }
 
     /// Fetches from the source and evaluates.
