@@ -316,6 +316,20 @@ fn ranked_rates_follow_their_counters() {
     check("topk(2, rate(t.c))", &samples, &expected);
 }
 
+/// A difference of rates has nothing to begin with when a counter has fallen.
+#[test]
+fn ranked_differences_recover_from_a_reset() {
+    let counts = [0.0, 10.0, 30.0, 5.0, 15.0, 40.0, 70.0, 100.0];
+    let samples: Vec<Sample> = (0..)
+        .zip(counts)
+        .map(|(at, count)| Sample::at(f64::from(at)).with("t.c", &[(1, count)]))
+        .collect();
+    let expected = ["none", "none", "1=10", "none", "none", "1=15", "1=5", "1=0"];
+    check("topk(1, delta(rate(t.c)))", &samples, &expected);
+    let counted = ["0u", "1u", "1u", "0u", "1u", "1u", "1u", "1u"];
+    check("count(rate(t.c))", &samples, &counted);
+}
+
 #[test]
 fn statistics_over_instances() {
     let samples = seconds(
@@ -334,6 +348,8 @@ fn statistics_over_instances() {
     check("quantile(0.25, t.f) * 2", &samples, &["8", "35", "6", "NaN", "inf", "none"]);
     check("quantile(0, t.f)", &samples, &["2", "10", "3", "NaN", "1", "none"]);
     check("quantile(1, t.f)", &samples, &["9", "40", "3", "NaN", "inf", "none"]);
+    // What filters leave is what counts.
+    check("quantile(1, t.f > 8 ? t.f : novalue())", &samples[..2], &["9", "40"]);
     let one = [Sample::at(0.0).with("t.one", &[(-1, 6.0)])];
     check("quantile(0.3, t.one) + stdev(t.one)", &one, &["6"]);
 }

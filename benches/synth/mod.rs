@@ -221,6 +221,8 @@ pub fn expression(kind: &str, index: u32, metrics: u32) -> String {
         "toprate" => format!("topk(10, rate({count}))"),
         "avg_over" => format!("avg_over({a}, \"1 min\")"),
         "max_over" => format!("max_over({a}, \"1 min\")"),
+        "matchvalue" => format!("matchvalue(/[0-3]$/, {})", name("text", index)),
+        "text" => format!("{} == \"text 3\"", name("text", index)),
         "ewma" => format!("ewma({a}, \"30 sec\")"),
         "tree" => format!("({a} + {b}) * ({c} - {d}) + ({b} * 3 + {c}) / ({d} + 1) - (-{a})"),
         other => panic!("no such kind: {other}"),
