@@ -5,6 +5,7 @@
 //! itself, so that one mistake is reported once; independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
+mod derive;
 mod operators;
 mod pcp;
 mod ternary;
@@ -15,7 +16,7 @@ pub mod units;
 use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 
 use crate::bind::{Name, Names};
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::Dialect;
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -348,6 +349,7 @@ impl Checker<'_> {
                         "`rate()` of a value that is already per time, or of time squared";
                     return self.report(
                         Diagnostic::error(Code::RateDimension, at, message)
+                            .derived(self.derivation(operand, "operand", Property::Units))
                             .label(at, describe(&desc))
                             .help(
                                 "use delta() for the change, or the value itself if it is a rate",
@@ -409,6 +411,7 @@ impl Checker<'_> {
                     )
                     .label(at, describe(&desc))
                     .label(units_span, format!("{to} wanted"))
+                    .derived(self.derivation(operand, "operand", Property::Units))
                     .help("rescale() changes the scale, never the dimension"),
                 )
             }
