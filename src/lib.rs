@@ -16,9 +16,12 @@ pub mod bind;
 pub mod check;
 pub mod cli;
 pub mod dag;
+pub mod deps;
 pub mod diag;
 pub mod dialect;
 pub mod engine;
+pub mod equivalent_domains;
+pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;

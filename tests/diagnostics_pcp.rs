@@ -104,7 +104,7 @@ fn said(
     let archive = opened.entry(archive.to_owned()).or_insert_with(|| {
         ArchiveContext::open(&archives.join(archive)).expect("a readable archive")
     });
-    let selection: Vec<_> = registry.definitions().iter().collect();
+    let selection: Vec<_> = registry.definitions().iter().map(|one| &**one).collect();
     let compiled = Engine::new(dialect, Backend::Interp)
         .compile(&registry, &selection, archive, &mut diagnostics)
         .expect("a readable archive");

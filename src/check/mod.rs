@@ -6,6 +6,7 @@
 //! reported. This stage never asks the source for anything.
 
 mod derive;
+mod extensions;
 mod operators;
 mod pcp;
 mod ternary;
@@ -17,7 +18,7 @@ use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::source::Span;
 use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
@@ -31,11 +32,11 @@ use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 pub fn check(
     expr: &Expr,
     names: &Names,
-    dialect: Dialect,
+    language: impl Into<Language>,
     suggest: &dyn Fn(&str) -> Option<String>,
     diagnostics: &mut Diagnostics,
 ) -> Option<TypedExpr> {
-    let examined = examine(expr, names, dialect, suggest, diagnostics);
+    let examined = examine(expr, names, language, suggest, diagnostics);
     examined.is_whole.then_some(examined.typed)
 }
 
@@ -55,14 +56,21 @@ pub struct Examined {
     pub guards: Vec<Option<bool>>,
 }
 
+/// Which nodes of an expression are left when branches that are never chosen
+/// are taken away.
+pub fn live_nodes(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<bool> {
+    ternary::live(expr, &ternary::known_guards(expr, names, dialect))
+}
+
 /// Checks an expression as [`check`] does and keeps everything that was found.
 pub fn examine(
     expr: &Expr,
     names: &Names,
-    dialect: Dialect,
+    language: impl Into<Language>,
     suggest: &dyn Fn(&str) -> Option<String>,
     diagnostics: &mut Diagnostics,
 ) -> Examined {
+    let Language { dialect, extensions } = language.into();
     let before = diagnostics.len();
     let guards = ternary::known_guards(expr, names, dialect);
     let live = ternary::live(expr, &guards);
@@ -70,6 +78,7 @@ pub fn examine(
         expr,
         names,
         dialect,
+        extensions,
         suggest,
         diagnostics,
         guards,
@@ -104,6 +113,7 @@ struct Checker<'c> {
     expr: &'c Expr,
     names: &'c Names,
     dialect: Dialect,
+    extensions: bool,
     suggest: &'c dyn Fn(&str) -> Option<String>,
     diagnostics: &'c mut Diagnostics,
     /// Value of each node as a guard, where it is known already.
@@ -135,6 +145,12 @@ impl Checker<'_> {
         self.expr.node(id).span
     }
 
+    /// True for instance domains whose instances an operator can pair.
+    fn are_same_domain(&self, a: InDom, b: InDom) -> bool {
+        let equivalent = &self.names.equivalent_domains;
+        a == b || self.dialect.is_version_7() && equivalent.are_equivalent(a, b)
+    }
+
     /// Takes note of the metrics of a branch that is never chosen.
     fn mention(&mut self, node: &Node) {
         let name = match &node.kind {
@@ -151,6 +167,13 @@ impl Checker<'_> {
         let span = node.span;
         match &node.kind {
             NodeKind::Error => Err(Reported),
+            NodeKind::Call { function, literal, operands } => {
+                self.call(*function, literal.as_ref(), operands, span)
+            }
+            NodeKind::Text(text) => {
+                let desc = constant_desc(ValueType::String);
+                Ok(self.push(TypedKind::Text(text.clone()), desc, span))
+            }
             NodeKind::Metric(name) => self.metric(name, span),
             NodeKind::Number(number) => {
                 let (value_type, bits) = match number.value {
@@ -163,7 +186,7 @@ impl Checker<'_> {
             NodeKind::Defined(metric) => match self.names.get(&metric.value) {
                 Name::NoDescriptor(_) | Name::Derived => self.metric(&metric.value, metric.span),
                 meaning => {
-                    let bits = u64::from(matches!(meaning, Name::Metric(_)));
+                    let bits = u64::from(ternary::is_usable(meaning));
                     let desc = constant_desc(ValueType::U32);
                     Ok(self.push(TypedKind::Constant(bits), desc, span))
                 }
@@ -224,6 +247,9 @@ impl Checker<'_> {
     fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
         match self.names.get(name) {
             Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
+            Name::Unknown(_) if self.names.is_novalue(name) => {
+                Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
+            }
             Name::Unknown(status) => {
                 let message = format!("unknown metric `{name}`");
                 let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
@@ -243,7 +269,17 @@ impl Checker<'_> {
                 self.report(
                     Diagnostic::error(Code::NestedDerived, span, message)
                         .label(span, "derived metrics cannot be operands of others")
-                        .help("write its expression here instead"),
+                        .help("write its expression here instead, or use --extensions"),
+                )
+            }
+            Name::Nested { desc, definition } => {
+                Ok(self.push(TypedKind::Derived(definition), desc, span))
+            }
+            Name::Unusable => {
+                let message = format!("`{name}` cannot be used here");
+                self.report(
+                    Diagnostic::error(Code::UnusableOperand, span, message)
+                        .label(span, "there are mistakes in its definition"),
                 )
             }
         }
@@ -312,12 +348,22 @@ impl Checker<'_> {
     ) -> Checked<TypedId> {
         let operand = self.metric(&metric.value, metric.span)?;
         let desc = self.typed.node(operand).desc;
+        self.reduce(function, (operand, desc), metric.span, span)
+    }
+
+    /// An aggregate of an operand that stands at `at`.
+    fn reduce(
+        &mut self,
+        function: Aggregate,
+        (operand, desc): (TypedId, Desc),
+        at: Span,
+        span: Span,
+    ) -> Checked<TypedId> {
         if function != Aggregate::Count && !desc.value_type.is_numeric() {
             let message =
                 format!("`{}()` needs a number, not {}", function.name(), desc.value_type);
             return self.report(
-                Diagnostic::error(Code::NotNumeric, metric.span, message)
-                    .label(metric.span, describe(&desc)),
+                Diagnostic::error(Code::NotNumeric, at, message).label(at, describe(&desc)),
             );
         }
         let (value_type, semantics, units) = match function {

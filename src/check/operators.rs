@@ -30,6 +30,10 @@ impl Checker<'_> {
     ) -> Checked<TypedId> {
         let (left_id, left_desc) = self.operand(left)?;
         let (right_id, right_desc) = self.operand(right)?;
+        let operands = [(left, left_id, left_desc), (right, right_id, right_desc)];
+        if let Some(outcome) = self.text_equality((op, op_span), operands, span) {
+            return outcome;
+        }
         let (l, r) = (left_desc, right_desc);
         let operation =
             Operation { op, op_span, left: (left, left_desc), right: (right, right_desc) };
@@ -40,7 +44,7 @@ impl Checker<'_> {
         self.dimensions(&operation)?;
         self.extra_units(&operation)?;
         if let (Some(a), Some(b)) = (l.indom, r.indom)
-            && a != b
+            && !self.are_same_domain(a, b)
         {
             return self.refuse(
                 &operation,

@@ -20,7 +20,7 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         let of = |id: &ExprId| known[id.0 as usize];
         known.push(match &node.kind {
             _ if !dialect.is_version_7() => None,
-            NodeKind::Defined(metric) => Some(matches!(names.get(&metric.value), Name::Metric(_))),
+            NodeKind::Defined(metric) => Some(is_usable(names.get(&metric.value))),
             NodeKind::Number(number) => integer(number.value),
             NodeKind::MkConst { number, .. } => integer(number.value.value),
             NodeKind::Unary { op: UnaryOp::Not, operand } => of(operand).map(|known| !known),
@@ -38,6 +38,11 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         });
     }
     known
+}
+
+/// True for names that `defined()` answers with yes.
+pub(super) fn is_usable(name: Name) -> bool {
+    matches!(name, Name::Metric(_) | Name::Nested { .. })
 }
 
 fn integer(value: NumberValue) -> Option<bool> {
@@ -79,8 +84,10 @@ pub(super) fn live(expr: &Expr, guards: &[Option<bool>]) -> Vec<bool> {
                 mark(left);
                 mark(right);
             }
+            NodeKind::Call { operands, .. } => operands.iter().for_each(mark),
             NodeKind::Number(_)
             | NodeKind::Metric(_)
+            | NodeKind::Text(_)
             | NodeKind::Aggregate { .. }
             | NodeKind::Defined(_)
             | NodeKind::Anon(_)
@@ -113,7 +120,11 @@ impl Checker<'_> {
         }
         let (yes_id, yes_desc) = self.operand(yes)?;
         let (no_id, no_desc) = self.operand(no)?;
-        let is_novalue = |id: ExprId| matches!(self.expr.node(id).kind, NodeKind::NoValue(_));
+        let is_novalue = |id: ExprId| match &self.expr.node(id).kind {
+            NodeKind::NoValue(_) => true,
+            NodeKind::Metric(name) => self.names.is_novalue(name),
+            _ => false,
+        };
         let (yes_never, no_never) = (is_novalue(yes), is_novalue(no));
         if !yes_never && !no_never {
             self.branches([(yes, &yes_desc), (no, &no_desc)])?;
@@ -122,7 +133,7 @@ impl Checker<'_> {
         let indom = yes_desc.indom.or(no_desc.indom);
         self.guard_shape(guard, &guard_desc, indom.is_none(), [yes, no])?;
         if let (Dialect::Fixed, Some(own), Some(guarding)) = (self.dialect, indom, guard_desc.indom)
-            && own != guarding
+            && !self.are_same_domain(own, guarding)
         {
             let at = self.span(guard);
             let branch = if yes_desc.indom.is_some() { yes } else { no };

@@ -82,11 +82,54 @@ pub enum Decrease {
     Negative,
 }
 
+/// Functions of one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MathFunction {
+    /// Magnitude; of the least integer of a signed type that integer itself.
+    Abs,
+    /// The greatest whole number that is not above it.
+    Floor,
+    /// The least whole number that is not below it.
+    Ceil,
+    /// The nearest whole number, halves away from zero.
+    Round,
+    /// Square root; NaN below zero.
+    Sqrt,
+    /// Natural logarithm; negative infinity of zero, NaN below it.
+    Log,
+}
+
+/// Functions of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MathFunction2 {
+    /// The left to the power of the right, as `pow(3)`.
+    Pow,
+    /// The lesser one; NaN if one is NaN.
+    Min,
+    /// The greater one; NaN if one is NaN.
+    Max,
+}
+
+/// Statistics over instances; NaN if one value is NaN, no value of none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Statistic {
+    /// Standard deviation of the population.
+    StdDev,
+    /// The value at a share (bits of an `F64`, 0 to 1) of the ascending
+    /// values, linear between the closest ranks.
+    Quantile(u64),
+}
+
+pub use pmderive_runtime::program::WindowFunction;
+
 /// What a node does; operands are earlier nodes.
 #[derive(Clone, Debug)]
 pub enum TypedKind {
     /// Values of a metric.
     Metric(MetricDesc),
+    /// Values of another derived metric, by its position among the definitions
+    /// that are checked and planned together.
+    Derived(usize),
     /// The same value always, for every instance if there is a domain (bits of a lane).
     Constant(u64),
     /// `novalue()`: as a branch of a ternary it takes values away where it is
@@ -172,6 +215,71 @@ pub enum TypedKind {
         /// Regular expression.
         pattern: Box<str>,
         /// Takes what does not match.
+        negated: bool,
+    },
+    /// A function of one value, in the node's type; rounding leaves integers alone.
+    Math {
+        /// Which.
+        function: MathFunction,
+        /// The operand.
+        operand: TypedId,
+    },
+    /// A function of two values.
+    Math2 {
+        /// Which.
+        function: MathFunction2,
+        /// Left operand.
+        left: TypedId,
+        /// Right operand.
+        right: TypedId,
+        /// Type in which it is computed.
+        common: ValueType,
+    },
+    /// A statistic over the instances of the operand, `F64`.
+    Statistic {
+        /// Which.
+        function: Statistic,
+        /// The operand.
+        operand: TypedId,
+    },
+    /// The `k` instances with the greatest (`top`) or least values, in the
+    /// operand's order. Of equal values the earlier ones count first; NaN
+    /// comes after all numbers.
+    Ranked {
+        /// How many, at most.
+        k: u32,
+        /// The greatest.
+        top: bool,
+        /// The operand.
+        operand: TypedId,
+    },
+    /// A function of the values over a moving window of time.
+    Window {
+        /// Which.
+        function: WindowFunction,
+        /// The operand.
+        operand: TypedId,
+        /// Length of the window, or half-life, in seconds (bits of an `F64`).
+        seconds: u64,
+    },
+    /// A text literal, only as an operand of [`TypedKind::TextEqual`].
+    Text(Box<str>),
+    /// 1 where both texts are equal (`negated`: where they are not), else 0.
+    TextEqual {
+        /// Left operand.
+        left: TypedId,
+        /// Right operand.
+        right: TypedId,
+        /// 1 where they differ instead.
+        negated: bool,
+    },
+    /// 1 where the pattern occurs in a text, else 0.
+    TextMatch {
+        /// The operand.
+        operand: TypedId,
+        /// POSIX extended regular expression.
+        pattern: Box<str>,
+        /// 1 where it does not occur instead.
         negated: bool,
     },
 }

@@ -21,6 +21,18 @@ pub fn common(left: ValueType, right: ValueType) -> Option<ValueType> {
     COMMON.get(index(left)?)?.get(index(right)?).copied()
 }
 
+/// The narrowest type that holds all values of two numeric types, or double
+/// precision if there is none. Functions that libpcp does not have compute in
+/// it, so that no number wraps on the way.
+pub fn lossless(left: ValueType, right: ValueType) -> ValueType {
+    match (left, right) {
+        (left, right) if left == right => left,
+        (I32, I64) | (I64, I32) | (U32, I64) | (I64, U32) | (I32, U32) | (U32, I32) => I64,
+        (U32, U64) | (U64, U32) => U64,
+        _ => F64,
+    }
+}
+
 /// Type of `-operand`: unsigned types become signed ones of their size.
 pub fn negated(operand: ValueType) -> ValueType {
     match operand {
@@ -51,6 +63,9 @@ mod tests {
                 assert_eq!(common(left, right), common(right, left));
             }
         }
+        assert_eq!(lossless(I32, U32), I64);
+        assert_eq!(lossless(U64, I32), F64);
+        assert_eq!(lossless(F32, I32), F64);
         assert_eq!(common(ValueType::String, I32), None);
         assert_eq!(common(I32, ValueType::NoSupport), None);
     }

@@ -10,8 +10,11 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
+use super::deps::DepsArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
+
+use super::fmt::FmtArguments;
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -32,6 +35,10 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// Bring definition files into their usual form.
+    Fmt(FmtArguments),
+    /// List the metrics that definitions need of a source.
+    Deps(DepsArguments),
     /// Answer cases of the conformance corpus.
     Replay(ReplayArguments),
 }
@@ -42,6 +49,9 @@ pub struct EvalArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -75,6 +85,9 @@ pub struct CheckArguments {
     /// Where metrics come from; without it, what needs their metadata is not checked.
     #[command(flatten)]
     pub source: SourceArguments,
+    /// Metadata in place of a source.
+    #[command(flatten)]
+    pub metadata: MetadataArguments,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -125,12 +138,28 @@ pub struct SourceArguments {
     pub local: bool,
 }
 
+/// Metadata without a source.
+#[derive(Debug, Args)]
+pub struct MetadataArguments {
+    /// Metadata of metrics from a file that `deps --metadata` has written.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "archive", "local"])]
+    pub metadata: Option<PathBuf>,
+}
+
 /// Where definitions come from, and in which language they are.
 #[derive(Debug, Args)]
 pub struct DefinitionArguments {
     /// Read definitions from files and directories, several with colons between them.
     #[arg(short, long = "config", value_name = "CONFIG")]
     pub configs: Vec<String>,
+    /// Their language.
+    #[command(flatten)]
+    pub language: LanguageArguments,
+}
+
+/// The language of definitions.
+#[derive(Debug, Args)]
+pub struct LanguageArguments {
     /// Give the answers of this version of libpcp, wrong ones included.
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub compat: Compat,
@@ -142,6 +171,13 @@ pub struct DefinitionArguments {
 impl DefinitionArguments {
     /// The language of the definitions.
     pub fn language(&self) -> Language {
+        self.language.chosen()
+    }
+}
+
+impl LanguageArguments {
+    /// The language that was chosen.
+    pub fn chosen(&self) -> Language {
         Language { dialect: self.compat.into(), extensions: self.extensions }
     }
 }
@@ -235,7 +271,8 @@ fn samples(text: &str) -> Result<u64, String> {
     samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
+/// A time between samples.
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;
     if interval.is_zero() {
         return Err("an interval has to be longer than nothing".to_owned());

@@ -8,13 +8,14 @@ use std::io::{self, Write};
 
 use crate::diag::json::to_json;
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine, Registered};
+use crate::engine::{Backend, Engine, Registered, report_cycles};
+use crate::equivalent_domains::EquivalentDomains;
 use crate::lint::{lint_definitions, lint_expressions, missing_instances};
 
 use super::args::{CheckArguments, CheckFormat};
 use super::definitions::Definitions;
 use super::messages::Messages;
-use super::source::Source;
+use super::source::open_metadata;
 use super::{Outcome, Stop};
 
 /// Runs the command.
@@ -30,23 +31,30 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let (names, expressions): (Vec<&String>, Vec<&String>) = arguments
         .expressions
         .iter()
-        .partition(|text| definitions.registry.get(text.trim()).is_some());
+        .partition(|text| definitions.own().any(|one| &*one.name == text.trim()));
     for text in &expressions {
         definitions.select_expression(text);
     }
+    definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let count = count(&definitions, &diagnostics, expressions.len());
     let selection = definitions.selection();
-    let opened = match arguments.source.is_given() {
-        true => Source::open(&arguments.source, messages).map(Some),
-        false => Ok(None),
-    };
+    let metadata = arguments.metadata.metadata.as_deref();
+    let opened = open_metadata(&arguments.source, metadata, messages);
+    let is_offline = matches!(opened, Ok(None));
     let Definitions { sources, registry, .. } = &definitions;
     let checked = opened.and_then(|source| {
-        let Some(mut source) = source else { return Ok(None) };
-        let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
-        let examination = engine.examine(registry, &selection, &mut source, &mut diagnostics)?;
-        missing_instances(&selection, &examination, sources, &mut source, &mut diagnostics)?;
+        let Some(mut source) = source else {
+            report_cycles(registry, &mut diagnostics);
+            return Ok(None);
+        };
+        let engine = Engine::new(arguments.definitions.language(), Backend::Interp)
+            .with_equivalent_domains(EquivalentDomains::of_this_machine());
+        let examination = engine.examine(registry, &selection, &mut *source, &mut diagnostics)?;
+        if let Some(warning) = engine.take_warning() {
+            messages.warning(&warning);
+        }
+        missing_instances(&selection, &examination, sources, &mut *source, &mut diagnostics)?;
         Ok(Some(examination))
     });
     if arguments.lint {
@@ -55,7 +63,8 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         let named = names.iter().filter_map(|name| registry.get(name.trim()));
         let unnamed = selection.iter().filter(|one| !one.is_named).copied();
         let wanted: Vec<&Registered> = named.chain(unnamed).collect();
-        lint_definitions(registry, &wanted, &mut diagnostics);
+        let own: Vec<&Registered> = definitions.own().map(|one| &**one).collect();
+        lint_definitions(&own, &wanted, &mut diagnostics);
     }
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
@@ -65,10 +74,10 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     }
     // What was found without the source counts even if the source failed.
     checked?;
-    if !arguments.source.is_given() {
+    if is_offline {
         messages.line(
-            &"not checked without a source (-h, -a or -L): names, types, semantics, units and \
-              instance domains of operands",
+            &"not checked without a source (-h, -a, -L or --metadata): names, types, semantics, \
+              units and instance domains of operands",
         );
     }
     let mut summary = format!("{}, {}", counted(count, "definition"), counted(errors, "error"));
@@ -88,7 +97,7 @@ fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usiz
         .filter_map(|diagnostic| diagnostic.metric.as_deref())
         .filter(|name| registry.get(name).is_none())
         .collect();
-    registry.definitions().len() + refused.len() + expressions
+    definitions.own().count() + refused.len() + expressions
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -16,6 +16,7 @@ use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Metric, Registered, Sample};
+use crate::equivalent_domains::EquivalentDomains;
 
 use super::args::EvalArguments;
 use super::definitions::{Definitions, concerns};
@@ -29,6 +30,13 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    if arguments.metadata.is_some() {
+        return Err(Stop::Usage(
+            "metadata in a file have no values: give eval a source with -h, -a or -L; \
+             check, explain and deps can do with --metadata"
+                .to_owned(),
+        ));
+    }
     if arguments.source.archive.is_some() && arguments.interval.is_some() {
         return Err(Stop::Usage(
             "values of an archive at an interval need interpolation, which does not exist yet; \
@@ -52,6 +60,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     if mistakes.errors() > 0 {
         outcome = Outcome::Mistake;
     }
+    definitions.warn_of_system_mistakes(messages);
     messages.diagnostics(mistakes, &definitions.sources);
     if definitions.selection().is_empty() {
         if outcome == Outcome::Good {
@@ -87,13 +96,17 @@ impl<'r> Session<'r> {
     fn open(
         arguments: &EvalArguments,
         definitions: &'r Definitions,
-        source: Source,
+        mut source: Source,
         messages: &'r mut Messages,
     ) -> Result<Session<'r>, Stop> {
         let is_live = !matches!(source, Source::Archive(_));
+        source.follow(arguments.definitions.language().dialect);
         let mut samples = arguments.samples.or(is_live.then_some(1));
         let backend = arguments.backend.for_samples(samples);
-        let engine = Arc::new(Engine::new(arguments.definitions.language(), backend));
+        let engine = Arc::new(
+            Engine::new(arguments.definitions.language(), backend)
+                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
+        );
         let selection = definitions.selection();
         let mut diagnostics = Diagnostics::default();
         let name = source.name();
@@ -104,6 +117,7 @@ impl<'r> Session<'r> {
             &selection,
             &mut diagnostics,
         )?;
+        let diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
         let mistakes = mistakes(&selection, &diagnostics);
         messages.diagnostics(diagnostics, &definitions.sources);
         if context.metrics().iter().all(|metric| metric.output.is_none()) {
@@ -147,7 +161,7 @@ impl<'r> Session<'r> {
                 Err(Stop::Source(error)) if error.is_end_of_archive() => {
                     if printed == 0 {
                         self.nothing_found(!is_first);
-                        outcome = outcome.max(Outcome::MetricFailed);
+                        outcome = outcome.max(Outcome::Failed);
                     }
                     break;
                 }
@@ -175,6 +189,7 @@ impl<'r> Session<'r> {
                 &self.selection,
                 &mut diagnostics,
             )?;
+            let diagnostics = self.definitions.without_hidden_ones_of_system(diagnostics);
             self.mistakes = mistakes(&self.selection, &diagnostics);
             self.messages.diagnostics(diagnostics, &self.definitions.sources);
         }
@@ -293,7 +308,7 @@ impl Printer {
                 Finding::Values(_) | Finding::Empty(_) => None,
                 Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
             };
-            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::MetricFailed));
+            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::Failed));
             if let Some(status) = failure.filter(|_| !self.renderer.shows_failures())
                 && *before != failure
             {

@@ -3,7 +3,7 @@
 //! ```text
 //! args ──► definitions ──► engine ──► eval ──► output (text │ JSON │ CSV) ──► standard output
 //!             │                         ▲
-//!             └──► check                source (pmcd │ archive │ this process)
+//!             └──► check, deps          source (pmcd │ archive │ this process)
 //!
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
@@ -14,7 +14,9 @@
 mod args;
 mod check;
 mod definitions;
+mod deps;
 mod eval;
+mod fmt;
 mod messages;
 mod output;
 mod replay;
@@ -34,8 +36,8 @@ use messages::Messages;
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
     Good = 0,
-    /// Some metric failed.
-    MetricFailed = 1,
+    /// Some metric failed, or a file has not the form that it should have.
+    Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
     /// The source failed.
@@ -75,6 +77,8 @@ pub fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
+        Command::Fmt(arguments) => fmt::run(arguments, &messages),
+        Command::Deps(arguments) => deps::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };
     let outcome = outcome.unwrap_or_else(|stop| {

@@ -1,5 +1,6 @@
 //! The source that the arguments choose.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::archive::ArchiveContext;
@@ -11,8 +12,11 @@ use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
+use crate::dialect::Dialect;
+
 use super::args::SourceArguments;
 use super::messages::Messages;
+use crate::metadata::RecordedMetadata;
 
 /// An open source of any kind.
 pub enum Source {
@@ -51,6 +55,13 @@ impl Source {
         Ok(Source::Host(Box::new(host)))
     }
 
+    /// Has the peculiarities that definitions of a dialect count on.
+    pub fn follow(&mut self, dialect: Dialect) {
+        if let (Source::Archive(context), true) = (self, dialect != Dialect::Fixed) {
+            context.look_up_instances_by_beginning();
+        }
+    }
+
     fn context(&self) -> &dyn FetchSource {
         match self {
             Source::Host(context) => &**context,
@@ -66,6 +77,23 @@ impl Source {
             Source::Local(context) => &mut **context,
         }
     }
+}
+
+/// Opens the source of a command that looks at no values: the one that was
+/// chosen, or metadata in a file; `None` if neither is given.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn open_metadata(
+    arguments: &SourceArguments,
+    metadata: Option<&Path>,
+    messages: &Messages,
+) -> Result<Option<Box<dyn MetadataSource>>, SourceError> {
+    Ok(match metadata {
+        Some(file) => Some(Box::new(RecordedMetadata::open(file)?)),
+        None if arguments.is_given() => Some(Box::new(Source::open(arguments, messages)?)),
+        None => None,
+    })
 }
 
 impl MetadataSource for Source {

@@ -61,6 +61,8 @@ codes! {
     BadControl = 34;
     /// A definition file that cannot be read.
     UnreadableFile = 35;
+    /// A definition beyond the number that is allowed.
+    LimitReached = 36;
     /// A metric that the source does not have.
     UnknownMetric = 100;
     /// A metric without a descriptor.
@@ -69,6 +71,10 @@ codes! {
     NestedDerived = 102;
     /// A name of the source hides the definition.
     HiddenByMetric = 103;
+    /// Definitions that need each other.
+    DefinitionCycle = 104;
+    /// A derived metric as operand whose definition has mistakes.
+    UnusableOperand = 105;
     /// An instance that its domain does not have at present.
     NoSuchInstance = 110;
     /// An operand whose type the operator or function does not take.

@@ -16,7 +16,7 @@
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, Function, InstBuilder, MemFlagsData, Type, Value, types,
+    AbiParam, Block, BlockArg, FuncRef, Function, InstBuilder, MemFlagsData, Type, Value, types,
 };
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -25,6 +25,7 @@ use pmderive_runtime::kernel::{
 };
 
 use super::group::{GroupEmitter, suitable};
+use super::library::Calls;
 
 /// Processors for which Cranelift has every vector operation that groups need.
 const HAS_VECTORS: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
@@ -43,9 +44,10 @@ fn type_of(scalar: Scalar) -> Type {
     }
 }
 
-/// Builds the function of a verified kernel.
+/// Builds the function of a verified kernel; `calls` are those it needs.
 pub fn emit(
     ir: &KernelIr,
+    calls: Calls,
     target: TargetFrontendConfig,
     function: &mut Function,
     builder_context: &mut FunctionBuilderContext,
@@ -54,7 +56,7 @@ pub fn emit(
     function.signature.params.push(AbiParam::new(pointer));
     function.signature.returns.push(AbiParam::new(types::I64));
     let mut builder = FunctionBuilder::new(function, builder_context);
-    Emitter::new(&mut builder, ir, pointer).emit();
+    Emitter::new(&mut builder, ir, calls, pointer).emit();
     builder.seal_all_blocks();
     builder.finalize(target);
 }
@@ -62,6 +64,7 @@ pub fn emit(
 struct Emitter<'e, 'f> {
     builder: &'e mut FunctionBuilder<'f>,
     ir: &'e KernelIr,
+    calls: Calls,
     pointer: Type,
     types: Vec<Scalar>,
     /// Value of each register, where it is computed already.
@@ -69,10 +72,15 @@ struct Emitter<'e, 'f> {
 }
 
 impl<'e, 'f> Emitter<'e, 'f> {
-    fn new(builder: &'e mut FunctionBuilder<'f>, ir: &'e KernelIr, pointer: Type) -> Self {
+    fn new(
+        builder: &'e mut FunctionBuilder<'f>,
+        ir: &'e KernelIr,
+        calls: Calls,
+        pointer: Type,
+    ) -> Self {
         let types = ir.register_types().expect("kernels are verified when they are made");
         let values = vec![None; types.len()];
-        Emitter { builder, ir, pointer, types, values }
+        Emitter { builder, ir, calls, pointer, types, values }
     }
 
     fn block(&mut self, params: &[Type]) -> (Block, Vec<Value>) {
@@ -369,7 +377,42 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 let condition = self.is_zero(scalar, a, true);
                 self.truth(condition)
             }
+            UnaryOp::Abs if scalar.is_float() => self.builder.ins().fabs(a),
+            UnaryOp::Abs if scalar.is_signed_integer() => self.builder.ins().iabs(a),
+            UnaryOp::Abs => a,
+            UnaryOp::Floor => self.builder.ins().floor(a),
+            UnaryOp::Ceil => self.builder.ins().ceil(a),
+            UnaryOp::Round => self.round(scalar, a),
+            UnaryOp::Sqrt => self.builder.ins().sqrt(a),
+            UnaryOp::Log => self.call(self.calls.log, &[a]),
         }
+    }
+
+    /// The nearest whole number, halves away from zero.
+    fn round(&mut self, scalar: Scalar, a: Value) -> Value {
+        let (zero, half, one) =
+            (self.zero(scalar), self.float(scalar, 0.5), self.float(scalar, 1.0));
+        // What is cut off is exact, and NaN for infinities, which stay.
+        let whole = self.builder.ins().trunc(a);
+        let rest = self.builder.ins().fsub(a, whole);
+        let rest = self.builder.ins().fabs(rest);
+        let far = self.builder.ins().fcmp(FloatCC::GreaterThanOrEqual, rest, half);
+        let step = self.builder.ins().select(far, one, zero);
+        let step = self.builder.ins().fcopysign(step, a);
+        self.builder.ins().fadd(whole, step)
+    }
+
+    fn float(&mut self, scalar: Scalar, value: f64) -> Value {
+        match scalar {
+            Scalar::F32 => self.builder.ins().f32const(value as f32),
+            _ => self.builder.ins().f64const(value),
+        }
+    }
+
+    fn call(&mut self, function: Option<FuncRef>, args: &[Value]) -> Value {
+        let function = function.expect("calls were declared for what the kernel needs");
+        let call = self.builder.ins().call(function, args);
+        self.builder.inst_results(call)[0]
     }
 
     fn convert(&mut self, from: Scalar, to: Scalar, a: Value) -> Value {
@@ -430,6 +473,14 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 };
                 self.truth(both)
             }
+            BinaryOp::Min if float => ins.fmin(a, b),
+            BinaryOp::Max if float => ins.fmax(a, b),
+            BinaryOp::Min | BinaryOp::Max => {
+                let signed = scalar.is_signed_integer();
+                let first = self.builder.ins().icmp(extreme_condition(op, signed), a, b);
+                self.builder.ins().select(first, a, b)
+            }
+            BinaryOp::Pow => self.call(self.calls.pow, &[a, b]),
             comparison => {
                 let condition = if float {
                     let condition = float_condition(comparison);
@@ -452,6 +503,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
             ReduceOp::AvgDouble => Scalar::F64,
             _ => scalar,
         };
+        debug_assert!(op.is_compiled());
         let (lane, args) = self.block(&[types::I64, type_of(total)]);
         let (body, _) = self.block(&[]);
         let (done, done_args) = self.block(&[type_of(total)]);
@@ -493,6 +545,7 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 let value = self.convert(scalar, Scalar::F64, value);
                 self.builder.ins().fadd(sum, value)
             }
+            ReduceOp::StdDev | ReduceOp::Quantile(_) => unreachable!("never compiled"),
         };
         let index = self.builder.ins().iadd_imm_s(index, 1);
         self.jump(lane, &[index, sum]);
@@ -505,6 +558,12 @@ impl<'e, 'f> Emitter<'e, 'f> {
         }
         sum
     }
+}
+
+/// Cranelift's condition under which the first of two integers is the extreme.
+pub(super) fn extreme_condition(op: BinaryOp, signed: bool) -> IntCC {
+    let order = if op == BinaryOp::Min { BinaryOp::Lt } else { BinaryOp::Gt };
+    integer_condition(order, signed)
 }
 
 /// Cranelift's name of a comparison of floating point numbers.

@@ -56,13 +56,13 @@ impl Choices<'_> {
         ];
         match self.below(3) {
             0 => self.pick(&EDGES),
-            1 => (self.below(100) as f64 - 50.0).to_bits(),
+            1 => ((self.below(100) as f64 - 50.0) / 2.0).to_bits(),
             _ => (0..8).fold(0, |bits, _| bits << 8 | u64::from(self.byte())),
         }
     }
 }
 
-const BINARY: [BinaryOp; 13] = [
+const BINARY: [BinaryOp; 16] = [
     BinaryOp::Add,
     BinaryOp::Sub,
     BinaryOp::Mul,
@@ -76,12 +76,34 @@ const BINARY: [BinaryOp; 13] = [
     BinaryOp::Ne,
     BinaryOp::And,
     BinaryOp::Or,
+    BinaryOp::Min,
+    BinaryOp::Max,
+    BinaryOp::Pow,
+];
+
+const UNARY: [UnaryOp; 9] = [
+    UnaryOp::Neg,
+    UnaryOp::Truth,
+    UnaryOp::Not,
+    UnaryOp::Abs,
+    UnaryOp::Floor,
+    UnaryOp::Ceil,
+    UnaryOp::Round,
+    UnaryOp::Sqrt,
+    UnaryOp::Log,
 ];
 
 fn reduction(choices: &mut Choices<'_>) -> KernelIr {
     let scalar = choices.pick(&Scalar::ALL);
-    let ops =
-        [ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::AvgSingle, ReduceOp::AvgDouble];
+    let ops = [
+        ReduceOp::Sum,
+        ReduceOp::Max,
+        ReduceOp::Min,
+        ReduceOp::AvgSingle,
+        ReduceOp::AvgDouble,
+        ReduceOp::StdDev,
+        ReduceOp::Quantile(0.4f64.to_bits()),
+    ];
     KernelIr {
         operands: [Operand { scalar, access: Access::Column, previous: false }].into(),
         constants: [].into(),
@@ -121,10 +143,11 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
                 let to = choices.pick(&Scalar::ALL);
                 (Inst::Unary(UnaryOp::Convert(to), a), to)
             }
-            1 => match choices.pick(&[UnaryOp::Neg, UnaryOp::Truth, UnaryOp::Not]) {
-                UnaryOp::Neg => (Inst::Unary(UnaryOp::Neg, a), scalar),
-                op => (Inst::Unary(op, a), Scalar::U32),
-            },
+            1 => {
+                let op = choices.pick(&UNARY);
+                let Some(result) = op.result(scalar) else { continue };
+                (Inst::Unary(op, a), result)
+            }
             2 if types.contains(&Scalar::U32) => {
                 let guard = of_type(choices, &types, Scalar::U32);
                 let other = of_type(choices, &types, scalar);
@@ -133,14 +156,8 @@ fn map(choices: &mut Choices<'_>) -> KernelIr {
             _ => {
                 let op = choices.pick(&BINARY);
                 let other = of_type(choices, &types, scalar);
-                match op {
-                    BinaryOp::Ratio if scalar != Scalar::F64 => continue,
-                    BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => {
-                        (Inst::Binary(op, a, other), scalar)
-                    }
-                    BinaryOp::Ratio => (Inst::Binary(op, a, other), scalar),
-                    _ => (Inst::Binary(op, a, other), Scalar::U32),
-                }
+                let Some(result) = op.result(scalar) else { continue };
+                (Inst::Binary(op, a, other), result)
             }
         };
         insts.push(inst);

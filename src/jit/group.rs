@@ -11,7 +11,7 @@ use cranelift_codegen::ir::{Endianness, InstBuilder, MemFlagsData, Type, Value, 
 use cranelift_frontend::FunctionBuilder;
 use pmderive_runtime::kernel::{BinaryOp, Inst, LANE_GROUP, Reg, Scalar, UnaryOp};
 
-use super::emit::{float_condition, integer_condition, memory};
+use super::emit::{extreme_condition, float_condition, integer_condition, memory};
 
 /// What the vectors below hold: one of 4-byte lanes, two of 8-byte lanes.
 const _: () = assert!(LANE_GROUP == 4);
@@ -26,6 +26,8 @@ pub fn suitable(insts: &[Inst], types: &[Scalar]) -> bool {
             _ => true,
         },
         Inst::Binary(BinaryOp::Div, a, _) => scalar(a).is_float(),
+        // Calls take one lane at a time.
+        Inst::Unary(UnaryOp::Log, _) | Inst::Binary(BinaryOp::Pow, ..) => false,
         _ => true,
     })
 }
@@ -251,14 +253,56 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
                 let number = self.number(register);
                 self.convert(scalar, to, number)
             }
-            UnaryOp::Neg => match self.number(register) {
-                Group::Wide(a) => Group::Wide(self.both(a, negate)),
-                Group::Narrow(a) | Group::NarrowMask(a) => Group::Narrow(negate(self, a)),
-                Group::WideMask(_) => unreachable!("numbers are no masks"),
-            },
+            UnaryOp::Neg => self.map(register, negate),
             UnaryOp::Truth => self.truth(register, true),
             UnaryOp::Not => self.truth(register, false),
+            UnaryOp::Abs if scalar.is_float() => {
+                self.map(register, |this, a| this.builder.ins().fabs(a))
+            }
+            UnaryOp::Abs if scalar.is_signed_integer() => {
+                self.map(register, |this, a| this.builder.ins().iabs(a))
+            }
+            UnaryOp::Abs => self.number(register),
+            UnaryOp::Floor => self.map(register, |this, a| this.builder.ins().floor(a)),
+            UnaryOp::Ceil => self.map(register, |this, a| this.builder.ins().ceil(a)),
+            UnaryOp::Round => self.map(register, |this, a| this.round(scalar, a)),
+            UnaryOp::Sqrt => self.map(register, |this, a| this.builder.ins().sqrt(a)),
+            UnaryOp::Log => unreachable!("not suitable"),
         }
+    }
+
+    /// A register's numbers, each vector by itself.
+    fn map(&mut self, register: usize, op: impl Fn(&mut Self, Value) -> Value) -> Group {
+        match self.number(register) {
+            Group::Wide(a) => Group::Wide(self.both(a, op)),
+            Group::Narrow(a) | Group::NarrowMask(a) => Group::Narrow(op(self, a)),
+            Group::WideMask(_) => unreachable!("numbers are no masks"),
+        }
+    }
+
+    /// The nearest whole numbers, halves away from zero.
+    fn round(&mut self, scalar: Scalar, a: Value) -> Value {
+        let (kind, bits) =
+            (vector_of(scalar), if scalar.bytes() == 8 { types::I64X2 } else { types::I32X4 });
+        let mut number = |value: f64| {
+            let value = match scalar {
+                Scalar::F32 => self.builder.ins().f32const(value as f32),
+                _ => self.builder.ins().f64const(value),
+            };
+            self.builder.ins().splat(kind, value)
+        };
+        let (half, one, sign) = (number(0.5), number(1.0), number(-0.0));
+        // What is cut off is exact, and NaN for infinities, which stay.
+        let whole = self.builder.ins().trunc(a);
+        let rest = self.builder.ins().fsub(a, whole);
+        let rest = self.builder.ins().fabs(rest);
+        let far = self.builder.ins().fcmp(FloatCC::GreaterThanOrEqual, rest, half);
+        let [one, sign, a] = [one, sign, a].map(|value| self.cast(bits, value));
+        let step = self.builder.ins().band(far, one);
+        let sign = self.builder.ins().band(a, sign);
+        let step = self.builder.ins().bor(step, sign);
+        let step = self.cast(kind, step);
+        self.builder.ins().fadd(whole, step)
     }
 
     fn convert(&mut self, from: Scalar, to: Scalar, number: Group) -> Group {
@@ -311,7 +355,13 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
         let scalar = self.types[a];
         let is_number = matches!(
             op,
-            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Ratio
+            BinaryOp::Add
+                | BinaryOp::Sub
+                | BinaryOp::Mul
+                | BinaryOp::Div
+                | BinaryOp::Ratio
+                | BinaryOp::Min
+                | BinaryOp::Max
         );
         if matches!(op, BinaryOp::And | BinaryOp::Or) {
             let [a, b] = [a, b].map(|register| self.truth(register, true));
@@ -356,6 +406,13 @@ impl<'e, 'f> GroupEmitter<'e, 'f> {
             (BinaryOp::Add, false) => ins.iadd(a, b),
             (BinaryOp::Sub, false) => ins.isub(a, b),
             (BinaryOp::Mul, false) => ins.imul(a, b),
+            (BinaryOp::Min, true) => ins.fmin(a, b),
+            (BinaryOp::Max, true) => ins.fmax(a, b),
+            (BinaryOp::Min | BinaryOp::Max, false) => {
+                let condition = extreme_condition(op, scalar.is_signed_integer());
+                let first = ins.icmp(condition, a, b);
+                self.choose(vector_of(scalar), first, a, b)
+            }
             _ => {
                 let quotient = ins.fdiv(a, b);
                 let zero = self.zero(scalar);

@@ -7,6 +7,8 @@
 mod emit;
 mod fuzz;
 mod group;
+mod library;
+mod listing;
 mod region;
 
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use pmderive_runtime::kernel::Kernel;
 
 #[doc(hidden)]
 pub use fuzz::fuzz_kernel_diff;
+pub use listing::{Listing, listing};
 
 /// Why there is no native code.
 #[derive(Debug, thiserror::Error)]
@@ -42,11 +45,14 @@ impl From<ModuleError> for JitError {
     }
 }
 
-/// Compiles kernels into one region and supplies each with its native form.
+/// Compiles kernels into one region and supplies each with its native form,
+/// those excepted that have none ([`pmderive_runtime::kernel::KernelIr::is_compiled`]).
 ///
 /// # Errors
 /// None of them has a native form then.
 pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
+    let kernels: Vec<Arc<Kernel>> =
+        kernels.iter().filter(|kernel| kernel.ir().is_compiled()).cloned().collect();
     if kernels.is_empty() {
         return Ok(());
     }
@@ -54,15 +60,17 @@ pub fn compile(kernels: &[Arc<Kernel>]) -> Result<(), JitError> {
     let mut context = module.make_context();
     let mut builder_context = FunctionBuilderContext::new();
     let mut functions: Vec<FuncId> = Vec::with_capacity(kernels.len());
-    for kernel in kernels {
+    let library = library::Library::declare(&mut module)?;
+    for kernel in &kernels {
         let target = module.target_config();
-        emit::emit(kernel.ir(), target, &mut context.func, &mut builder_context);
+        let calls = library.calls(kernel.ir(), &mut module, &mut context.func);
+        emit::emit(kernel.ir(), calls, target, &mut context.func, &mut builder_context);
         let function = module.declare_anonymous_function(&context.func.signature)?;
         module.define_function(function, &mut context)?;
         module.clear_context(&mut context);
         functions.push(function);
     }
-    region::publish(module, kernels, &functions)
+    region::publish(module, &kernels, &functions)
 }
 
 fn new_module() -> Result<JITModule, JitError> {
@@ -80,7 +88,9 @@ fn new_module() -> Result<JITModule, JitError> {
     let isa = isa
         .finish(settings::Flags::new(flags))
         .map_err(|error| JitError::Unsupported(error.to_string()))?;
+    let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
+    library::add_symbols(&mut builder);
     // The default memory provider answers with an error where executable
     // memory is denied; others panic.
-    Ok(JITModule::new(JITBuilder::with_isa(isa, cranelift_module::default_libcall_names())))
+    Ok(JITModule::new(builder))
 }

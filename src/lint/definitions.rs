@@ -4,25 +4,25 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::{Registered, Registry};
+use crate::engine::Registered;
 use crate::syntax::ast::{Expr, NodeKind};
 use crate::syntax::print_expr;
 
-/// Looks at all definitions. `wanted` are the definitions and expressions that
+/// Looks at the definitions of one or more files. `wanted` are the definitions and expressions that
 /// were asked for: where definitions are among them or named in them, those
 /// that none of them needs, directly or through others, are reported.
 pub fn lint_definitions(
-    registry: &Registry,
+    definitions: &[&Registered],
     wanted: &[&Registered],
     diagnostics: &mut Diagnostics,
 ) {
-    same(registry, diagnostics);
-    unused(registry, wanted, diagnostics);
+    same(definitions, diagnostics);
+    unused(definitions, wanted, diagnostics);
 }
 
-fn same(registry: &Registry, diagnostics: &mut Diagnostics) {
+fn same(definitions: &[&Registered], diagnostics: &mut Diagnostics) {
     let mut seen: HashMap<String, &Registered> = HashMap::new();
-    for one in registry.definitions() {
+    for one in definitions {
         // Two limits may well be equal numbers.
         if names_in(&one.expr).next().is_none() {
             continue;
@@ -42,15 +42,17 @@ fn same(registry: &Registry, diagnostics: &mut Diagnostics) {
     }
 }
 
-fn unused(registry: &Registry, wanted: &[&Registered], diagnostics: &mut Diagnostics) {
+fn unused(definitions: &[&Registered], wanted: &[&Registered], diagnostics: &mut Diagnostics) {
+    let positions: HashMap<&str, usize> =
+        definitions.iter().enumerate().map(|(position, one)| (&*one.name, position)).collect();
     let mut needed: HashSet<usize> = HashSet::new();
     let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &one.expr).collect();
     let named = wanted.iter().filter(|one| one.is_named);
-    needed.extend(named.filter_map(|one| registry.position(&one.name)));
+    needed.extend(named.filter_map(|one| positions.get(&*one.name).copied()));
     while let Some(expr) = waiting.pop() {
-        for position in names_in(expr).filter_map(|name| registry.position(name)) {
+        for position in names_in(expr).filter_map(|name| positions.get(name).copied()) {
             if needed.insert(position) {
-                waiting.push(&registry.definitions()[position].expr);
+                waiting.push(&definitions[position].expr);
             }
         }
     }
@@ -58,7 +60,7 @@ fn unused(registry: &Registry, wanted: &[&Registered], diagnostics: &mut Diagnos
     if needed.is_empty() {
         return;
     }
-    for (position, one) in registry.definitions().iter().enumerate() {
+    for (position, one) in definitions.iter().enumerate() {
         if needed.contains(&position) {
             continue;
         }

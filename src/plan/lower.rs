@@ -2,24 +2,27 @@
 
 use pmderive_runtime::kernel::{Access, KernelIr, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
-use pmderive_runtime::program::{NodeId, OnFailure, Op};
+use pmderive_runtime::program::{NodeId, OnFailure, Op, WindowFunction};
 
 use super::lane::{LaneBuilder, lane_scalar};
-use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
+use crate::check::typed::{Statistic, TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
 use crate::syntax::ast::Aggregate;
 
 /// Adds an expression to the graph and gives its root. `definition` is the
-/// identity that previous samples are kept under.
+/// identity that previous samples are kept under, `earlier` the roots of the
+/// definitions planned before, which may be operands.
 pub fn lower(
     expr: &TypedExpr,
     definition: u64,
     dialect: Dialect,
+    earlier: &[NodeId],
     graph: &mut Graph,
     kernels: KernelSource<'_>,
 ) -> NodeId {
-    let mut lowering = Lowering { expr, definition, dialect, graph, kernels, done: Vec::new() };
+    let mut lowering =
+        Lowering { expr, definition, dialect, earlier, graph, kernels, done: Vec::new() };
     for mentioned in &expr.mentioned {
         lowering.graph.slot(mentioned);
     }
@@ -40,6 +43,8 @@ struct Lowering<'l> {
     expr: &'l TypedExpr,
     definition: u64,
     dialect: Dialect,
+    /// Roots of the definitions before this one.
+    earlier: &'l [NodeId],
     graph: &'l mut Graph,
     kernels: KernelSource<'l>,
     /// Graph node of each typed node so far.
@@ -80,11 +85,24 @@ impl Lowering<'_> {
         self.graph.map(operands, kernel, desc.value_type, desc.indom, self.kernels)
     }
 
+    fn map_two(
+        &mut self,
+        node: &TypedNode,
+        operands: [TypedId; 2],
+        kernel: (KernelIr, Vec<u8>),
+    ) -> NodeId {
+        let [left, right] = operands.map(|id| self.of(id));
+        let left_single = self.graph.spread_by(left, &[right]);
+        let right_single = self.graph.spread_by(right, &[left]);
+        self.map(node, &[left_single, right_single], kernel)
+    }
+
     fn node(&mut self, node: &TypedNode) -> NodeId {
         let desc = &node.desc;
         let to = lane_scalar(desc.value_type);
         match &node.kind {
             TypedKind::Metric(metric) => self.graph.input(metric),
+            TypedKind::Derived(definition) => self.earlier[*definition],
             TypedKind::Constant(bits) => self.graph.constant(*bits, desc.value_type, desc.indom),
             TypedKind::NoValue | TypedKind::Nothing => {
                 self.graph.add(Op::Nothing, desc.value_type, desc.indom)
@@ -111,10 +129,19 @@ impl Lowering<'_> {
                 let kernel = self.kernel(&[*left, *right], |lanes, regs| {
                     lanes.operator(*op, common, (regs[0], *left_scale), (regs[1], *right_scale))
                 });
-                let (left, right) = (self.of(*left), self.of(*right));
-                let left_single = self.graph.spread_by(left, &[right]);
-                let right_single = self.graph.spread_by(right, &[left]);
-                self.map(node, &[left_single, right_single], kernel)
+                self.map_two(node, [*left, *right], kernel)
+            }
+            TypedKind::Math { function, operand } => {
+                let kernel =
+                    self.kernel(&[*operand], |lanes, regs| lanes.math(*function, regs[0], to));
+                self.map(node, &[self.of(*operand)], kernel)
+            }
+            TypedKind::Math2 { function, left, right, common } => {
+                let common = lane_scalar(*common);
+                let kernel = self.kernel(&[*left, *right], |lanes, regs| {
+                    lanes.math2(*function, [regs[0], regs[1]], common, to)
+                });
+                self.map_two(node, [*left, *right], kernel)
             }
             TypedKind::Choose { guard, yes, no } => {
                 let guard = self.of(*guard);
@@ -151,6 +178,37 @@ impl Lowering<'_> {
                     (Aggregate::Avg, _) => Op::Reduce { op: ReduceOp::AvgSingle, operand },
                 };
                 self.graph.add(op, desc.value_type, None)
+            }
+            TypedKind::Statistic { function, operand } => {
+                let op = match function {
+                    Statistic::StdDev => ReduceOp::StdDev,
+                    Statistic::Quantile(q) => ReduceOp::Quantile(*q),
+                };
+                let operand = self.of(*operand);
+                self.graph.add(Op::Reduce { op, operand }, desc.value_type, None)
+            }
+            TypedKind::Ranked { k, top, operand } => {
+                let op = Op::Ranked { operand: self.of(*operand), k: *k, top: *top };
+                self.graph.add(op, desc.value_type, desc.indom)
+            }
+            TypedKind::Window { function, operand, seconds } => {
+                self.window(node, *function, *operand, f64::from_bits(*seconds))
+            }
+            // Part of the comparison that it is an operand of.
+            TypedKind::Text(_) => self.graph.add(Op::Nothing, desc.value_type, desc.indom),
+            TypedKind::TextEqual { left, right, negated } => {
+                self.text_equal(node, [*left, *right], *negated)
+            }
+            TypedKind::TextMatch { operand, pattern, negated } => {
+                let op = match self.graph.pattern(pattern) {
+                    Some(pattern) => {
+                        let operand = self.of(*operand);
+                        Op::TextMatch { operand, pattern, negated: *negated }
+                    }
+                    // The parser has compiled every pattern once.
+                    None => Op::Nothing,
+                };
+                self.graph.add(op, desc.value_type, desc.indom)
             }
             TypedKind::Delta(operand) => {
                 let mut change = self.change_lanes(*operand);
@@ -190,6 +248,64 @@ impl Lowering<'_> {
                 self.graph.add(op, desc.value_type, desc.indom)
             }
         }
+    }
+
+    /// A function over a window: of double precision if it is an average, else
+    /// of the operand's type.
+    fn window(
+        &mut self,
+        node: &TypedNode,
+        function: WindowFunction,
+        operand: TypedId,
+        seconds: f64,
+    ) -> NodeId {
+        let within = match function {
+            WindowFunction::Avg | WindowFunction::Ewma => ValueType::F64,
+            WindowFunction::Max | WindowFunction::Min => self.type_of(operand),
+        };
+        let of = self.of(operand);
+        let of = self.convert(of, within);
+        // Neither NaN nor negative, whatever was written.
+        let window = self.graph.window(of, self.definition, function, seconds.max(0.0));
+        self.convert(window, node.desc.value_type)
+    }
+
+    /// A node's values in another type.
+    fn convert(&mut self, node: NodeId, to: ValueType) -> NodeId {
+        let from = self.graph.nodes[node.index()].value_type;
+        if from == to {
+            return node;
+        }
+        let mut lanes = LaneBuilder::default();
+        let value = lanes.operand(lane_scalar(from), Access::Column, false);
+        let value = lanes.convert(value, lane_scalar(to));
+        let indom = self.graph.indoms[node.index()];
+        self.graph.map(&[node], lanes.finish(value), to, indom, self.kernels)
+    }
+
+    fn text_equal(&mut self, node: &TypedNode, operands: [TypedId; 2], negated: bool) -> NodeId {
+        let desc = &node.desc;
+        let literal = |id: TypedId| match &self.expr.node(id).kind {
+            TypedKind::Text(text) => Some(text),
+            _ => None,
+        };
+        let op = match operands.map(literal) {
+            [Some(left), Some(right)] => {
+                let bits = u64::from((left == right) != negated);
+                return self.graph.constant(bits, desc.value_type, desc.indom);
+            }
+            [Some(text), None] => {
+                Op::TextIs { operand: self.of(operands[1]), text: text.clone(), negated }
+            }
+            [None, Some(text)] => {
+                Op::TextIs { operand: self.of(operands[0]), text: text.clone(), negated }
+            }
+            [None, None] => {
+                let [left, right] = operands.map(|id| self.of(id));
+                Op::TextEqual { left, right, negated }
+            }
+        };
+        self.graph.add(op, desc.value_type, desc.indom)
     }
 
     /// The beginning of a kernel over a lane and its previous value.

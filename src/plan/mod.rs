@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
-use pmderive_runtime::program::{FetchedDomain, HistoryId, NodeId, Op, Output, Program};
+use pmderive_runtime::program::{FetchedDomain, HistoryId, InputSlot, NodeId, Op, Output, Program};
 
-use crate::check::typed::TypedExpr;
+use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
 
@@ -27,7 +27,8 @@ pub struct Planned<'p> {
     pub expr: &'p TypedExpr,
 }
 
-/// Makes a program of definitions; its outputs are parallel to them. The
+/// Makes a program of definitions, of which each may be an operand of later
+/// ones; its outputs are parallel to them. The
 /// binding says which metrics and domains of the source it was checked
 /// against its inputs are.
 pub fn plan(
@@ -36,10 +37,10 @@ pub fn plan(
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
 ) -> (Program, Binding) {
     let mut graph = Graph::default();
-    let roots: Vec<NodeId> = definitions
-        .iter()
-        .map(|one| lower::lower(one.expr, one.definition, dialect, &mut graph, kernels))
-        .collect();
+    let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
+    for one in definitions {
+        roots.push(lower::lower(one.expr, one.definition, dialect, &roots, &mut graph, kernels));
+    }
     let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable([*root])).collect();
     let fetched_domains = keep_fetched_domains(&mut graph, &trees);
 
@@ -49,7 +50,9 @@ pub fn plan(
     }
     let fuse::Fusion { placements, steps, .. } = fusion;
 
-    let outputs = roots.iter().zip(trees).map(|(root, nodes)| {
+    let bearers: Vec<Option<InputSlot>> =
+        definitions.iter().map(|one| instance_of(one.expr, &mut graph)).collect();
+    let outputs = roots.iter().zip(trees).zip(bearers).map(|((root, nodes), instance_of)| {
         let mut histories: Vec<HistoryId> = nodes
             .iter()
             .filter_map(|id| match graph.nodes[id.index()].op {
@@ -59,7 +62,7 @@ pub fn plan(
             .collect();
         histories.sort_unstable();
         histories.dedup();
-        Output { root: *root, nodes: nodes.into(), histories: histories.into() }
+        Output { root: *root, nodes: nodes.into(), histories: histories.into(), instance_of }
     });
     let outputs = outputs.collect();
     let (named_domains, inputs_over) = graph.named_domains.into_iter().unzip();
@@ -68,6 +71,7 @@ pub fn plan(
         inputs: graph.inputs,
         nodes: graph.nodes,
         histories: graph.histories,
+        windows: graph.windows,
         outputs,
         kernels: graph.kernels,
         steps,
@@ -79,6 +83,31 @@ pub fn plan(
         forget_at_gap: dialect == Dialect::Fixed,
     };
     (program, binding)
+}
+
+/// The metric whose instance a single value bears, if it bears any.
+fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
+    let root = expr.nodes.last().filter(|root| root.desc.indom.is_none())?;
+    let mut kind = &root.kind;
+    loop {
+        let of: &TypedId = match kind {
+            TypedKind::Metric(desc) => return Some(graph.slot(desc)),
+            TypedKind::Negate(operand)
+            | TypedKind::Not(operand)
+            | TypedKind::Same(operand)
+            | TypedKind::Delta(operand)
+            | TypedKind::Rate { operand, .. }
+            | TypedKind::Rescale { operand, .. } => operand,
+            TypedKind::Binary { right, .. } => right,
+            TypedKind::Choose { yes, no, .. } => match expr.node(*yes).kind {
+                TypedKind::NoValue => no,
+                _ => yes,
+            },
+            TypedKind::Chosen { branch, .. } => branch,
+            _ => return None,
+        };
+        kind = &expr.node(*of).kind;
+    }
 }
 
 /// Drops domains that no metric needs after all, since each is one request

@@ -4,6 +4,8 @@
 //! its parent, and the last node is the root. Later stages loop over the arena
 //! instead of recursing, so no expression is too deep for them.
 
+use std::time::Duration;
+
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 
 use crate::source::Span;
@@ -123,6 +125,17 @@ pub enum NodeKind {
     },
     /// `novalue(...)`
     NoValue(Attributes),
+    /// A call of a function that libpcp does not have.
+    Call {
+        /// Which.
+        function: Function,
+        /// The argument that is written as such, for functions that have one.
+        literal: Option<Spanned<Literal>>,
+        /// The other arguments, in their order; as many as the function takes.
+        operands: Box<[ExprId]>,
+    },
+    /// `"init"`, an operand of `==` or `!=`; libpcp does not have it.
+    Text(Box<str>),
     /// Text that could not be understood.
     Error,
 }
@@ -224,12 +237,84 @@ pub enum Temporal {
     Instant,
 }
 
+/// Functions that libpcp does not have; `grammar/extensions.md` describes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `abs`
+    Abs,
+    /// `floor`
+    Floor,
+    /// `ceil`
+    Ceil,
+    /// `round`
+    Round,
+    /// `sqrt`
+    Sqrt,
+    /// `log`
+    Log,
+    /// `pow`
+    Pow,
+    /// `clamp`
+    Clamp,
+    /// `topk`
+    TopK,
+    /// `bottomk`
+    BottomK,
+    /// `quantile`
+    Quantile,
+    /// `stdev`
+    StdDev,
+    /// `avg_over`
+    AvgOver,
+    /// `max_over`
+    MaxOver,
+    /// `min_over`
+    MinOver,
+    /// `ewma`
+    Ewma,
+    /// `matchvalue`
+    MatchValue,
+    /// `avg`, `count`, `max`, `min`, `sum` of anything but a name.
+    Aggregate(Aggregate),
+}
+
+/// An argument that cannot be computed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// `k` of `topk()` and `bottomk()`: 1 or more.
+    Rank(u32),
+    /// `q` of `quantile()`: from 0 to 1.
+    Fraction(Number),
+    /// An interval or half-life.
+    Interval {
+        /// The spelling.
+        text: Box<str>,
+        /// What it means; longer than nothing.
+        length: Duration,
+    },
+    /// The pattern of `matchvalue()`.
+    Pattern {
+        /// POSIX extended regular expression, backslashes already removed.
+        pattern: Box<str>,
+        /// `!` before it.
+        negated: bool,
+    },
+}
+
 impl Expr {
     /// Appends a node whose operands are already in the arena.
     pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
         let id = ExprId(u32::try_from(self.nodes.len()).expect("fewer nodes than bytes of text"));
         self.nodes.push(Node { kind, span });
         id
+    }
+
+    /// Takes back the node pushed last if it is the name of a metric.
+    pub(super) fn pop_metric(&mut self) -> Option<Spanned<Box<str>>> {
+        match self.nodes.pop_if(|node| matches!(node.kind, NodeKind::Metric(_))) {
+            Some(Node { kind: NodeKind::Metric(value), span }) => Some(Spanned { value, span }),
+            _ => None,
+        }
     }
 
     /// The node of an identifier.
@@ -268,7 +353,9 @@ impl Expr {
             | NodeKind::Anon(_)
             | NodeKind::MkConst { .. }
             | NodeKind::NoValue(_)
+            | NodeKind::Text(_)
             | NodeKind::Error => {}
+            NodeKind::Call { operands, .. } => operands.iter().copied().for_each(visit),
             NodeKind::Select { operand, .. }
             | NodeKind::Match { operand, .. }
             | NodeKind::Unary { operand, .. }
@@ -361,6 +448,16 @@ impl NodeKind {
                 m.value == n.value && a.is_same(b)
             }
             (NoValue(a), NoValue(b)) => a.is_same(b),
+            (
+                Call { function: f, literal: l, operands: a },
+                Call { function: g, literal: m, operands: b },
+            ) => {
+                let literal = |literal: &Option<Spanned<Literal>>| {
+                    literal.as_ref().map(|literal| literal.value.clone())
+                };
+                f == g && literal(l) == literal(m) && a == b
+            }
+            (Text(a), Text(b)) => a == b,
             (Error, Error) => true,
             _ => false,
         }
@@ -376,7 +473,11 @@ impl NodeKind {
             | NodeKind::Anon(_)
             | NodeKind::MkConst { .. }
             | NodeKind::NoValue(_)
+            | NodeKind::Text(_)
             | NodeKind::Error => {}
+            NodeKind::Call { operands, .. } => {
+                operands.iter_mut().for_each(|operand| *operand = moved(*operand));
+            }
             NodeKind::Select { operand, .. }
             | NodeKind::Match { operand, .. }
             | NodeKind::Unary { operand, .. }

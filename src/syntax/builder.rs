@@ -9,13 +9,15 @@ use pmderive_runtime::model::UnitsError;
 use pmderive_runtime::pattern::Pattern;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::source::Span;
 
 use super::ast::{
-    Aggregate, Attributes, BinaryOp, Expr, ExprId, NodeKind, Number, Spanned, Temporal, UnaryOp,
+    Aggregate, Attributes, BinaryOp, Expr, ExprId, Function, Literal, NodeKind, Number, Spanned,
+    Temporal, UnaryOp,
 };
 use super::explain::Explainer;
+use super::functions::{self, BadArgument};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
 use super::origin::Origin;
@@ -26,7 +28,7 @@ use super::token::{Keyword, Token};
 pub struct Builder<'b> {
     expr: Expr,
     origin: &'b Origin,
-    dialect: Dialect,
+    language: Language,
     diagnostics: &'b mut Diagnostics,
     explainer: Explainer<'b>,
     /// Keywords read since the last `mkconst()` or `novalue()`.
@@ -63,7 +65,7 @@ impl<'b> Builder<'b> {
     /// stumbles, unless a diagnostic from `first_diagnostic` on has said so.
     pub fn new(
         origin: &'b Origin,
-        dialect: Dialect,
+        language: Language,
         explainer: Explainer<'b>,
         diagnostics: &'b mut Diagnostics,
         first_diagnostic: usize,
@@ -71,7 +73,7 @@ impl<'b> Builder<'b> {
         Builder {
             expr: Expr::default(),
             origin,
-            dialect,
+            language,
             diagnostics,
             explainer,
             keywords: Attributes::default(),
@@ -141,6 +143,14 @@ impl<'b> Builder<'b> {
         start: u32,
         end: u32,
     ) -> ExprId {
+        match self.pattern(pattern) {
+            Some(pattern) => self.push(NodeKind::Match { pattern, negated, operand }, start, end),
+            None => self.error_node(start, end),
+        }
+    }
+
+    /// A pattern without the backslashes, unless it is none.
+    fn pattern(&mut self, pattern: Word<'_>) -> Option<Spanned<Box<str>>> {
         let pattern = Spanned { value: unescape(pattern.text), span: pattern.span };
         if let Err(error) = Pattern::new(&pattern.value) {
             let message = "this pattern is no POSIX extended regular expression";
@@ -148,9 +158,122 @@ impl<'b> Builder<'b> {
                 Diagnostic::error(Code::BadPattern, pattern.span, message)
                     .label(pattern.span, error.to_string()),
             );
+            return None;
+        }
+        Some(pattern)
+    }
+
+    /// `"init"` beside `==` or `!=`
+    pub fn text(&mut self, text: Word<'_>, start: u32, end: u32) -> ExprId {
+        if !self.language.extensions {
+            self.diagnostics.push(
+                Diagnostic::error(Code::UnexpectedToken, text.span, "a text cannot be an operand")
+                    .help("texts can be compared with --extensions"),
+            );
             return self.error_node(start, end);
         }
-        self.push(NodeKind::Match { pattern, negated, operand }, start, end)
+        self.expr.push(NodeKind::Text(text.text.into()), text.span)
+    }
+
+    /// `abs(operand)`, `pow(operand, operand)`. An aggregate of a name is that
+    /// of libpcp.
+    pub fn call(
+        &mut self,
+        function: Function,
+        literal: Option<Spanned<Literal>>,
+        operands: &[ExprId],
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        if let Function::Aggregate(function) = function
+            && operands == [self.expr.root()]
+            && let Some(metric) = self.expr.pop_metric()
+        {
+            return self.push(NodeKind::Aggregate { function, metric }, start, end);
+        }
+        self.push(NodeKind::Call { function, literal, operands: operands.into() }, start, end)
+    }
+
+    /// `topk(k, operand)`, `quantile(q, operand)`
+    pub fn call_with_number(
+        &mut self,
+        function: Function,
+        number: Word<'_>,
+        operand: ExprId,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        let literal = match function {
+            Function::Quantile => functions::fraction(number.text)
+                .map(|_| Literal::Fraction(keywords::number(number.text))),
+            _ => functions::rank(number.text).map(Literal::Rank),
+        };
+        self.call_with(function, number, literal, operand, start, end)
+    }
+
+    /// `avg_over(operand, "interval")`
+    pub fn call_with_interval(
+        &mut self,
+        function: Function,
+        operand: ExprId,
+        interval: Word<'_>,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        let literal = functions::interval(interval.text)
+            .map(|length| Literal::Interval { text: interval.text.into(), length });
+        self.call_with(function, interval, literal, operand, start, end)
+    }
+
+    /// `matchvalue(/pattern/, operand)`
+    pub fn call_with_pattern(
+        &mut self,
+        function: Function,
+        negated: bool,
+        pattern: Word<'_>,
+        operand: ExprId,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        let Some(Spanned { value: pattern, span }) = self.pattern(pattern) else {
+            return self.error_node(start, end);
+        };
+        let value = Literal::Pattern { pattern, negated };
+        self.call(function, Some(Spanned { value, span }), &[operand], start, end)
+    }
+
+    /// A call with an argument that is written as such, unless it is wrong.
+    fn call_with(
+        &mut self,
+        function: Function,
+        word: Word<'_>,
+        literal: Result<Literal, BadArgument>,
+        operand: ExprId,
+        start: u32,
+        end: u32,
+    ) -> ExprId {
+        match literal {
+            Ok(value) => {
+                let literal = Some(Spanned { value, span: word.span });
+                self.call(function, literal, &[operand], start, end)
+            }
+            Err(BadArgument { message, offset }) => {
+                // The offset lies within a text shorter than 4 GiB.
+                let place = offset.and_then(|offset| u32::try_from(offset).ok());
+                let end_of_word = word.at + u32::try_from(word.text.len()).unwrap_or(0);
+                let span = place.map_or(word.span, |at| self.span(word.at + at, end_of_word));
+                let argument = word.text;
+                let name = function.name();
+                let headline = format!("`{argument}` is no argument of `{name}()`");
+                let example = function.signature().map_or("", |row| row.example);
+                self.diagnostics.push(
+                    Diagnostic::error(Code::WrongArguments, span, headline)
+                        .label(span, message)
+                        .help(format!("as in `{example}`")),
+                );
+                self.error_node(start, end)
+            }
+        }
     }
 
     /// `-operand`, `!operand`
@@ -243,7 +366,7 @@ impl<'b> Builder<'b> {
 
     /// `rescale(operand, "units")`
     pub fn rescale(&mut self, operand: ExprId, units: Word<'_>, start: u32, end: u32) -> ExprId {
-        match keywords::units(units.text, self.dialect) {
+        match keywords::units(units.text, self.language.dialect) {
             Ok(value) => {
                 let units = Spanned { value, span: units.span };
                 self.push(NodeKind::Rescale { operand, units }, start, end)
@@ -276,7 +399,7 @@ impl<'b> Builder<'b> {
                 None => bad_value("semantics", value)
                     .help(format!("one of {}", choices(SEMANTICS.map(|(name, _)| name)))),
             },
-            Keyword::Units => match keywords::units(text, self.dialect) {
+            Keyword::Units => match keywords::units(text, self.language.dialect) {
                 Ok(value) => {
                     self.keywords.units = Some(Spanned { value, span });
                     return;
@@ -330,12 +453,15 @@ impl<'b> Builder<'b> {
         if let Some(wanted) = &attributes.value_type
             && !keywords::constant_fits(&number, wanted.value)
         {
-            let message = format!("a constant with a point cannot have type {}", wanted.value);
+            let mark = if text.text.contains('.') { "a point" } else { "an exponent" };
+            let message = format!("a constant with {mark} cannot have type {}", wanted.value);
+            let help =
+                format!("write the constant without {mark}, or use type=float or type=double");
             self.diagnostics.push(
                 Diagnostic::error(Code::BadKeywordValue, wanted.span, message)
-                    .label(text.span, "written with a point")
+                    .label(text.span, format!("written with {mark}"))
                     .label(wanted.span, "an integer type")
-                    .help("write the constant without a point, or use type=float or type=double"),
+                    .help(help),
             );
             return self.error_node(start, end);
         }

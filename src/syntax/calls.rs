@@ -7,6 +7,7 @@
 
 use crate::diag::{Code, Diagnostic};
 
+use super::extension_calls;
 use super::lexical::is_metric_name;
 use super::repair::Repair;
 use super::suggest::{choices, nearest};
@@ -29,9 +30,10 @@ pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Tok
         }
         Token::Temporal(_) | Token::Scalar => call.takes_expression(repair),
         Token::Rescale => return call.rescale(repair, function),
-        Token::MatchInst => call.match_instances(repair),
+        Token::MatchInst => call.pattern_first(repair, "as in `matchinst(/^sd/, disk.dev.read)`"),
         Token::MkConst => call.make_constant(repair),
         Token::NoValue => call.no_value(repair),
+        Token::Function(shape, function) => extension_calls::check(&call, repair, shape, function),
         _ => call.reserved(repair),
     };
     match verdict {
@@ -40,23 +42,25 @@ pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Tok
     }
 }
 
-enum Verdict {
+/// Whether the grammar can go on with a call.
+pub(super) enum Verdict {
     Sound,
     Refused,
 }
 
 /// Tokens of an argument: first and last index; `None` for nothing between two commas.
-type Argument = Option<(usize, usize)>;
+pub(super) type Argument = Option<(usize, usize)>;
 
 /// Says that a comma is missing between two arguments.
-const MISSING_COMMA: &str = "a comma is missing";
+pub(super) const MISSING_COMMA: &str = "a comma is missing";
 
-struct Call {
-    name: String,
+/// A call, as indices of its tokens.
+pub(super) struct Call {
+    pub name: String,
     function: usize,
-    open: usize,
-    close: usize,
-    arguments: Vec<Argument>,
+    pub open: usize,
+    pub close: usize,
+    pub arguments: Vec<Argument>,
 }
 
 impl Call {
@@ -91,7 +95,7 @@ impl Call {
         index
     }
 
-    fn error<'t>(
+    pub fn error<'t>(
         &self,
         repair: &Repair<'_, 't>,
         argument: Option<(usize, usize)>,
@@ -101,7 +105,7 @@ impl Call {
         Diagnostic::error(Code::WrongArguments, repair.span(first, last), message)
     }
 
-    fn whole(&self) -> Option<(usize, usize)> {
+    pub fn whole(&self) -> Option<(usize, usize)> {
         (self.close > self.open + 1).then(|| (self.open + 1, self.close - 1))
     }
 
@@ -141,7 +145,7 @@ impl Call {
             diagnostic.help = match function {
                 Token::Aggregate(_) => Some(format!(
                     "`{name}()` combines the instances of one metric as it is fetched; \
-                     apply it to each metric and combine the results"
+                     apply it to each metric and combine the results, or use --extensions"
                 )),
                 Token::NameTemporal(_) => {
                     Some(format!("expressions within `{name}()` are understood from version 7 on"))
@@ -205,8 +209,8 @@ impl Call {
     }
 
     /// `matchinst(/PATTERN/, EXPR)`
-    fn match_instances(&self, repair: &mut Repair<'_, '_>) -> Verdict {
-        let example = "as in `matchinst(/^sd/, disk.dev.read)`";
+    pub fn pattern_first(&self, repair: &mut Repair<'_, '_>, example: &str) -> Verdict {
+        let name = &self.name;
         let mut filter = self.arguments.first().copied().flatten();
         if let Some((first, last)) = filter
             && repair.tokens[first].token == Token::Bang
@@ -215,7 +219,7 @@ impl Call {
             filter = Some((first + 1, last));
         }
         let Some((first, last)) = filter else {
-            let message = "`matchinst()` takes a pattern and an expression".to_owned();
+            let message = format!("`{name}()` takes a pattern and an expression");
             repair.report(self.error(repair, None, message).help(example));
             return Verdict::Refused;
         };
@@ -228,7 +232,7 @@ impl Call {
                 return Verdict::Refused;
             }
             token => {
-                let message = "`matchinst()` begins with a pattern between slashes".to_owned();
+                let message = format!("`{name}()` begins with a pattern between slashes");
                 let error = self.error(repair, Some((first, last)), message).help(example);
                 let fixed = match token {
                     Token::Str(text) if first == last => {
@@ -247,7 +251,7 @@ impl Call {
         if let [_, Some(_)] = self.arguments.as_slice() {
             return Verdict::Sound;
         }
-        let message = "`matchinst()` takes one expression after its pattern".to_owned();
+        let message = format!("`{name}()` takes one expression after its pattern");
         repair.report(self.error(repair, self.whole(), message).help(example));
         Verdict::Refused
     }
@@ -343,7 +347,8 @@ impl Call {
         before: usize,
     ) -> Option<Diagnostic> {
         let name = &self.name;
-        let known = if repair.dialect.is_version_7() { &KEYWORDS[..] } else { &KEYWORDS[..3] };
+        let known =
+            if repair.language.dialect.is_version_7() { &KEYWORDS[..] } else { &KEYWORDS[..3] };
         let list = format!("`keyword=value` with {}", choices(known.iter().copied()));
         let Some((first, last)) = argument else {
             let message = format!("an argument of `{name}()` is missing after this");
@@ -376,7 +381,7 @@ impl Call {
         let right_kind = value.map(|value| match at(value) {
             Token::Name(_) | Token::Invalid(_) => true,
             Token::Str(_) | Token::Integer(_) => !meta,
-            Token::Double(_) => !meta && repair.dialect.is_version_7(),
+            Token::Double(_) => !meta && repair.language.dialect.is_version_7(),
             _ => false,
         });
         match (value, right_kind) {

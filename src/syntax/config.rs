@@ -6,6 +6,7 @@
 //! mistake ends the line it is in and nothing else.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -17,7 +18,9 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
+use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::{Origin, offset};
+use super::outline::{LineForm, OutlinedLine};
 use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
 
@@ -92,15 +95,45 @@ pub fn parse_definitions(
     DefinitionReader::new(language).read(source, sources, diagnostics)
 }
 
-/// Places of one line being read.
+/// What was defined before, elsewhere than in the files of a reader.
+pub trait Earlier {
+    /// True for the name of a metric.
+    fn defines(&self, name: &str) -> bool;
+    /// True if the metric of that name has that text.
+    fn has_text(&self, name: &str, kind: TextKind) -> bool;
+}
+
+/// Nothing was defined before.
+impl Earlier for () {
+    fn defines(&self, _: &str) -> bool {
+        false
+    }
+
+    fn has_text(&self, _: &str, _: TextKind) -> bool {
+        false
+    }
+}
+
+/// A file being read.
 struct Reading<'r, 't> {
     /// Name of the file.
     file: &'r str,
     /// How many lines libpcp's number of a line is behind.
     lag: &'r mut u32,
+    earlier: &'r dyn Earlier,
     lines: &'r mut Lines<'t>,
     diagnostics: &'r mut Diagnostics,
     items: &'r mut Vec<DefinitionItem>,
+    /// What the line turns out to be; a mistake until something better is known.
+    form: &'r mut LineForm,
+}
+
+/// The text of an attribute.
+struct Value {
+    text: Box<str>,
+    is_quoted: bool,
+    /// Something follows the closing quote.
+    has_rest: bool,
 }
 
 impl<'r> Reading<'r, '_> {
@@ -133,31 +166,63 @@ impl DefinitionReader {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
+        self.read_after(&(), source, sources, diagnostics)
+    }
+
+    /// Reads one file as [`DefinitionReader::read`] does, with names defined
+    /// before that are not in files of this reader.
+    pub fn read_after(
+        &mut self,
+        earlier: &dyn Earlier,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<DefinitionItem> {
         let file = sources.get(source);
-        let mut lines = Lines::new(source, &file.text, self.language.dialect);
+        let lines = Lines::new(source, &file.text, self.language.dialect);
+        self.lines(&file.name, earlier, lines, diagnostics, |_| {})
+    }
+
+    /// Reads lines, and shows each with its form.
+    pub(super) fn lines<'t>(
+        &mut self,
+        file: &str,
+        earlier: &dyn Earlier,
+        mut lines: Lines<'t>,
+        diagnostics: &mut Diagnostics,
+        mut show: impl FnMut(OutlinedLine<'t>),
+    ) -> Vec<DefinitionItem> {
         let (mut items, mut lag) = (Vec::new(), 0);
+        let mut start = lines.position();
         while let Some(line) = lines.next_line() {
-            let (lines, items) = (&mut lines, &mut items);
-            let reading = Reading { file: &file.name, lag: &mut lag, lines, diagnostics, items };
-            self.line(line, reading);
+            let mut form = LineForm::Mistake;
+            let (lines, items, lag) = (&mut lines, &mut items, &mut lag);
+            let form_of = &mut form;
+            let reading = Reading { file, lag, earlier, lines, diagnostics, items, form: form_of };
+            self.line(&line, reading);
+            show(OutlinedLine { line, range: start..lines.position(), form });
+            start = lines.position();
         }
         items
     }
 
-    fn line(&mut self, line: Line<'_>, reading: Reading<'_, '_>) {
+    fn line(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
         let text = &*line.text;
         if text.is_empty() || text == "\r" {
+            *reading.form = LineForm::Blank;
             return;
         }
         if text.starts_with('#') {
-            return self.comment(&line, reading);
+            *reading.form = LineForm::Comment;
+            return self.comment(line, reading);
         }
         let whole = trimmed(text, 0..text.len());
-        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
-        let pcp = reading.said_of(&line);
+        let place = |range: &Range<usize>| span(&line.origin, range);
+        let pcp = reading.said_of(line);
         let no_assign =
             || pcp.error_with_line(format_args!("missing ``='' after derived metric name"));
         if whole.is_empty() {
+            *reading.form = LineForm::Blank;
             let blanks = span(&line.origin, &(0..text.len()));
             reading.diagnostics.push(
                 Diagnostic::warning(Code::BadDefinitionLine, blanks, "a line of blanks only")
@@ -182,9 +247,9 @@ impl DefinitionReader {
         };
         let (open, close) = (text[..assign].find('('), text[..assign].find(')'));
         if open.is_some() || close.is_some() {
-            return self.attribute(&line, assign, open, close, reading);
+            return self.attribute(line, assign, open, close, reading);
         }
-        self.definition(&line, assign, reading);
+        self.definition(line, assign, reading);
     }
 
     fn comment(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
@@ -251,6 +316,10 @@ impl DefinitionReader {
             reading.diagnostics,
         );
         reading.diagnostics.name_metric(first, &name.value);
+        if expr.error.is_none() {
+            *reading.form =
+                LineForm::Definition { name: range, expression: value.start..text.len() };
+        }
         let said = |offset: usize, message: Option<&str>| {
             pcp.syntax_error(&name.value, &text[assign + 1..], offset, message)
         };
@@ -261,13 +330,14 @@ impl DefinitionReader {
                 diagnostic.pcp = Some(said(offset, error.message.as_deref()).into());
             }
             self.refused.insert(name.value.clone());
-        } else if let Some(earlier) = self.defined.get(&name.value) {
+        } else if self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value) {
             let message = format!("`{}` is defined already", name.value);
             let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
                 .help("the first definition stays")
                 .pcp(said(value.start - assign - 1, Some("Duplicate global derived metric name")));
-            if earlier.source == name.span.source {
-                diagnostic = diagnostic.label(*earlier, "defined here first");
+            let first = self.defined.get(&name.value);
+            if let Some(first) = first.filter(|first| first.source == name.span.source) {
+                diagnostic = diagnostic.label(*first, "defined here first");
             }
             reading.diagnostics.push(diagnostic);
             return;
@@ -294,13 +364,16 @@ impl DefinitionReader {
         mut reading: Reading<'_, '_>,
     ) {
         let text = &*line.text;
-        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
-        let error = |range: std::ops::Range<usize>, message: String| {
+        let place = |range: &Range<usize>| span(&line.origin, range);
+        let error = |range: Range<usize>, message: String| {
             Diagnostic::error(Code::BadAttribute, place(&range), message)
         };
         let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
         let mut pcp = reading.said_of(line);
         let value = self.value(line, assign, &mut pcp, &mut reading);
+        if let Err(form) = &value {
+            *reading.form = form.clone();
+        }
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
             (Some(open), None) => {
@@ -355,9 +428,18 @@ impl DefinitionReader {
                 return;
             }
         };
-        let Some(value) = value else { return };
+        let Ok(value) = value else { return };
+        if !value.has_rest {
+            let start = trimmed(text, assign + 1..text.len()).start;
+            *reading.form = LineForm::Text {
+                name: range.clone(),
+                kind,
+                value: line.origin.offset(offset(start)) as usize,
+                is_quoted: value.is_quoted,
+            };
+        }
         let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
-        if !self.defined.contains_key(name) {
+        if !self.defined.contains_key(name) && !reading.earlier.defines(name) {
             // A metric whose definition was refused needs no second complaint.
             if !self.refused.contains(name) {
                 let message = format!("no metric `{name}` is defined before this line");
@@ -377,7 +459,8 @@ impl DefinitionReader {
             return;
         }
         let key = (metric.value.clone(), kind);
-        if let Some(earlier) = self.texts.get(&key) {
+        let first = self.texts.get(&key);
+        if first.is_some() || reading.earlier.has_text(name, kind) {
             let message = format!("`{name}` has this text already");
             let attribute = &text[attribute];
             let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
@@ -385,26 +468,26 @@ impl DefinitionReader {
                 .pcp(pcp.error_with_line(format_args!(
                     "duplicate value for attribute ({attribute}) of metric ({name})"
                 )));
-            if earlier.source == metric.span.source {
-                diagnostic = diagnostic.label(*earlier, "given here first");
+            if let Some(first) = first.filter(|first| first.source == metric.span.source) {
+                diagnostic = diagnostic.label(*first, "given here first");
             }
             reading.diagnostics.push(diagnostic);
             return;
         }
         self.texts.insert(key, metric.span);
-        let text = HelpText { metric, kind, text: value, line: line.number };
+        let text = HelpText { metric, kind, text: value.text, line: line.number };
         reading.items.push(DefinitionItem::Text(text));
     }
 
-    /// The text after the `=` of an attribute. In quotes it may go on over
-    /// lines, which are then passed.
+    /// The text after the `=` of an attribute, or the form of a line without
+    /// one. In quotes it may go on over lines, which are then passed.
     fn value(
         &self,
         line: &Line<'_>,
         assign: usize,
         pcp: &mut FileLine<'_>,
         Reading { lag, lines, diagnostics, .. }: &mut Reading<'_, '_>,
-    ) -> Option<Box<str>> {
+    ) -> Result<Value, LineForm> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
@@ -413,13 +496,14 @@ impl DefinitionReader {
                 let said = pcp.error_with_line(format_args!("attribute value missing"));
                 diagnostics
                     .push(Diagnostic::error(Code::BadAttribute, end, "there is no text").pcp(said));
-                return None;
+                return Err(LineForm::Mistake);
             }
             Some(quote @ ('"' | '\'')) => quote,
             // Without quotes, all to the end of the line, blanks included.
             Some(_) => {
                 let rest = &text[value.start..];
-                return Some(rest.strip_suffix('\r').unwrap_or(rest).into());
+                let text = rest.strip_suffix('\r').unwrap_or(rest).into();
+                return Ok(Value { text, is_quoted: false, has_rest: false });
             }
         };
         let source = span(&line.origin, &(value.start..value.start + 1));
@@ -446,7 +530,8 @@ impl DefinitionReader {
                     count(&lines.text()[start..after]);
                     let rest = lines.text()[after..].split('\n').next().unwrap_or("");
                     let extra = trimmed(rest, 0..rest.len());
-                    if !extra.is_empty() {
+                    let has_rest = !extra.is_empty();
+                    if has_rest {
                         let origin = Origin::new(source.source, offset(after));
                         let place = span(&origin, &extra);
                         let message = "text after the closing quote is ignored";
@@ -457,7 +542,7 @@ impl DefinitionReader {
                         );
                     }
                     lines.skip_line_of(start + position);
-                    return Some(plain.into());
+                    return Ok(Value { text: plain.into(), is_quoted: true, has_rest });
                 }
                 other => plain.push(other),
             }
@@ -469,14 +554,14 @@ impl DefinitionReader {
                 .help(format!("end it with `{quote}`"))
                 .pcp(pcp.error(format_args!("missing termination ({quote}) for value"))),
         );
-        None
+        Err(LineForm::Unterminated)
     }
 }
 
 /// What is wrong with a metric's name, if anything is.
 fn check_name(
     name: &str,
-    range: &std::ops::Range<usize>,
+    range: &Range<usize>,
     end: usize,
     origin: &Origin,
     pcp: &FileLine<'_>,
@@ -492,53 +577,32 @@ fn check_name(
             .pcp(pcp.error_with_line(format_args!("derived metric name missing"))),
         );
     }
-    let mut component_begins = true;
-    for (position, character) in name.char_indices() {
-        let wrong = match character {
-            '.' if component_begins => Some("a letter must stand before this point"),
-            '.' => None,
-            'a'..='z' | 'A'..='Z' => None,
-            '0'..='9' | '_' if !component_begins => None,
-            '0'..='9' | '_' => Some("each component of a name begins with a letter"),
-            other if is_space(other) => Some("a name has no blanks"),
-            _ => Some("names consist of letters, digits, `_` and `.`"),
-        };
-        component_begins = character == '.';
-        if let Some(wrong) = wrong {
-            let at = range.start + position;
-            let place = span(origin, &(at..at + character.len_utf8()));
-            let said = pcp.error(format_args!("illegal derived metric name ({name})"));
-            return Some(bad_name(name, place, wrong).pcp(said));
-        }
-    }
-    if component_begins {
-        let place = span(origin, &(range.end - 1..range.end));
-        let diagnostic = bad_name(name, place, "a name does not end with a point");
-        return Some(diagnostic.fix(place, ""));
-    }
-    None
+    let NameMistake { at, rule } = name_mistake(name)?;
+    let place = span(origin, &(range.start + at.start..range.start + at.end));
+    let diagnostic = bad_name(name, place, rule);
+    Some(match at.end == name.len() && name.ends_with('.') {
+        // libpcp takes such a name.
+        true => diagnostic.fix(place, ""),
+        false => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
+    })
 }
 
-fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
+/// A name that breaks a rule.
+pub(crate) fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
     let shown = if name.len() <= 60 { name } else { "this" };
     let message = format!("`{shown}` cannot be the name of a metric");
     Diagnostic::error(Code::BadMetricName, place, message).label(place, wrong)
 }
 
-/// `isspace(3)` in the C locale.
-fn is_space(character: char) -> bool {
-    matches!(character, ' ' | '\t'..='\r')
-}
-
 /// The range without blanks at its ends; an empty one stands where it ended.
-fn trimmed(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let inside = &text[range.clone()];
     let end = range.start + inside.trim_end_matches(is_space).len();
     let start = range.end - inside.trim_start_matches(is_space).len();
     start.min(end)..end
 }
 
-fn span(origin: &Origin, range: &std::ops::Range<usize>) -> Span {
+fn span(origin: &Origin, range: &Range<usize>) -> Span {
     origin.span(offset(range.start), offset(range.end))
 }
 

@@ -1,30 +1,31 @@
 //! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
 //!
-//! From `name=integer,...` to options with values. What an option does is the
-//! registry's business.
+//! From `name=integer,...` to options with values. What an option does, and who
+//! may set it when, is the registry's business.
 
 use pmderive_runtime::model::PmStatus;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::{SourceId, SourceMap};
 
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 
-/// Options of `pmSetDerivedControl(3)`.
+/// Options of `pmSetDerivedControl(3)`, with their codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ControlOption {
     /// Most global derived metrics, -1 for no limit.
-    GlobalLimit,
+    GlobalLimit = 1,
     /// Most derived metrics of a context, -1 for no limit.
-    ContextLimit,
+    ContextLimit = 2,
     /// Debugging output of the parser, 0 or 1.
-    DebugSyntax,
+    DebugSyntax = 3,
     /// Debugging output of the semantic checks, 0 or 1.
-    DebugSemantics,
+    DebugSemantics = 4,
     /// Debugging output of the evaluation, 0 or 1.
-    DebugEval,
+    DebugEval = 5,
     /// Whether a missing operand counts as `novalue()`, 0 or 1.
-    NoValue,
+    NoValue = 6,
 }
 
 /// Names of the options. `novalue` is what the manual page calls the last one.
@@ -39,6 +40,32 @@ const OPTIONS: [(&str, ControlOption); 7] = [
 ];
 
 impl ControlOption {
+    /// All options, in the order of their codes.
+    pub const ALL: [ControlOption; 6] = [
+        ControlOption::GlobalLimit,
+        ControlOption::ContextLimit,
+        ControlOption::DebugSyntax,
+        ControlOption::DebugSemantics,
+        ControlOption::DebugEval,
+        ControlOption::NoValue,
+    ];
+
+    /// The code that programs give it, `PCP_DERIVED_GLOBAL_LIMIT` and so on.
+    pub const fn code(self) -> i32 {
+        self as i32
+    }
+
+    /// The option of a code.
+    pub fn from_code(code: i32) -> Option<ControlOption> {
+        ControlOption::ALL.into_iter().find(|option| option.code() == code)
+    }
+
+    /// The name in `#control` lines and in `PCP_DERIVED_CONTROL`.
+    pub fn name(self) -> &'static str {
+        let named = OPTIONS.iter().find(|(_, option)| *option == self);
+        named.map_or("", |(name, _)| *name)
+    }
+
     /// The option of this name or unambiguous beginning of a name, any case.
     fn find(name: &str) -> Option<ControlOption> {
         let whole = |candidate: &&(&str, ControlOption)| candidate.0.eq_ignore_ascii_case(name);
@@ -54,11 +81,25 @@ impl ControlOption {
         }
     }
 
-    fn takes(self, value: i32) -> bool {
+    /// True for a value that it can have.
+    pub fn takes(self, value: i32) -> bool {
         match self {
             ControlOption::GlobalLimit | ControlOption::ContextLimit => value == -1 || value > 0,
             _ => value == 0 || value == 1,
         }
+    }
+}
+
+/// Reads all of a text as control options, as `PCP_DERIVED_CONTROL` has them
+/// (PCPIntro(1)): `name=integer[,name=integer...]`. Mistakes are reported.
+pub fn parse_control(
+    source: SourceId,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<(ControlOption, i32)> {
+    match &*sources.get(source).text {
+        "" => Vec::new(),
+        text => parse_options(text, &Origin::new(source, 0), diagnostics),
     }
 }
 
@@ -134,7 +175,15 @@ pub(super) fn parse_options(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::SourceId;
+
+    #[test]
+    fn codes_and_names_lead_back() {
+        for option in ControlOption::ALL {
+            assert_eq!(ControlOption::from_code(option.code()), Some(option));
+            assert_eq!(ControlOption::find(option.name()), Some(option));
+        }
+        assert_eq!([0, 7, -1].map(ControlOption::from_code), [None; 3]);
+    }
 
     #[test]
     fn options_by_name_alias_and_beginning() {

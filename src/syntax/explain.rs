@@ -7,6 +7,8 @@
 use lalrpop_util::ParseError;
 
 use crate::diag::{Code, Diagnostic};
+use crate::dialect::Language;
+use crate::source::Span;
 
 use super::builder::Stop;
 use super::origin::{Origin, offset};
@@ -20,14 +22,15 @@ const MAX_QUOTED: usize = 40;
 pub struct Explainer<'b> {
     text: &'b str,
     tokens: &'b [TokenAt<'b>],
+    language: Language,
     /// Index of the token of the last report, so that none gets two.
     reported: Option<usize>,
 }
 
 impl<'b> Explainer<'b> {
     /// An explainer of errors in these tokens.
-    pub fn new(text: &'b str, tokens: &'b [TokenAt<'b>]) -> Explainer<'b> {
-        Explainer { text, tokens, reported: None }
+    pub fn new(text: &'b str, tokens: &'b [TokenAt<'b>], language: Language) -> Explainer<'b> {
+        Explainer { text, tokens, language, reported: None }
     }
 
     /// The diagnostic for a parser's error, unless that place has one already.
@@ -74,12 +77,20 @@ impl<'b> Explainer<'b> {
         }
     }
 
+    /// True for a text that might be an operand elsewhere.
+    fn is_text(&self, at: TokenAt<'_>) -> bool {
+        self.language.extensions && matches!(at.token, Token::Str(_))
+    }
+
     fn at_end(&self, index: usize, before: Option<TokenAt<'_>>, origin: &Origin) -> Diagnostic {
         let end = offset(self.text.len());
         let span = origin.span(end, end);
         let error = |message: &str| Diagnostic::error(Code::UnexpectedEnd, span, message);
         let Some(before) = before else { return error("there is no expression") };
         let place = origin.span(before.start, before.end);
+        if self.is_text(before) {
+            return misplaced_text(place);
+        }
         if wants_operand(before.token) {
             return error("the expression ends where an operand is expected")
                 .label(place, format!("{} needs something to its right", self.quote(before)));
@@ -109,6 +120,9 @@ impl<'b> Explainer<'b> {
             Some(before) => error.label(origin.span(before.start, before.end), fact),
             None => error,
         };
+        if let Some(text) = before.filter(|before| self.is_text(*before)) {
+            return misplaced_text(origin.span(text.start, text.end));
+        }
         match at.token {
             Token::Plus if operand_due => behind(
                 error("`+` has nothing to its left".to_owned())
@@ -146,6 +160,9 @@ impl<'b> Explainer<'b> {
             }
             Token::Comma => error("`,` separates arguments only".to_owned()),
             Token::Str(text) => {
+                if self.language.extensions {
+                    return misplaced_text(span);
+                }
                 let error = error("a text cannot be an operand".to_owned());
                 let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
                     && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
@@ -188,6 +205,12 @@ impl<'b> Explainer<'b> {
         }
         None
     }
+}
+
+/// A text where the language has a place for one, but not this.
+fn misplaced_text(span: Span) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, "a text cannot stand here")
+        .help("a text is compared as a whole, by `==` or `!=`, with what is no text itself")
 }
 
 /// True for tokens after which an operand must come.

@@ -1,22 +1,23 @@
 //! From text to tokens: what depends on the surroundings of a token.
 //!
 //! A word is a function only where `(` follows directly, `/` starts a pattern
-//! only as the first argument of `matchinst()`, and keywords depend on the
-//! dialect. Lexing never fails: what is no token becomes
+//! only as the first argument of `matchinst()`, keywords depend on the dialect,
+//! and exponents of numbers are an extension. Lexing never fails: what is no token becomes
 //! [`Token::Invalid`], which [`super::repair`] reports.
 
 use logos::Logos;
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 
-use super::ast::{Aggregate, Temporal};
+use super::ast::{Function, Temporal};
+use super::functions::{self, Shape};
 use super::origin::offset;
 use super::token::{Invalid, Keyword, RawToken, Token, TokenAt};
 
 /// All tokens of a text shorter than 4 GiB.
-pub fn lex(text: &str, dialect: Dialect) -> Vec<TokenAt<'_>> {
+pub fn lex(text: &str, language: Language) -> Vec<TokenAt<'_>> {
     let mut lexer =
-        Lexer { dialect, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
+        Lexer { language, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
     let mut raw = RawToken::lexer(text);
     let mut tokens = Vec::new();
     while let Some(kind) = raw.next() {
@@ -33,7 +34,8 @@ pub fn lex(text: &str, dialect: Dialect) -> Vec<TokenAt<'_>> {
 }
 
 /// The function or reserved function word of this spelling.
-pub fn function(word: &str, dialect: Dialect) -> Option<Token<'static>> {
+pub fn function(word: &str, language: Language) -> Option<Token<'static>> {
+    let dialect = language.dialect;
     let temporal = |function| {
         if dialect.is_version_7() {
             Token::Temporal(function)
@@ -41,12 +43,16 @@ pub fn function(word: &str, dialect: Dialect) -> Option<Token<'static>> {
             Token::NameTemporal(function)
         }
     };
+    if let Some(aggregate) = functions::aggregate(word) {
+        return Some(match language.extensions {
+            true => Token::Function(Shape::OneValue, Function::Aggregate(aggregate)),
+            false => Token::Aggregate(aggregate),
+        });
+    }
+    if let Some(row) = functions::signature(word).filter(|_| language.extensions) {
+        return Some(Token::Function(row.shape, row.function));
+    }
     Some(match word {
-        "avg" => Token::Aggregate(Aggregate::Avg),
-        "count" => Token::Aggregate(Aggregate::Count),
-        "max" => Token::Aggregate(Aggregate::Max),
-        "min" => Token::Aggregate(Aggregate::Min),
-        "sum" => Token::Aggregate(Aggregate::Sum),
         "delta" => temporal(Temporal::Delta),
         "rate" => temporal(Temporal::Rate),
         "instant" => temporal(Temporal::Instant),
@@ -91,7 +97,7 @@ pub fn unescape(raw: &str) -> Box<str> {
     plain.into()
 }
 
-/// How near the pattern of a `matchinst()` is.
+/// How near the pattern of a `matchinst()` or `matchvalue()` is.
 #[derive(Clone, Copy, PartialEq)]
 enum AwaitPattern {
     No,
@@ -105,7 +111,7 @@ enum AwaitPattern {
 
 /// What the meaning of the next token depends on.
 struct Lexer {
-    dialect: Dialect,
+    language: Language,
     pattern: AwaitPattern,
     /// For each open parenthesis, whether it holds keywords.
     open: Vec<Holds>,
@@ -132,11 +138,7 @@ enum Previous {
 impl Lexer {
     fn token<'t>(&self, kind: RawToken, raw: &mut logos::Lexer<'t, RawToken>) -> Token<'t> {
         match kind {
-            RawToken::Integer => match raw.slice().parse::<u32>() {
-                Ok(_) => Token::Integer(raw.slice()),
-                Err(_) => Token::Invalid(Invalid::TooLarge),
-            },
-            RawToken::Double => Token::Double(raw.slice()),
+            RawToken::Integer | RawToken::Double => self.number(kind, raw),
             RawToken::Word => self.word(raw),
             RawToken::Quote => match quoted(raw, '"', Escapes::None) {
                 Some(text) => Token::Str(text),
@@ -185,17 +187,33 @@ impl Lexer {
         }
     }
 
+    fn number<'t>(&self, kind: RawToken, raw: &mut logos::Lexer<'t, RawToken>) -> Token<'t> {
+        if self.language.extensions
+            && let Some(length) = exponent(raw)
+        {
+            raw.bump(length);
+            return Token::Double(raw.slice());
+        }
+        match kind {
+            RawToken::Integer if raw.slice().parse::<u32>().is_err() => {
+                Token::Invalid(Invalid::TooLarge)
+            }
+            RawToken::Integer => Token::Integer(raw.slice()),
+            _ => Token::Double(raw.slice()),
+        }
+    }
+
     fn word<'t>(&self, raw: &logos::Lexer<'t, RawToken>) -> Token<'t> {
         let word = raw.slice();
         let called = raw.remainder().starts_with('(');
-        if called && let Some(token) = function(word, self.dialect) {
+        if called && let Some(token) = function(word, self.language) {
             return token;
         }
         // libpcp reserves the keywords everywhere, which hides metrics of these names.
-        let reserved = self.dialect != Dialect::Fixed
+        let reserved = self.language.dialect != Dialect::Fixed
             || self.previous == Previous::KeywordParen
             || self.previous == Previous::Comma && self.open.last() == Some(&Holds::Keywords);
-        if reserved && let Some(token) = keyword(word, self.dialect) {
+        if reserved && let Some(token) = keyword(word, self.language.dialect) {
             return token;
         }
         Token::Name(word)
@@ -204,7 +222,9 @@ impl Lexer {
     /// Takes note of a token for those after it.
     fn follow(&mut self, token: Token<'_>) {
         self.pattern = match (self.pattern, token) {
-            (_, Token::MatchInst) => AwaitPattern::AtParen,
+            (_, Token::MatchInst | Token::Function(Shape::PatternFirst, _)) => {
+                AwaitPattern::AtParen
+            }
             (AwaitPattern::AtParen, Token::LeftParen) => AwaitPattern::AtBang,
             (AwaitPattern::AtBang, Token::Bang) => AwaitPattern::AtPattern,
             _ => AwaitPattern::No,
@@ -227,6 +247,22 @@ impl Lexer {
             _ => Previous::Other,
         };
     }
+}
+
+/// Length of the exponent behind a number, if there is one that makes it a
+/// number of double precision.
+fn exponent(raw: &logos::Lexer<'_, RawToken>) -> Option<usize> {
+    let rest = raw.remainder().as_bytes();
+    let sign = usize::from(matches!(rest.get(1), Some(b'+' | b'-')));
+    let digits = rest.get(1 + sign..)?.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let end = 1 + sign + digits;
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+    if !matches!(rest[0], b'e' | b'E') || digits == 0 || rest.get(end).is_some_and(is_word) {
+        return None;
+    }
+    let spelling = format!("{}{}", raw.slice(), raw.remainder().get(..end)?);
+    let value: f64 = spelling.parse().ok()?;
+    value.is_finite().then_some(end)
 }
 
 /// Whether a backslash hides the end of a quoted text.

@@ -5,6 +5,7 @@
 //! Looks at neighbours only, never at the structure of the expression.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Language;
 use crate::source::Span;
 
 use super::origin::{Origin, offset};
@@ -15,6 +16,7 @@ pub fn repair<'t>(
     text: &'t str,
     tokens: &[TokenAt<'t>],
     origin: &Origin,
+    language: Language,
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
     let mut out: Vec<TokenAt<'t>> = Vec::with_capacity(tokens.len());
@@ -26,7 +28,7 @@ pub fn repair<'t>(
         if glued > index {
             let end = tokens[glued].end;
             let spelling = &text[at.start as usize..end as usize];
-            let (diagnostic, token) = stuck_number(spelling, origin, at.start, end);
+            let (diagnostic, token) = stuck_number(spelling, origin, at.start, end, language);
             diagnostics.push(diagnostic);
             out.push(TokenAt { token, start: at.start, end });
             index = glued + 1;
@@ -246,6 +248,7 @@ fn stuck_number<'t>(
     origin: &Origin,
     start: u32,
     end: u32,
+    language: Language,
 ) -> (Diagnostic, Token<'t>) {
     let span = origin.span(start, end);
     let refused = Token::Invalid(Invalid::Refused);
@@ -261,6 +264,10 @@ fn stuck_number<'t>(
         && spelling
             .bytes()
             .all(|byte| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'-' | b'+'));
+    if is_exponent && language.extensions {
+        let message = format!("`{shown}` is no number that double precision can hold");
+        return (diagnostic(message), refused);
+    }
     if is_exponent && spelling.len() <= 40 {
         let message = "numbers have no exponents".to_owned();
         return match spelling.parse::<f64>() {

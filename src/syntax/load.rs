@@ -25,70 +25,50 @@ pub fn load_paths(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    let mut loader = Loader { sources, diagnostics, loaded: Vec::new() };
-    let list = list.strip_suffix(':').unwrap_or(list);
-    if !list.is_empty() {
-        for component in list.split(':') {
-            loader.component(Path::new(component));
-        }
-    }
-    loader.loaded
+    Loader { sources, diagnostics: Some(diagnostics), loaded: Vec::new() }.list(list)
+}
+
+/// Reads the files of a list as [`load_paths`] does, but passes over what
+/// cannot be read: what is not there is no mistake of the user's.
+pub fn load_readable_paths(list: &str, sources: &mut SourceMap) -> Vec<SourceId> {
+    Loader { sources, diagnostics: None, loaded: Vec::new() }.list(list)
 }
 
 struct Loader<'l> {
     sources: &'l mut SourceMap,
-    diagnostics: &'l mut Diagnostics,
+    /// Takes what cannot be read.
+    diagnostics: Option<&'l mut Diagnostics>,
     loaded: Vec<SourceId>,
 }
 
 impl Loader<'_> {
-    fn component(&mut self, path: &Path) {
-        // Directories seen, so that a link to one above ends.
-        let mut seen = HashSet::new();
-        let mut waiting = vec![path.to_owned()];
-        while let Some(path) = waiting.pop() {
-            let metadata = match fs::metadata(&path) {
-                Ok(metadata) => metadata,
-                Err(error) => {
-                    self.unreadable(&path, &error.to_string());
-                    continue;
-                }
-            };
-            if metadata.is_file() {
-                self.file(&path);
-            } else if metadata.is_dir() {
-                if let Ok(real) = fs::canonicalize(&path)
-                    && !seen.insert(real)
-                {
-                    continue;
-                }
-                match entries(&path) {
-                    // The last is taken first.
-                    Ok(entries) => waiting.extend(entries.into_iter().rev()),
-                    Err(error) => self.unreadable(&path, &error.to_string()),
-                }
-            }
+    fn list(mut self, list: &str) -> Vec<SourceId> {
+        let list = list.strip_suffix(':').unwrap_or(list);
+        if !list.is_empty() {
+            list.split(':').for_each(|component| self.component(Path::new(component)));
         }
+        self.loaded
     }
 
-    fn file(&mut self, path: &Path) {
-        let mut bytes = Vec::new();
-        let read = fs::File::open(path)
-            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-        match read {
-            Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
-                self.unreadable(path, &format!("larger than {MAX_FILE_BYTES} bytes"));
+    fn component(&mut self, path: &Path) {
+        for found in definition_files(path) {
+            let read = found.and_then(|path| match read_definition_file(&path) {
+                Ok(bytes) => Ok((path, bytes)),
+                Err(reason) => Err(Unreadable { path, reason }),
+            });
+            match read {
+                Ok((path, bytes)) => {
+                    let text = String::from_utf8_lossy(&bytes);
+                    let id = self.sources.add(path.to_string_lossy(), text);
+                    self.loaded.push(id);
+                }
+                Err(Unreadable { path, reason }) => self.unreadable(&path, &reason),
             }
-            Ok(_) => {
-                let text = String::from_utf8_lossy(&bytes);
-                let id = self.sources.add(path.to_string_lossy(), text);
-                self.loaded.push(id);
-            }
-            Err(error) => self.unreadable(path, &error.to_string()),
         }
     }
 
     fn unreadable(&mut self, path: &Path, reason: &str) {
+        let Some(diagnostics) = &mut self.diagnostics else { return };
         let name = path.to_string_lossy();
         // A text of its own, so that the report has a place to speak of.
         let id = self.sources.add(&*name, "");
@@ -96,11 +76,62 @@ impl Loader<'_> {
             true => "an empty path stands for no file".to_owned(),
             false => format!("cannot read {name}: {reason}"),
         };
-        self.diagnostics.push(Diagnostic::error(
-            Code::UnreadableFile,
-            Span::new(id, 0, 0),
-            message,
-        ));
+        diagnostics.push(Diagnostic::error(Code::UnreadableFile, Span::new(id, 0, 0), message));
+    }
+}
+
+/// A file or directory that cannot be read.
+pub struct Unreadable {
+    /// Which.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// The files that a path stands for: itself, or all below a directory, in the
+/// order of loading. What is neither file nor directory is passed over.
+pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
+    let mut files = Vec::new();
+    // Directories seen, so that a link to one above ends.
+    let mut seen = HashSet::new();
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                files.push(Err(Unreadable { path, reason: error.to_string() }));
+                continue;
+            }
+        };
+        if metadata.is_file() {
+            files.push(Ok(path));
+        } else if metadata.is_dir() {
+            if let Ok(real) = fs::canonicalize(&path)
+                && !seen.insert(real)
+            {
+                continue;
+            }
+            match entries(&path) {
+                // The last is taken first.
+                Ok(entries) => waiting.extend(entries.into_iter().rev()),
+                Err(error) => files.push(Err(Unreadable { path, reason: error.to_string() })),
+            }
+        }
+    }
+    files
+}
+
+/// The bytes of a definition file, or why it cannot be read.
+pub fn read_definition_file(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read =
+        fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
+            Err(format!("larger than {MAX_FILE_BYTES} bytes"))
+        }
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
     }
 }
 
@@ -143,6 +174,10 @@ mod tests {
         assert_eq!(load(format!(":{root}/one")), (vec!["one".to_owned()], 1));
         assert_eq!(load("/dev/null".to_owned()), (vec![], 0));
         assert_eq!(load(format!("{root}/none:{root}/one")), (vec!["one".to_owned()], 1));
+        let mut sources = SourceMap::default();
+        let readable = load_readable_paths(&format!(":{root}/none:{root}/one"), &mut sources);
+        let texts: Vec<&str> = readable.iter().map(|id| &*sources.get(*id).text).collect();
+        assert_eq!(texts, ["one"]);
         Ok(())
     }
 }

@@ -9,6 +9,10 @@
 //!
 //! Parsing never fails: [`parse_expr`] gives a tree, with error nodes where the
 //! text is wrong, and what libpcp would say of it.
+//!
+//! A text that libpcp accepts is read as libpcp reads it. Only a text that it
+//! refuses is read again with the words of the extensions, if these are
+//! allowed, so that extensions cannot change what a text means.
 
 pub mod ast;
 mod builder;
@@ -17,23 +21,27 @@ mod config;
 mod control;
 mod delimiters;
 mod explain;
+mod extension_calls;
+mod functions;
 mod fuzz;
 mod keywords;
 mod lexer;
 mod lexical;
 mod lines;
 mod load;
+mod names;
 mod origin;
+mod outline;
 mod pcp_error;
 mod print;
 mod repair;
 mod suggest;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod token;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::{Dialect, Language};
+use crate::dialect::Language;
 use crate::source::SourceId;
 
 use ast::{Expr, NodeKind};
@@ -41,17 +49,22 @@ use builder::Builder;
 use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
-use token::TokenAt;
 
+pub(crate) use config::bad_name;
 pub use config::{
-    Definition, DefinitionItem, DefinitionReader, HelpText, TextKind, parse_definitions,
+    Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
-pub use control::ControlOption;
+pub use control::{ControlOption, parse_control};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
-pub use load::{MAX_FILE_BYTES, load_paths};
+pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
+pub(crate) use load::{Unreadable, definition_files, read_definition_file};
+pub(crate) use names::is_space;
+pub use names::{NameMistake, name_mistake};
+pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::print_expr;
 pub use suggest::{choices, nearest};
+pub(crate) use token::{Token, TokenAt};
 
 #[allow(
     clippy::all,
@@ -93,6 +106,11 @@ pub fn parse_expr(
     parse_at(&Origin::new(source, base), text, language.into(), diagnostics)
 }
 
+/// The tokens of an expression.
+pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
+    lexer::lex(text, language)
+}
+
 /// Parses an expression whose bytes lead to their places through `origin`.
 fn parse_at(
     origin: &Origin,
@@ -100,17 +118,25 @@ fn parse_at(
     language: Language,
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
-    let dialect = language.dialect;
     let end = offset(text.len());
     if text.len() > MAX_EXPRESSION_BYTES {
         let message = format!("the expression has more than {MAX_EXPRESSION_BYTES} bytes");
         diagnostics.push(Diagnostic::error(Code::TooComplex, origin.span(0, 0), message));
         return refused(origin, end, PcpError { offset: 0, message: None });
     }
-    let tokens = lexer::lex(text, dialect);
-    match pcp_error::find(text, &tokens, dialect) {
+    let plain = Language::from(language.dialect);
+    let mut tokens = lexer::lex(text, plain);
+    let mut found = pcp_error::find(text, &tokens, plain);
+    if let (Err(Refusal { error, .. }), true) = (&found, language.extensions) {
+        tokens = lexer::lex(text, language);
+        // What is refused again has the place and words of the first refusal.
+        let error = error.clone();
+        found = pcp_error::find(text, &tokens, language)
+            .map_err(|again| Refusal { error, at: again.at });
+    }
+    match found {
         Ok(()) => {
-            let expr = build(text, &tokens, origin, dialect, diagnostics, 0);
+            let expr = build(text, &tokens, origin, language, diagnostics, 0);
             ParsedExpr { expr, error: None }
         }
         Err(Refusal { error, at: RefusedAt::Nesting { token } }) => {
@@ -125,7 +151,7 @@ fn parse_at(
         }
         Err(Refusal { error, at: RefusedAt::Token { next } }) => {
             let place = Refused { next, error: &error };
-            let expr = teach(text, &tokens, place, origin, dialect, diagnostics);
+            let expr = teach(text, &tokens, place, origin, language, diagnostics);
             ParsedExpr { expr, error: Some(error) }
         }
     }
@@ -143,12 +169,12 @@ fn build(
     text: &str,
     tokens: &[TokenAt<'_>],
     origin: &Origin,
-    dialect: Dialect,
+    language: Language,
     diagnostics: &mut Diagnostics,
     first_diagnostic: usize,
 ) -> Expr {
-    let explainer = Explainer::new(text, tokens);
-    let mut builder = Builder::new(origin, dialect, explainer, diagnostics, first_diagnostic);
+    let explainer = Explainer::new(text, tokens, language);
+    let mut builder = Builder::new(origin, language, explainer, diagnostics, first_diagnostic);
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
@@ -172,17 +198,18 @@ fn teach(
     tokens: &[TokenAt<'_>],
     refused: Refused<'_>,
     origin: &Origin,
-    dialect: Dialect,
+    language: Language,
     diagnostics: &mut Diagnostics,
 ) -> Expr {
     let first = diagnostics.len();
     let end = offset(text.len());
-    let repaired = repair::repair(text, tokens, origin, dialect, diagnostics);
+    let repaired = repair::repair(text, tokens, origin, language, diagnostics);
     let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
-        build(text, &repaired, origin, dialect, diagnostics, first)
+        build(text, &repaired, origin, language, diagnostics, first)
     } else {
         if diagnostics.len() == first {
-            diagnostics.extend(Explainer::new(text, tokens).explain_token(refused.next, origin));
+            let mut explainer = Explainer::new(text, tokens, language);
+            diagnostics.extend(explainer.explain_token(refused.next, origin));
         }
         let mut expr = Expr::default();
         expr.push(NodeKind::Error, origin.span(0, end));

@@ -4,12 +4,15 @@
 //! `pmDerivedErrStr(3)`, which follow from the states of a table-driven parser
 //! with error productions. This module walks the tokens with a stack of what is
 //! open, in linear time, and stops at the first mistake. It builds no tree;
-//! the grammar accepts exactly what it accepts.
+//! the grammar accepts exactly what it accepts. With extensions it walks over
+//! those too; where it stops then only tells that there is a mistake.
 
 use pmderive_runtime::pattern::Pattern;
 
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 
+use super::ast::Function;
+use super::functions::{self, Shape};
 use super::keywords;
 use super::lexer::unescape;
 use super::token::{Keyword, Token, TokenAt};
@@ -51,9 +54,9 @@ pub enum RefusedAt {
 }
 
 /// Finds the first error, if there is one.
-pub fn find(text: &str, tokens: &[TokenAt<'_>], dialect: Dialect) -> Result<(), Refusal> {
+pub fn find(text: &str, tokens: &[TokenAt<'_>], language: Language) -> Result<(), Refusal> {
     let end = i64::try_from(text.len()).unwrap_or(i64::MAX) - 1;
-    let mut finder = Finder { tokens, next: 0, end, dialect, open: vec![Open::Start] };
+    let mut finder = Finder { tokens, next: 0, end, language, open: vec![Open::Start] };
     finder.expression().map_err(|error| {
         let at = match finder.is_too_deep() {
             true => RefusedAt::Nesting { token: finder.next.saturating_sub(1) },
@@ -89,6 +92,10 @@ enum Call {
     Rescale,
     /// `matchinst(/pattern/,`
     Match,
+    /// A function that libpcp does not have, before so many commas.
+    Values(u8),
+    /// A function that libpcp does not have, before `, "interval"`.
+    Interval,
 }
 
 /// What the operand just read can be followed by.
@@ -112,7 +119,7 @@ struct Finder<'t> {
     next: usize,
     /// Offset of the last byte.
     end: i64,
-    dialect: Dialect,
+    language: Language,
     open: Vec<Open>,
 }
 
@@ -172,6 +179,7 @@ impl<'t> Finder<'t> {
     fn fail_open<T>(&self) -> Found<T> {
         let message = self.open.iter().rev().find_map(|open| match open {
             Open::Start | Open::Paren => None,
+            Open::Call(Call::Values(_) | Call::Interval) => None,
             Open::FirstParen => Some("Unexpected initial '('".to_owned()),
             Open::Call(Call::Plain("instant")) => {
                 Some("Metric name expected to follow instant(".to_owned())
@@ -215,6 +223,10 @@ impl<'t> Finder<'t> {
             }
             Token::Minus => self.open.push(Open::Operator { kind: "Arithmetic", node: "NEG" }),
             Token::Bang => self.open.push(Open::Operator { kind: "Boolean", node: "NOT" }),
+            Token::Str(_) if self.language.extensions && self.text_may_stand() => {
+                self.next += 1;
+                return Ok(Some(Operand::Other));
+            }
             Token::NoValue if self.novalue_may_stand() => return self.novalue().map(Some),
             token if token.is_function() => return self.call(token),
             token if at_start && let Some(text) = initial_operator(token) => {
@@ -268,7 +280,10 @@ impl<'t> Finder<'t> {
                     *operand = Operand::Parenthesised;
                     continue;
                 }
-                (Some(Token::RightParen), Open::Call(Call::Plain(_) | Call::Match)) => {
+                (
+                    Some(Token::RightParen),
+                    Open::Call(Call::Plain(_) | Call::Match | Call::Values(0)),
+                ) => {
                     self.open.pop();
                     self.next += 1;
                     *operand = Operand::Other;
@@ -277,6 +292,17 @@ impl<'t> Finder<'t> {
                 (Some(Token::Comma), Open::Call(Call::Rescale)) => {
                     self.next += 1;
                     self.rescale_units()?;
+                    self.open.pop();
+                    *operand = Operand::Other;
+                    continue;
+                }
+                (Some(Token::Comma), Open::Call(Call::Values(commas @ 1..))) => {
+                    self.open.pop();
+                    self.open.push(Open::Call(Call::Values(commas - 1)));
+                }
+                (Some(Token::Comma), Open::Call(Call::Interval)) => {
+                    self.next += 1;
+                    self.interval()?;
                     self.open.pop();
                     *operand = Operand::Other;
                     continue;
@@ -322,6 +348,34 @@ impl<'t> Finder<'t> {
         previous == Some(Token::Question)
     }
 
+    /// True for a text with `==` or `!=` on one side and no text beyond it,
+    /// where the comparison takes it for an operand.
+    fn text_may_stand(&self) -> bool {
+        let at = |index: Option<usize>| Some(self.tokens.get(index?)?.token);
+        let before = |count: usize| at(self.next.checked_sub(count));
+        let after = |count: usize| at(self.next.checked_add(count));
+        let is_equality = |token| matches!(token, Some(Token::Equal | Token::NotEqual));
+        let is_text = |token| matches!(token, Some(Token::Str(_)));
+        if is_equality(before(1)) {
+            let other_leads = is_text(before(2)) && !is_equality(before(3));
+            let tighter = [Token::Plus, Token::Minus, Token::Star, Token::Slash];
+            return !other_leads && !after(1).is_some_and(|token| tighter.contains(&token));
+        }
+        let relation_begins = matches!(
+            before(1),
+            None | Some(
+                Token::LeftParen
+                    | Token::Comma
+                    | Token::Question
+                    | Token::Colon
+                    | Token::AndAnd
+                    | Token::OrOr
+                    | Token::Bang
+            )
+        );
+        relation_begins && is_equality(after(1)) && !is_text(after(2))
+    }
+
     /// Consumes one token or fails with these words.
     fn expect(&mut self, wanted: impl Fn(Token<'t>) -> bool, otherwise: Words) -> Found<Token<'t>> {
         match self.peek()? {
@@ -359,6 +413,14 @@ impl<'t> Finder<'t> {
             Token::Temporal(temporal) => Call::Plain(temporal.name()),
             Token::Scalar => Call::Plain("scalar"),
             Token::Rescale => Call::Rescale,
+            Token::Function(Shape::OneValue, _) => Call::Values(0),
+            Token::Function(Shape::TwoValues, _) => Call::Values(1),
+            Token::Function(Shape::ThreeValues, _) => Call::Values(2),
+            Token::Function(Shape::IntervalLast, _) => Call::Interval,
+            Token::Function(Shape::NumberFirst, function) => {
+                self.leading_number(function)?;
+                Call::Values(0)
+            }
             _ => {
                 self.pattern()?;
                 Call::Match
@@ -404,13 +466,40 @@ impl<'t> Finder<'t> {
         Ok(())
     }
 
+    /// `NUMBER ,` of a `topk()` and the like
+    fn leading_number(&mut self, function: Function) -> Found<()> {
+        let is_number = |token| matches!(token, Token::Integer(_) | Token::Double(_));
+        let number = self.expect(is_number, Words::Open)?;
+        if let Token::Integer(text) | Token::Double(text) = number {
+            let sound = match function {
+                Function::Quantile => functions::fraction(text).is_ok(),
+                _ => functions::rank(text).is_ok(),
+            };
+            if !sound {
+                return self.fail_open();
+            }
+        }
+        self.expect(|token| token == Token::Comma, Words::Open)?;
+        Ok(())
+    }
+
+    /// `STRING )` of an `avg_over()` and the like
+    fn interval(&mut self) -> Found<()> {
+        let string = self.expect(|token| matches!(token, Token::Str(_)), Words::Open)?;
+        self.expect(|token| token == Token::RightParen, Words::Open)?;
+        match string {
+            Token::Str(text) if functions::interval(text).is_ok() => Ok(()),
+            _ => self.fail_open(),
+        }
+    }
+
     /// `STRING )` of a `rescale()`
     fn rescale_units(&mut self) -> Found<()> {
         let words = Words::Text("Units string expected to follow rescale(<expr>,");
         let string = self.expect(|token| matches!(token, Token::Str(_)), words)?;
         self.expect(|token| token == Token::RightParen, words)?;
         if let Token::Str(text) = string
-            && let Err(reason) = keywords::units(text, self.dialect)
+            && let Err(reason) = keywords::units(text, self.language.dialect)
         {
             return self.fail_behind(format!("Illegal units: '{reason}'"));
         }
@@ -422,7 +511,7 @@ impl<'t> Finder<'t> {
         let is_number = |token| matches!(token, Token::Integer(_) | Token::Double(_));
         let number = self.expect(is_number, Words::Open)?;
         let words = match number {
-            Token::Integer(_) if self.dialect.is_version_7() => {
+            Token::Integer(_) if self.language.dialect.is_version_7() => {
                 Words::Text("metadata keyword expected to follow mkconst(type")
             }
             _ => Words::Open,
@@ -463,7 +552,7 @@ impl<'t> Finder<'t> {
             let keyword = self.expect(is_keyword, words)?;
             self.expect(|token| token == Token::Assign, words)?;
             let meta = keyword == Token::MetaKeyword;
-            let is_version_7 = self.dialect.is_version_7();
+            let is_version_7 = self.language.dialect.is_version_7();
             let is_value = |token| match token {
                 Token::Name(_) => true,
                 Token::Str(_) | Token::Integer(_) => !meta,
@@ -486,7 +575,9 @@ impl<'t> Finder<'t> {
                     Keyword::Semantics if keywords::semantics(text).is_none() => {
                         return self.unrecognized("semantics", text);
                     }
-                    Keyword::Units if let Err(reason) = keywords::units(text, self.dialect) => {
+                    Keyword::Units
+                        if let Err(reason) = keywords::units(text, self.language.dialect) =>
+                    {
                         return self.fail_behind(format!("Illegal units: '{reason}'"));
                     }
                     Keyword::Indom if keywords::indom(text).is_none() => {

@@ -6,11 +6,12 @@
 //! place again. Correct expressions never come here.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::source::Span;
 
 use super::calls;
 use super::delimiters::Delimiters;
+use super::functions;
 use super::lexer;
 use super::lexical;
 use super::origin::{Origin, offset};
@@ -40,7 +41,7 @@ pub(super) const FUNCTIONS: [&str; 15] = [
 ];
 
 /// What functions are called elsewhere.
-const SYNONYMS: [(&str, &str); 8] = [
+const SYNONYMS: [(&str, &str); 20] = [
     ("average", "avg"),
     ("mean", "avg"),
     ("maximum", "max"),
@@ -49,6 +50,18 @@ const SYNONYMS: [(&str, &str); 8] = [
     ("diff", "delta"),
     ("derivative", "rate"),
     ("filter", "matchinst"),
+    ("fabs", "abs"),
+    ("absolute", "abs"),
+    ("ceiling", "ceil"),
+    ("ln", "log"),
+    ("power", "pow"),
+    ("limit", "clamp"),
+    ("stddev", "stdev"),
+    ("percentile", "quantile"),
+    ("ema", "ewma"),
+    ("avg_over_time", "avg_over"),
+    ("max_over_time", "max_over"),
+    ("min_over_time", "min_over"),
 ];
 
 /// The tokens of a refused text, and what is found on the way.
@@ -57,7 +70,7 @@ pub(super) struct Repair<'r, 't> {
     pub tokens: Vec<TokenAt<'t>>,
     pub delimiters: Delimiters,
     pub origin: &'r Origin,
-    pub dialect: Dialect,
+    pub language: Language,
     diagnostics: &'r mut Diagnostics,
     reports: usize,
     out: Vec<TokenAt<'t>>,
@@ -68,14 +81,14 @@ pub fn repair<'t>(
     text: &'t str,
     tokens: &[TokenAt<'t>],
     origin: &Origin,
-    dialect: Dialect,
+    language: Language,
     diagnostics: &mut Diagnostics,
 ) -> Vec<TokenAt<'t>> {
-    let tokens = lexical::repair(text, tokens, origin, diagnostics);
+    let tokens = lexical::repair(text, tokens, origin, language, diagnostics);
     let delimiters = Delimiters::new(&tokens);
     let out = Vec::with_capacity(tokens.len() + 1);
     let mut repair =
-        Repair { text, tokens, delimiters, origin, dialect, diagnostics, reports: 0, out };
+        Repair { text, tokens, delimiters, origin, language, diagnostics, reports: 0, out };
     repair.close_parentheses();
     let mut index = 0;
     while index < repair.tokens.len() {
@@ -371,7 +384,7 @@ impl<'t> Repair<'_, 't> {
         let span = self.span(index, index);
         let open = self.tokens[index + 1];
         let blank = open.start - self.tokens[index].end;
-        if let Some(function) = lexer::function(name, self.dialect).filter(|_| blank > 0) {
+        if let Some(function) = lexer::function(name, self.language).filter(|_| blank > 0) {
             let gap = self.origin.span(self.tokens[index].end, open.start);
             let message = format!("blanks between `{name}` and `(`");
             self.report(
@@ -385,11 +398,24 @@ impl<'t> Repair<'_, 't> {
         let message = format!("there is no function `{name}`");
         let mut diagnostic = Diagnostic::error(Code::UnknownFunction, span, message);
         let synonym = SYNONYMS.iter().find(|(other, _)| other.eq_ignore_ascii_case(name));
+        let extended = functions::names().filter(|_| self.language.extensions);
         let meant = match synonym {
             Some((_, function)) => Some(*function),
-            None => nearest(name, FUNCTIONS),
+            // Functions that are at hand come before those that would need a switch.
+            None => nearest(name, FUNCTIONS.into_iter().chain(extended))
+                .filter(|meant| functions::signature(name).is_none() || *meant == name)
+                .or_else(|| nearest(name, functions::names())),
         };
+        let is_extension =
+            |meant: &str| !self.language.extensions && functions::signature(meant).is_some();
         match meant {
+            Some(meant) if is_extension(meant) && meant == name => {
+                diagnostic = diagnostic.help(format!("`{name}()` needs --extensions"));
+            }
+            Some(meant) if is_extension(meant) => {
+                diagnostic =
+                    diagnostic.help(format!("did you mean `{meant}`, which needs --extensions?"));
+            }
             Some("novalue") if name == "novalue" => {
                 diagnostic = diagnostic.help("`novalue()` is understood from version 7 on");
             }
@@ -405,7 +431,8 @@ impl<'t> Repair<'_, 't> {
         }
         self.report(diagnostic);
         let same_but_case = meant.filter(|meant| meant.eq_ignore_ascii_case(name));
-        if let Some(function) = same_but_case.and_then(|meant| lexer::function(meant, self.dialect))
+        if let Some(function) =
+            same_but_case.and_then(|meant| lexer::function(meant, self.language))
         {
             return calls::check(self, index, function);
         }

@@ -6,7 +6,8 @@
 
 use logos::Logos;
 
-use super::ast::{Aggregate, Temporal};
+use super::ast::{Aggregate, Function, Temporal};
+use super::functions::Shape;
 
 /// What can be told apart without looking around. White space is what
 /// `isspace(3)` knows in the C locale.
@@ -145,6 +146,9 @@ pub enum Token<'t> {
     NoValue,
     /// `meta(`: reserved as a function by libpcp 7 without being one.
     MetaFunction,
+    /// A function that libpcp does not have, and how its arguments are written;
+    /// aggregates too, where they may be of an expression.
+    Function(Shape, Function),
     /// `type`, `semantics`, `units`, `indom`
     Keyword(Keyword),
     /// `meta`
@@ -254,6 +258,7 @@ impl Token<'_> {
                 | Token::MkConst
                 | Token::NoValue
                 | Token::MetaFunction
+                | Token::Function(..)
         )
     }
 }

@@ -104,7 +104,7 @@ pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
     let language = Language { dialect: asked.dialect, extensions: asked.extensions };
     let mut registry = Registry::new(language);
     registry.add_text(source, &sources, &mut diagnostics);
-    let selection: Vec<&Registered> = registry.definitions().iter().collect();
+    let selection: Vec<&Registered> = registry.all();
     let examination = Engine::new(language, Backend::Interp)
         .examine(&registry, &selection, &mut fleet, &mut diagnostics)
         .expect("a readable archive");
@@ -114,7 +114,7 @@ pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
         let wanted: Vec<&Registered> =
             asked.wanted.into_iter().filter_map(|name| registry.get(name)).collect();
         lint_expressions(&selection, Some(&examination), &sources, &mut diagnostics);
-        lint_definitions(&registry, &wanted, &mut diagnostics);
+        lint_definitions(&selection, &wanted, &mut diagnostics);
     }
     let usable = selection
         .iter()

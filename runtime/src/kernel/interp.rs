@@ -7,6 +7,7 @@
 use super::ir::{Access, Body, Inst, IrError, KernelIr, ReduceOp, Reg, Scalar};
 use super::ops::{self, BinaryFn, LaneBits, UnaryFn, for_scalar};
 use super::rows::Arenas;
+use super::statistic::{quantile, std_dev};
 
 /// Lanes per block.
 const BLOCK: usize = 64;
@@ -29,10 +30,11 @@ enum Step {
     Select(Reg, Reg, Reg),
 }
 
-/// Registers, kept from run to run.
+/// Registers and values of statistics, kept from run to run.
 #[derive(Debug, Default)]
 pub struct Scratch {
     registers: Vec<Block>,
+    numbers: Vec<f64>,
 }
 
 /// An operand of a map over lanes that are given as bits.
@@ -157,7 +159,7 @@ pub(super) fn run_rows(
                 let scalar = ir.operands[0].scalar;
                 let column = &arenas.work[offset(1)..offset(1) + lanes * scalar.bytes()];
                 let lane = |at| read(scalar, column, at * scalar.bytes());
-                let bits = reduce(*op, scalar, lanes, lane);
+                let bits = reduce(*op, scalar, scratch, lanes, lane);
                 write(out, arenas.work, output, bits);
             }
             Body::Map { result, flags, .. } => {
@@ -225,9 +227,15 @@ pub(super) fn run_lanes(
 }
 
 /// Reduces `count` lanes; see [`ReduceOp`]. Of no lanes, sum and average are
-/// zero; maximum and minimum are for the caller to avoid.
+/// zero; the others are for the caller to avoid.
 #[allow(clippy::unnecessary_cast, reason = "the body is instantiated for each type")]
-pub fn reduce(op: ReduceOp, scalar: Scalar, count: usize, lane: impl Fn(usize) -> u64) -> u64 {
+pub fn reduce(
+    op: ReduceOp,
+    scalar: Scalar,
+    scratch: &mut Scratch,
+    count: usize,
+    lane: impl Fn(usize) -> u64,
+) -> u64 {
     for_scalar!(scalar, N => {
         let mut lanes = (0..count).map(|at| N::from_bits64(lane(at)));
         match op {
@@ -247,6 +255,15 @@ pub fn reduce(op: ReduceOp, scalar: Scalar, count: usize, lane: impl Fn(usize) -
             ReduceOp::AvgDouble => {
                 let sum = lanes.fold(0f64, |sum, lane| sum + lane as f64);
                 ((sum / count as f64) as f32).to_bits64()
+            }
+            ReduceOp::StdDev | ReduceOp::Quantile(_) => {
+                scratch.numbers.clear();
+                scratch.numbers.extend(lanes.map(|lane| lane as f64));
+                match op {
+                    ReduceOp::Quantile(q) => quantile(&mut scratch.numbers, f64::from_bits(q)),
+                    _ => std_dev(&scratch.numbers),
+                }
+                .to_bits64()
             }
         }
     })

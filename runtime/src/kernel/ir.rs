@@ -85,6 +85,41 @@ pub enum UnaryOp {
     Truth,
     /// `U32`: 1 if zero; NaN is not zero.
     Not,
+    /// Magnitude; of the least integer of a signed type that integer itself.
+    Abs,
+    /// The greatest whole number that is not above it; floating point only,
+    /// as the others that round.
+    Floor,
+    /// The least whole number that is not below it.
+    Ceil,
+    /// The nearest whole number, halves away from zero.
+    Round,
+    /// Square root, floating point only; NaN below zero.
+    Sqrt,
+    /// Natural logarithm, `F64` only; see [`super::math::log`].
+    Log,
+}
+
+impl UnaryOp {
+    /// Type of the result for an operand of type `scalar`; `None` if there is
+    /// no such operation.
+    pub const fn result(self, scalar: Scalar) -> Option<Scalar> {
+        match self {
+            UnaryOp::Convert(to) => Some(to),
+            UnaryOp::Truth | UnaryOp::Not => Some(Scalar::U32),
+            UnaryOp::Neg | UnaryOp::Abs => Some(scalar),
+            UnaryOp::Floor | UnaryOp::Ceil | UnaryOp::Round | UnaryOp::Sqrt => {
+                if scalar.is_float() { Some(scalar) } else { None }
+            }
+            UnaryOp::Log => {
+                if matches!(scalar, Scalar::F64) {
+                    Some(scalar)
+                } else {
+                    None
+                }
+            }
+        }
+    }
 }
 
 /// Operations on two registers of one type.
@@ -118,6 +153,33 @@ pub enum BinaryOp {
     And,
     /// `U32`: 1 if one is not zero.
     Or,
+    /// The lesser one; NaN if one is NaN; of two zeros the negative one.
+    Min,
+    /// The greater one; NaN if one is NaN; of two zeros the positive one.
+    Max,
+    /// The first to the power of the second, `F64` only; see [`super::math::pow`].
+    Pow,
+}
+
+impl BinaryOp {
+    /// Type of the result for operands of type `scalar`; `None` if there is
+    /// no such operation.
+    pub const fn result(self, scalar: Scalar) -> Option<Scalar> {
+        match self {
+            BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => Some(scalar),
+            BinaryOp::Min | BinaryOp::Max => Some(scalar),
+            BinaryOp::Ratio | BinaryOp::Pow => {
+                if matches!(scalar, Scalar::F64) {
+                    Some(scalar)
+                } else {
+                    None
+                }
+            }
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Eq => Some(Scalar::U32),
+            BinaryOp::Ge | BinaryOp::Gt | BinaryOp::Ne => Some(Scalar::U32),
+            BinaryOp::And | BinaryOp::Or => Some(Scalar::U32),
+        }
+    }
 }
 
 /// One instruction.
@@ -149,6 +211,24 @@ pub enum ReduceOp {
     AvgSingle,
     /// `F32`: summed in double precision, divided once, rounded once.
     AvgDouble,
+    /// `F64`: standard deviation of the population; see [`super::statistic::std_dev`].
+    StdDev,
+    /// `F64`: the quantile that these bits of an `F64` say; see
+    /// [`super::statistic::quantile`].
+    Quantile(u64),
+}
+
+impl ReduceOp {
+    /// False for reductions that have no form in other code than this crate's:
+    /// they are functions that either backend calls.
+    pub const fn is_compiled(self) -> bool {
+        !matches!(self, ReduceOp::StdDev | ReduceOp::Quantile(_))
+    }
+
+    /// True when no lanes give a value: zero.
+    pub const fn has_value_of_nothing(self) -> bool {
+        matches!(self, ReduceOp::Sum | ReduceOp::AvgSingle | ReduceOp::AvgDouble)
+    }
 }
 
 /// What a kernel computes.
@@ -218,24 +298,18 @@ impl KernelIr {
                     Some(scalar) => *scalar,
                     None => return fail("no such constant"),
                 },
-                Inst::Unary(op, operand) => {
-                    let scalar = reg(operand)?;
-                    match op {
-                        UnaryOp::Convert(to) => to,
-                        UnaryOp::Neg => scalar,
-                        UnaryOp::Truth | UnaryOp::Not => Scalar::U32,
-                    }
-                }
+                Inst::Unary(op, operand) => match op.result(reg(operand)?) {
+                    Some(scalar) => scalar,
+                    None => return fail("no such operation on this type"),
+                },
                 Inst::Binary(op, left, right) => {
                     let scalar = reg(left)?;
                     if reg(right)? != scalar {
                         return fail("operands of different types");
                     }
-                    match op {
-                        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => scalar,
-                        BinaryOp::Ratio if scalar == Scalar::F64 => scalar,
-                        BinaryOp::Ratio => return fail("ratio of other than F64"),
-                        _ => Scalar::U32,
+                    match op.result(scalar) {
+                        Some(scalar) => scalar,
+                        None => return fail("no such operation on this type"),
                     }
                 }
                 Inst::Select(guard, yes, no) => {
@@ -292,7 +366,17 @@ impl KernelIr {
                 types.get(usize::from(result.0)).copied().unwrap_or(Scalar::F64)
             }
             Body::Reduce(ReduceOp::AvgSingle | ReduceOp::AvgDouble) => Scalar::F32,
+            Body::Reduce(ReduceOp::StdDev | ReduceOp::Quantile(_)) => Scalar::F64,
             Body::Reduce(_) => self.operands.first().map_or(Scalar::F64, |o| o.scalar),
+        }
+    }
+
+    /// False for a kernel that cannot become native code and need not: its
+    /// work is done by one function whichever way it is run.
+    pub fn is_compiled(&self) -> bool {
+        match &self.body {
+            Body::Map { .. } => true,
+            Body::Reduce(op) => op.is_compiled(),
         }
     }
 

@@ -7,9 +7,11 @@
 
 pub mod interp;
 pub mod ir;
+pub mod math;
 pub mod native;
 pub mod ops;
 pub mod rows;
+pub mod statistic;
 mod text;
 
 use std::sync::OnceLock;

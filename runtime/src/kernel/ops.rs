@@ -5,6 +5,7 @@
 //! code must agree with them bit for bit (any NaN counting as any other).
 
 use super::ir::{BinaryOp, Scalar, UnaryOp};
+use super::math;
 
 /// Operation on the bits of one lane.
 pub type UnaryFn = fn(u64) -> u64;
@@ -110,6 +111,34 @@ macro_rules! convert {
     };
 }
 
+/// The same function of either floating point type. Verified forms apply it
+/// to no other type.
+macro_rules! floating {
+    ($scalar:expr, $function:ident) => {
+        match $scalar {
+            Scalar::F32 => |a| one(a, f32::$function),
+            _ => |a| one(a, f64::$function),
+        }
+    };
+}
+
+/// The function of two lanes: for integers, for single and for double precision.
+macro_rules! extreme {
+    ($scalar:expr, $function:ident, $double:path) => {
+        match $scalar {
+            Scalar::I32 => |a, b| two(a, b, <i32 as Ord>::$function),
+            Scalar::U32 => |a, b| two(a, b, <u32 as Ord>::$function),
+            Scalar::I64 => |a, b| two(a, b, <i64 as Ord>::$function),
+            Scalar::U64 => |a, b| two(a, b, <u64 as Ord>::$function),
+            // Every number of single precision is one of double precision.
+            Scalar::F32 => {
+                |a, b| two(a, b, |a: f32, b: f32| $double(f64::from(a), f64::from(b)) as f32)
+            }
+            Scalar::F64 => |a, b| two(a, b, $double),
+        }
+    };
+}
+
 /// The operation on lanes of type `scalar`.
 pub fn unary(op: UnaryOp, scalar: Scalar) -> UnaryFn {
     match op {
@@ -131,6 +160,18 @@ pub fn unary(op: UnaryOp, scalar: Scalar) -> UnaryFn {
         },
         UnaryOp::Truth => for_scalar!(scalar, N => |a| one(a, |a: N| u32::from(a != 0 as N))),
         UnaryOp::Not => for_scalar!(scalar, N => |a| one(a, |a: N| u32::from(a == 0 as N))),
+        UnaryOp::Abs => match scalar {
+            Scalar::I32 => |a| one(a, i32::wrapping_abs),
+            Scalar::I64 => |a| one(a, i64::wrapping_abs),
+            Scalar::U32 | Scalar::U64 => |a| a,
+            Scalar::F32 => |a| one(a, f32::abs),
+            Scalar::F64 => |a| one(a, f64::abs),
+        },
+        UnaryOp::Floor => floating!(scalar, floor),
+        UnaryOp::Ceil => floating!(scalar, ceil),
+        UnaryOp::Round => floating!(scalar, round),
+        UnaryOp::Sqrt => floating!(scalar, sqrt),
+        UnaryOp::Log => |a| one(a, |a: f64| math::log(a)),
     }
 }
 
@@ -159,6 +200,9 @@ pub fn binary(op: BinaryOp, scalar: Scalar) -> BinaryFn {
             |a, b| two(a, b, |a: N, b: N| u32::from(a != 0 as N && b != 0 as N))),
         BinaryOp::Or => for_scalar!(scalar, N =>
             |a, b| two(a, b, |a: N, b: N| u32::from(a != 0 as N || b != 0 as N))),
+        BinaryOp::Min => extreme!(scalar, min, math::min),
+        BinaryOp::Max => extreme!(scalar, max, math::max),
+        BinaryOp::Pow => |a, b| two(a, b, |a: f64, b: f64| math::pow(a, b)),
     }
 }
 
@@ -174,6 +218,48 @@ mod tests {
         assert_eq!(value(0.0, f64::NAN), 0.0);
         assert_eq!(value(-1.0, 0.0), f64::NEG_INFINITY);
         assert_eq!(value(7.0, 2.0), 3.5);
+    }
+
+    #[test]
+    fn magnitudes_and_rounding() {
+        let least = u64::from(i32::MIN as u32);
+        assert_eq!(unary(UnaryOp::Abs, Scalar::I32)(least), least);
+        assert_eq!(unary(UnaryOp::Abs, Scalar::I64)(i64::MIN as u64), i64::MIN as u64);
+        assert_eq!(unary(UnaryOp::Abs, Scalar::I64)(-7i64 as u64), 7);
+        assert_eq!(unary(UnaryOp::Abs, Scalar::U32)(least), least);
+        let of = |op, value: f64| f64::from_bits(unary(op, Scalar::F64)(value.to_bits()));
+        assert_eq!(of(UnaryOp::Abs, -0.0).to_bits(), 0);
+        assert_eq!(of(UnaryOp::Abs, f64::NEG_INFINITY), f64::INFINITY);
+        // Halves go away from zero, and what is just below a half does not.
+        for (value, whole) in [(0.5, 1.0), (-0.5, -1.0), (2.5, 3.0), (-2.5, -3.0), (2.4, 2.0)] {
+            assert_eq!(of(UnaryOp::Round, value), whole, "{value}");
+        }
+        assert_eq!(of(UnaryOp::Round, 0.499_999_999_999_999_94), 0.0);
+        assert_eq!(of(UnaryOp::Round, 4_503_599_627_370_497.0), 4_503_599_627_370_497.0);
+        assert_eq!((of(UnaryOp::Floor, -1.5), of(UnaryOp::Ceil, -1.5)), (-2.0, -1.0));
+        assert_eq!(of(UnaryOp::Ceil, -0.5).to_bits(), (-0.0f64).to_bits());
+        assert_eq!(of(UnaryOp::Floor, f64::INFINITY), f64::INFINITY);
+        assert!(of(UnaryOp::Sqrt, -1.0).is_nan());
+        assert_eq!(of(UnaryOp::Sqrt, -0.0).to_bits(), (-0.0f64).to_bits());
+        let single = unary(UnaryOp::Round, Scalar::F32)((-2.5f32).to_bits64());
+        assert_eq!(f32::from_bits64(single), -3.0);
+    }
+
+    #[test]
+    fn extremes_of_each_type() {
+        let minus_one = u64::from(u32::MAX);
+        assert_eq!(binary(BinaryOp::Min, Scalar::I32)(minus_one, 1), minus_one);
+        assert_eq!(binary(BinaryOp::Min, Scalar::U32)(minus_one, 1), 1);
+        assert_eq!(binary(BinaryOp::Max, Scalar::I64)(u64::MAX, 0), 0);
+        assert_eq!(binary(BinaryOp::Max, Scalar::U64)(u64::MAX, 0), u64::MAX);
+        let (nan, one) = (f32::NAN.to_bits64(), 1f32.to_bits64());
+        for op in [BinaryOp::Min, BinaryOp::Max] {
+            assert!(f32::from_bits64(binary(op, Scalar::F32)(nan, one)).is_nan());
+            assert!(f32::from_bits64(binary(op, Scalar::F32)(one, nan)).is_nan());
+        }
+        let (plus, minus) = (0f32.to_bits64(), (-0f32).to_bits64());
+        assert_eq!(binary(BinaryOp::Min, Scalar::F32)(plus, minus), minus);
+        assert_eq!(binary(BinaryOp::Max, Scalar::F32)(minus, plus), plus);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use super::{Builder, Domain, InputLayout, NodeLayout};
 use crate::eval::lanes::{LaneSet, align, has_repeats};
-use crate::kernel::ReduceOp;
 use crate::model::{InstId, PmStatus};
 use crate::program::{Node, NodeId, Op, Reason, Status};
 
@@ -22,7 +21,7 @@ impl Builder<'_> {
         named: &[Domain],
         fetched: &[Domain],
     ) -> NodeLayout {
-        let mut regular = true;
+        let mut regular = !node.op.is_general();
         node.op.operands(|operand| regular &= self.node(operand).regular);
         let without = |status| NodeLayout { status, lanes: LaneSet::Single, regular, offset: None };
         let with = |lanes: LaneSet| match lanes.is_empty() {
@@ -55,19 +54,10 @@ impl Builder<'_> {
             Op::Nothing | Op::NoValue => without(Status::Empty(Reason::NoValue)),
             Op::Map { operands, .. } => match **operands {
                 [operand] => NodeLayout { offset: None, ..self.node(operand).clone() },
-                [left, right] => {
-                    let (a, b) = (self.node(left), self.node(right));
-                    if let Some(status) = first_without(&[a.status, b.status]) {
-                        return without(status);
-                    }
-                    let (a, b) = (a.lanes.clone(), b.lanes.clone());
-                    match (&a, &b) {
-                        (LaneSet::Single, _) => with(b),
-                        (_, LaneSet::Single) => with(a),
-                        _ if a == b => with(a),
-                        _ => with(self.intersection(&a, &b)),
-                    }
-                }
+                [left, right] => match self.meeting(left, right) {
+                    Ok(lanes) => with(lanes),
+                    Err(status) => without(status),
+                },
                 _ => without(Status::Failed(PmStatus::BOTCH)),
             },
             Op::Change { operand, history, .. } => {
@@ -114,17 +104,17 @@ impl Builder<'_> {
                 }
                 status => without(status),
             },
-            Op::Reduce { op, operand } => match (self.node(*operand).status, op) {
-                (Status::Failed(status), _) => without(Status::Failed(status)),
-                (Status::Values, _) => {
+            Op::Reduce { op, operand } => match self.node(*operand).status {
+                Status::Failed(status) => without(Status::Failed(status)),
+                Status::Values => {
                     let regular = regular && self.is_placed(*operand);
                     NodeLayout { regular, ..with(LaneSet::Single) }
                 }
-                (Status::Empty(reason), ReduceOp::Max | ReduceOp::Min) => {
+                Status::Empty(reason) if !op.has_value_of_nothing() => {
                     without(Status::Empty(reason))
                 }
                 // Zero of no lanes: rare, and there is no column to reduce.
-                (Status::Empty(_), _) => NodeLayout { regular: false, ..with(LaneSet::Single) },
+                Status::Empty(_) => NodeLayout { regular: false, ..with(LaneSet::Single) },
             },
             Op::Count(_) => with(LaneSet::Single),
             Op::Named { operand, domain, name } => {
@@ -154,7 +144,33 @@ impl Builder<'_> {
                 Status::Values => with(LaneSet::Single),
                 status => without(status),
             },
+            Op::TextEqual { left, right, .. } => match self.meeting(*left, *right) {
+                Ok(lanes) => with(lanes),
+                Err(status) => without(status),
+            },
+            // Which of the instances are taken is for the values to say.
+            Op::Ranked { operand, .. }
+            | Op::Window { operand, .. }
+            | Op::TextIs { operand, .. }
+            | Op::TextMatch { operand, .. } => {
+                NodeLayout { regular, offset: None, ..self.node(*operand).clone() }
+            }
         }
+    }
+
+    /// Lanes in which two operands meet, or the status of one without values.
+    fn meeting(&mut self, left: NodeId, right: NodeId) -> Result<LaneSet, Status> {
+        let (a, b) = (self.node(left), self.node(right));
+        if let Some(status) = first_without(&[a.status, b.status]) {
+            return Err(status);
+        }
+        let (a, b) = (a.lanes.clone(), b.lanes.clone());
+        Ok(match (&a, &b) {
+            (LaneSet::Single, _) => b,
+            (_, LaneSet::Single) => a,
+            _ if a == b => a,
+            _ => self.intersection(&a, &b),
+        })
     }
 }
 

@@ -8,7 +8,7 @@
 mod instances;
 mod schedule;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -46,6 +46,9 @@ pub struct Layout {
     pub history_size: usize,
     /// Instance domains that filters looked at.
     pub named: Box<[Domain]>,
+    /// The same with the instances that selectors found before and that are
+    /// in no domain now.
+    pub names: Box<[Domain]>,
     /// Instance domains that constants are spread over.
     pub fetched: Box<[Domain]>,
     /// False for a layout that serves one fetch: a value could not be decoded,
@@ -80,7 +83,28 @@ pub enum OutputLayout {
     /// No values, whatever the numbers are.
     Without(Status),
     /// Only the general path can tell.
-    General,
+    General(GeneralPlan),
+}
+
+/// How the general path evaluates an output if the columns are right: previous
+/// samples are where kernels find them, and no kernel has set a flag.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeneralPlan {
+    /// Where it begins.
+    pub columns: Box<[NodeColumn]>,
+    /// Nodes above the columns, ascending.
+    pub nodes: Box<[NodeId]>,
+}
+
+/// The column of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeColumn {
+    /// The node.
+    pub node: NodeId,
+    /// Where the column lies.
+    pub offset: u32,
+    /// Its lanes.
+    pub lanes: LaneSet,
 }
 
 /// A history whose operand has a column.
@@ -213,6 +237,7 @@ impl Layout {
         samples: &[Option<LaneSet>],
         surveys: Vec<Survey>,
         named: Vec<Domain>,
+        names: Vec<Domain>,
         fetched: Vec<Domain>,
     ) -> Result<Layout, TooLarge> {
         let mut builder = Builder {
@@ -233,7 +258,7 @@ impl Layout {
             program.histories.iter().map(|_| builder.alloc(1, 8)).collect();
         let inputs = builder.inputs(surveys)?;
         for node in &program.nodes {
-            let layout = builder.analyse(node, &inputs, &named, &fetched);
+            let layout = builder.analyse(node, &inputs, &names, &fetched);
             builder.nodes.push(layout);
         }
         let fills = builder.fills()?;
@@ -250,6 +275,7 @@ impl Layout {
             work_size: builder.work + COLUMN_SLACK,
             history_size: builder.history + COLUMN_SLACK,
             named: named.into(),
+            names: names.into(),
             fetched: fetched.into(),
             lasting: lasting && !passing,
         })
@@ -359,14 +385,37 @@ impl Builder<'_> {
         let outputs = self.program.outputs.iter().map(|output| {
             let node = self.node(output.root);
             match (node.regular, node.status, node.offset) {
-                (false, ..) => OutputLayout::General,
+                (false, ..) => OutputLayout::General(self.general_plan(output.root)),
                 (true, Status::Values, Some(offset)) => {
                     OutputLayout::Column { offset, lanes: node.lanes.clone() }
                 }
-                (true, Status::Values, None) => OutputLayout::General,
+                (true, Status::Values, None) => {
+                    OutputLayout::General(self.general_plan(output.root))
+                }
                 (true, status, _) => OutputLayout::Without(status),
             }
         });
         outputs.collect()
+    }
+
+    /// Walks from a root down to columns.
+    fn general_plan(&self, root: NodeId) -> GeneralPlan {
+        let (mut columns, mut nodes) = (Vec::new(), BTreeSet::new());
+        let mut seen = BTreeSet::from([root]);
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            let node = self.node(id);
+            if let (true, Some(offset)) = (self.is_column(id), node.offset) {
+                columns.push(NodeColumn { node: id, offset, lanes: node.lanes.clone() });
+                continue;
+            }
+            nodes.insert(id);
+            self.program.nodes[id.index()].op.operands(|operand| {
+                if seen.insert(operand) {
+                    stack.push(operand);
+                }
+            });
+        }
+        GeneralPlan { columns: columns.into(), nodes: nodes.into_iter().collect() }
     }
 }

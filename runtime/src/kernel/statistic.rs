@@ -1,0 +1,85 @@
+//! Statistics over the lanes of a column, in double precision.
+//!
+//! One NaN among the values makes each of them NaN: what is unknown must not
+//! look like a number.
+
+/// Standard deviation of the population: the root of the mean square of the
+/// distances from the mean. Zero for one value; NaN for none, and where one is
+/// infinite.
+pub fn std_dev(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares = values.iter().map(|value| (value - mean) * (value - mean));
+    (squares.sum::<f64>() / count).sqrt()
+}
+
+/// The value below which a share `q` (0 to 1) of the values lies: at rank
+/// `q * (n - 1)` of the ascending values, between two ranks in proportion. NaN
+/// for no values. Changes the order of the values.
+pub fn quantile(values: &mut [f64], q: f64) -> f64 {
+    if values.is_empty() || values.iter().any(|value| value.is_nan()) {
+        return f64::NAN;
+    }
+    let rank = q.clamp(0.0, 1.0) * (values.len() - 1) as f64;
+    // Whole and not negative, and below the number of values.
+    let below = rank.floor() as usize;
+    let share = rank - rank.floor();
+    let (_, low, above) = values.select_nth_unstable_by(below, f64::total_cmp);
+    let low = *low;
+    if share == 0.0 {
+        return low;
+    }
+    let high = above.iter().copied().fold(f64::INFINITY, f64::min);
+    let distance = high - low;
+    if high == low {
+        low
+    } else if distance.is_finite() {
+        low + distance * share
+    } else {
+        // Also where one is infinite, which is then the result.
+        low * (1.0 - share) + high * share
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deviation_of_the_population() {
+        assert_eq!(std_dev(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]), 2.0);
+        assert_eq!(std_dev(&[-3.5]), 0.0);
+        assert!(std_dev(&[]).is_nan());
+        assert!(std_dev(&[1.0, f64::NAN]).is_nan());
+        assert!(std_dev(&[1.0, f64::INFINITY]).is_nan());
+        // The mean is far from zero: the deviation is not lost.
+        assert_eq!(std_dev(&[1e15 - 1.0, 1e15 + 1.0]), 1.0);
+    }
+
+    #[test]
+    fn quantiles_lie_between_the_closest_ranks() {
+        let of = |values: &[f64], q| quantile(&mut values.to_vec(), q);
+        let four = [40.0, 10.0, 30.0, 20.0];
+        assert_eq!(of(&four, 0.0), 10.0);
+        assert_eq!(of(&four, 1.0), 40.0);
+        assert_eq!(of(&four, 0.5), 25.0);
+        assert_eq!(of(&four, 0.25), 17.5);
+        assert_eq!(of(&[7.0], 0.9), 7.0);
+        assert_eq!(of(&[5.0, 5.0, 5.0], 0.4), 5.0);
+        // Beyond the ends the ends.
+        assert_eq!((of(&four, -1.0), of(&four, 7.0)), (10.0, 40.0));
+    }
+
+    #[test]
+    fn quantiles_of_what_is_not_finite() {
+        let of = |values: &[f64], q| quantile(&mut values.to_vec(), q);
+        let inf = f64::INFINITY;
+        assert!(of(&[], 0.5).is_nan());
+        assert!(of(&[1.0, f64::NAN, 3.0], 0.0).is_nan());
+        assert_eq!(of(&[1.0, inf], 0.0), 1.0);
+        assert_eq!(of(&[1.0, inf], 0.5), inf);
+        assert_eq!(of(&[-inf, 1.0], 0.5), -inf);
+        assert_eq!(of(&[inf, inf], 0.5), inf);
+        assert_eq!(of(&[-1.5e308, 1.5e308], 0.5), 0.0);
+    }
+}

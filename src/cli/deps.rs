@@ -1,0 +1,285 @@
+//! `pmderive deps`: the metrics that definitions need of a source, as a list,
+//! as JSON, as a configuration of pmlogger, or with their metadata.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::source::MetadataSource;
+
+use crate::bind::Name;
+use crate::check::typed::Desc;
+use crate::deps::{Dependencies, Dependency, Need, dependencies};
+use crate::json::{write_desc, write_status, write_string};
+use crate::metadata::RecordedMetadata;
+
+use super::args::{DefinitionArguments, SourceArguments, interval};
+use super::definitions::Definitions;
+use super::messages::Messages;
+use super::source::{Source, open_metadata};
+use super::{Outcome, Stop};
+
+/// Arguments of `deps`.
+#[derive(Debug, Args)]
+pub struct DepsArguments {
+    /// Where metrics come from; without it, the list is what the texts alone tell.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Write the metadata of the metrics as JSON, for `check --metadata` and
+    /// others; with =FILE, take them from such a file as the source.
+    #[arg(
+        long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        hide_possible_values = true
+    )]
+    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
+    pub metadata: Option<Option<PathBuf>>,
+    /// Form of the list.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: DepsFormat,
+    /// Time between pmlogger's samples, such as 10sec [default: pmlogger's own].
+    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
+    pub interval: Option<Duration>,
+    /// Say which definition needs each metric.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Derived metrics by name, and expressions; without any, all metrics that
+    /// the definition files define.
+    #[arg(value_name = "NAME|EXPRESSION")]
+    pub metrics: Vec<String>,
+}
+
+/// Forms of the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DepsFormat {
+    /// A metric on each line.
+    #[default]
+    Text,
+    /// One object.
+    Json,
+    /// A configuration of pmlogger(1) that logs what the definitions need.
+    Pmlogger,
+}
+
+/// The longest interval of pmlogger(1): a little below 74 hours.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(73 * 3600);
+
+/// Runs the command.
+pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    check_usage(arguments)?;
+    let mut definitions = Definitions::read(&arguments.definitions);
+    match arguments.metrics.is_empty() {
+        true => definitions.select_all(),
+        false => definitions.select(&arguments.metrics),
+    }
+    let mistakes = std::mem::take(&mut definitions.diagnostics);
+    let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
+    messages.diagnostics(mistakes, &definitions.sources);
+
+    let writes_metadata = arguments.metadata == Some(None);
+    let mut source: Option<Box<dyn MetadataSource>> = match &arguments.metadata {
+        Some(None) => Some(Box::new(Source::open(&arguments.source, messages)?)),
+        file => {
+            open_metadata(&arguments.source, file.iter().flatten().next().map(|f| &**f), messages)?
+        }
+    };
+    let selection = definitions.selection();
+    let language = arguments.definitions.language();
+    let registry = &definitions.registry;
+    let needs = match &mut source {
+        Some(source) => dependencies(registry, &selection, language, Some(&mut **source))?,
+        None => dependencies(registry, &selection, language, None)?,
+    };
+    for (name, by) in &needs.refused {
+        messages.warning(&format_args!(
+            "`{by}` mentions the derived metric `{name}`, which only --extensions allows"
+        ));
+    }
+    let out = match (&mut source, arguments.format) {
+        (Some(source), _) if writes_metadata => {
+            let names = needs.metrics.iter().map(|metric| &*metric.name);
+            RecordedMetadata::record(names, needs.domains.iter().copied(), &mut **source)?.to_json()
+        }
+        (_, DepsFormat::Text) => text(&needs, arguments.verbose),
+        (source, DepsFormat::Json) => {
+            json(&needs, source.as_ref().map(|source| source.name()).as_deref())
+        }
+        (_, DepsFormat::Pmlogger) => pmlogger(&needs, arguments),
+    };
+    let mut output = io::stdout().lock();
+    output.write_all(out.as_bytes())?;
+    output.flush()?;
+    let lacking = |metric: &Dependency| metric.is_missing() && metric.need() <= Need::Metadata;
+    if needs.metrics.iter().any(lacking) {
+        outcome = outcome.max(Outcome::Failed);
+    }
+    Ok(outcome)
+}
+
+fn check_usage(arguments: &DepsArguments) -> Result<(), Stop> {
+    let usage = |text: &str| Err(Stop::Usage(text.to_owned()));
+    let DepsArguments { definitions, metrics, metadata, format, .. } = arguments;
+    if definitions.configs.is_empty() && metrics.is_empty() {
+        return usage("nothing to look at: give a definition file (-c CONFIG) or an expression");
+    }
+    if matches!(metadata, Some(Some(_))) && arguments.source.is_given() {
+        return usage("metadata from a file and another source at once: give one of them");
+    }
+    if *metadata == Some(None) {
+        if let Some(file) = metrics.iter().find(|text| std::path::Path::new(text).is_file()) {
+            return Err(Stop::Usage(format!(
+                "`{file}` is a file: to take metadata from it, write --metadata={file}"
+            )));
+        }
+        if *format != DepsFormat::Text || arguments.verbose {
+            return usage("--metadata has a form of its own: leave out --format and --verbose");
+        }
+    }
+    match arguments.interval {
+        Some(_) if *format != DepsFormat::Pmlogger || *metadata == Some(None) => {
+            usage("an interval (-t) is for --format pmlogger only")
+        }
+        Some(interval) if interval > LONGEST_INTERVAL => {
+            usage("pmlogger takes intervals up to 73 hours")
+        }
+        Some(interval) if interval.subsec_nanos() % 1_000_000 != 0 => {
+            usage("pmlogger takes intervals in whole milliseconds")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is particular about a metric, for people.
+fn remark(metric: &Dependency) -> String {
+    let mut remarks = Vec::new();
+    match metric.need() {
+        Need::Values => {}
+        Need::Metadata => remarks.push("not fetched, only its metadata: meta=".to_owned()),
+        Need::Existence => {
+            remarks.push("not fetched, only whether it exists: defined()".to_owned())
+        }
+        Need::Nothing => remarks.push("only in branches that are never chosen".to_owned()),
+    }
+    match metric.meaning {
+        Some(Name::Unknown(status)) => {
+            remarks.push(format!("not in this source: {status}"));
+        }
+        Some(Name::NoDescriptor(status)) => {
+            remarks.push(format!("without metadata: {status}"));
+        }
+        _ => {}
+    }
+    match remarks.is_empty() {
+        true => String::new(),
+        false => format!("  ({})", remarks.join("; ")),
+    }
+}
+
+fn text(needs: &Dependencies, verbose: bool) -> String {
+    let mut out = String::new();
+    for metric in &needs.metrics {
+        let _ = writeln!(out, "{}{}", metric.name, remark(metric));
+        if verbose {
+            for definition in metric.needed_by.keys() {
+                let _ = writeln!(out, "    {definition}");
+            }
+        }
+    }
+    out
+}
+
+/// How JSON calls a need.
+fn word(need: Need) -> &'static str {
+    match need {
+        Need::Values => "values",
+        Need::Metadata => "metadata",
+        Need::Existence => "existence",
+        Need::Nothing => "nothing",
+    }
+}
+
+fn json(needs: &Dependencies, source: Option<&str>) -> String {
+    let mut out = "{\"source\":".to_owned();
+    match source {
+        Some(source) => write_string(&mut out, source),
+        None => out.push_str("null"),
+    }
+    out.push_str(",\"metrics\":[");
+    for (at, metric) in needs.metrics.iter().enumerate() {
+        out.push_str(if at == 0 { "\n" } else { ",\n" });
+        out.push_str("{\"name\":");
+        write_string(&mut out, &metric.name);
+        let _ = write!(out, ",\"need\":\"{}\",\"needed_by\":[", word(metric.need()));
+        for (at, (definition, need)) in metric.needed_by.iter().enumerate() {
+            out.push_str(if at == 0 { "{\"definition\":" } else { ",{\"definition\":" });
+            write_string(&mut out, definition);
+            let _ = write!(out, ",\"need\":\"{}\"}}", word(*need));
+        }
+        out.push(']');
+        let status: Option<PmStatus> = match metric.meaning {
+            Some(Name::Metric(desc)) => {
+                let _ = write!(out, ",\"pmid\":\"{}\",\"desc\":", desc.pmid);
+                write_desc(&mut out, &Desc::from(desc));
+                None
+            }
+            Some(Name::Unknown(status) | Name::NoDescriptor(status)) => Some(status),
+            Some(Name::Derived | Name::Nested { .. } | Name::Unusable) | None => None,
+        };
+        if let Some(status) = status {
+            out.push(',');
+            write_status(&mut out, status);
+        }
+        out.push('}');
+    }
+    out.push_str("\n]}\n");
+    out
+}
+
+fn pmlogger(needs: &Dependencies, arguments: &DepsArguments) -> String {
+    let mut out =
+        "# What pmlogger(1) has to log for derived metrics, by pmderive deps.\n".to_owned();
+    let interval = match arguments.interval {
+        None => "default".to_owned(),
+        Some(interval) if interval.subsec_nanos() == 0 => format!("{} sec", interval.as_secs()),
+        Some(interval) => format!("{} msec", interval.as_millis()),
+    };
+    let all = || needs.metrics.iter();
+    let wanted = |fetched: bool| {
+        all().filter(move |metric| match metric.need() {
+            Need::Values => fetched && !metric.is_missing(),
+            Need::Metadata | Need::Existence => !fetched && !metric.is_missing(),
+            Need::Nothing => false,
+        })
+    };
+    let left_out: Vec<_> =
+        all().filter(|metric| metric.need() == Need::Nothing || metric.is_missing()).collect();
+    for metric in left_out {
+        let _ = writeln!(out, "# left out: {}{}", metric.name, remark(metric));
+    }
+    let mut block = |comment: &str, interval: &str, metrics: Vec<&Dependency>| {
+        if metrics.is_empty() {
+            return;
+        }
+        let _ = write!(out, "\n{comment}log mandatory on {interval} {{\n");
+        for metric in metrics {
+            let _ = writeln!(out, "    {}", metric.name);
+            if arguments.verbose {
+                for definition in metric.needed_by.keys() {
+                    // A comment ends with its line, and expressions may have several.
+                    let words: Vec<&str> = definition.split_whitespace().collect();
+                    let _ = writeln!(out, "        # {}", words.join(" ").replace('%', "percent "));
+                }
+            }
+        }
+        out.push_str("}\n");
+    };
+    block("", &interval, wanted(true).collect());
+    let comment = "# Once, so that the archive knows that they exist, and their metadata.\n";
+    block(comment, "once", wanted(false).collect());
+    out
+}

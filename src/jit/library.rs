@@ -1,0 +1,53 @@
+//! Functions of the runtime that native code calls: those whose result must
+//! have the interpreter's bits.
+
+use cranelift_codegen::ir::{AbiParam, FuncRef, Function, types};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, ModuleError};
+use pmderive_runtime::kernel::{BinaryOp, Body, Inst, KernelIr, UnaryOp, math};
+
+/// The functions as imports of a module.
+pub struct Library {
+    log: FuncId,
+    pow: FuncId,
+}
+
+/// The functions as one kernel calls them; those it needs are there.
+#[derive(Clone, Copy, Default)]
+pub struct Calls {
+    /// [`math::log`].
+    pub log: Option<FuncRef>,
+    /// [`math::pow`].
+    pub pow: Option<FuncRef>,
+}
+
+/// Tells a module in the making where the functions are.
+pub fn add_symbols(builder: &mut JITBuilder) {
+    let log: extern "C" fn(f64) -> f64 = math::log;
+    let pow: extern "C" fn(f64, f64) -> f64 = math::pow;
+    builder.symbol(math::LOG, log as *const u8);
+    builder.symbol(math::POW, pow as *const u8);
+}
+
+impl Library {
+    /// Declares the functions in a module.
+    pub fn declare(module: &mut JITModule) -> Result<Library, ModuleError> {
+        let mut import = |name: &str, params: usize| {
+            let mut signature = module.make_signature();
+            signature.params.resize(params, AbiParam::new(types::F64));
+            signature.returns.push(AbiParam::new(types::F64));
+            module.declare_function(name, Linkage::Import, &signature)
+        };
+        Ok(Library { log: import(math::LOG, 1)?, pow: import(math::POW, 2)? })
+    }
+
+    /// Makes the functions that a kernel needs callable from its function.
+    pub fn calls(&self, ir: &KernelIr, module: &mut JITModule, function: &mut Function) -> Calls {
+        let Body::Map { insts, .. } = &ir.body else { return Calls::default() };
+        let needs = |wanted: fn(&Inst) -> bool| insts.iter().any(wanted);
+        let log = needs(|inst| matches!(inst, Inst::Unary(UnaryOp::Log, _)));
+        let pow = needs(|inst| matches!(inst, Inst::Binary(BinaryOp::Pow, ..)));
+        let mut import = |id| module.declare_func_in_func(id, function);
+        Calls { log: log.then(|| import(self.log)), pow: pow.then(|| import(self.pow)) }
+    }
+}

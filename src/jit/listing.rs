@@ -1,0 +1,46 @@
+//! Native code to look at: a kernel as Cranelift IR and as the instructions
+//! of this processor. Nothing is made executable.
+
+use cranelift_codegen::control::ControlPlane;
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_module::Module;
+use pmderive_runtime::kernel::KernelIr;
+
+use super::library::Library;
+use super::{JitError, emit, new_module};
+
+/// A kernel as the code generator has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// Cranelift IR as it is built, before it is optimised.
+    pub clif: String,
+    /// Instructions of this processor, by Cranelift's own names and with its
+    /// labels, a line each.
+    pub assembly: String,
+    /// Size of the code in bytes, constants included.
+    pub bytes: usize,
+}
+
+/// Generates code for a verified kernel, exactly as [`super::compile`] does,
+/// and gives it as text; `None` for one that has no native form
+/// ([`KernelIr::is_compiled`]).
+///
+/// # Errors
+/// There is no code generator for this processor, or it fails.
+pub fn listing(kernel: &KernelIr) -> Result<Option<Listing>, JitError> {
+    if !kernel.is_compiled() {
+        return Ok(None);
+    }
+    let mut module = new_module()?;
+    let mut context = module.make_context();
+    context.set_disasm(true);
+    let target = module.target_config();
+    let calls = Library::declare(&mut module)?.calls(kernel, &mut module, &mut context.func);
+    emit::emit(kernel, calls, target, &mut context.func, &mut FunctionBuilderContext::new());
+    let clif = context.func.display().to_string();
+    let compiled = context
+        .compile(module.isa(), &mut ControlPlane::default())
+        .map_err(|error| JitError::Module(error.inner.to_string()))?;
+    let assembly = compiled.vcode.clone().unwrap_or_default();
+    Ok(Some(Listing { clif, assembly, bytes: compiled.code_buffer().len() }))
+}

@@ -1,0 +1,171 @@
+//! Mistakes in the arguments of functions that libpcp does not have.
+//!
+//! As [`super::calls`] does for libpcp's, checks by tokens how many arguments a
+//! call has and those that must be written as such, along the table of
+//! [`super::functions`]. Whether a number or interval is in its range is the
+//! builder's to say.
+
+use crate::diag::Diagnostic;
+
+use super::ast::Function;
+use super::calls::{Call, MISSING_COMMA, Verdict};
+use super::functions::Shape;
+use super::repair::Repair;
+use super::token::{Invalid, Token};
+
+/// Checks the call of a function.
+pub(super) fn check(
+    call: &Call,
+    repair: &mut Repair<'_, '_>,
+    shape: Shape,
+    function: Function,
+) -> Verdict {
+    let checked = Extended { call, function };
+    let diagnostic = match shape {
+        Shape::OneValue => checked.values(repair, 1),
+        Shape::TwoValues => checked.values(repair, 2),
+        Shape::ThreeValues => checked.values(repair, 3),
+        Shape::NumberFirst => checked.number_first(repair),
+        Shape::IntervalLast => checked.interval_last(repair),
+        Shape::PatternFirst => {
+            return call.pattern_first(repair, &checked.example());
+        }
+    };
+    match diagnostic {
+        Some(diagnostic) => {
+            repair.report(diagnostic);
+            Verdict::Refused
+        }
+        None => Verdict::Sound,
+    }
+}
+
+struct Extended<'c> {
+    call: &'c Call,
+    function: Function,
+}
+
+impl Extended<'_> {
+    fn usage(&self) -> String {
+        match self.function.signature() {
+            Some(row) => row.usage.to_owned(),
+            None => format!("{}(x)", self.call.name),
+        }
+    }
+
+    fn example(&self) -> String {
+        self.function.signature().map_or(String::new(), |row| format!("as in `{}`", row.example))
+    }
+
+    /// There are too many arguments, too few, or one is left out.
+    fn wrong_count(&self, repair: &Repair<'_, '_>, wanted: usize) -> Diagnostic {
+        let call = self.call;
+        let name = &call.name;
+        let help = format!("it is written `{}`", self.usage());
+        let count = match wanted {
+            1 => "one argument",
+            2 => "two arguments",
+            _ => "three arguments",
+        };
+        if let Some(missing) = call.arguments.iter().position(Option::is_none) {
+            let message = format!("an argument of `{name}()` is missing");
+            let before = (0..missing).rev().find_map(|index| call.arguments[index]);
+            // The token after which there is nothing: a parenthesis or a comma.
+            let at = before.map_or(call.open, |(_, last)| last + 1);
+            return call
+                .error(repair, Some((at, at)), message)
+                .label(repair.span(at, at), "nothing follows this")
+                .help(help);
+        }
+        let message = format!("`{name}()` takes {count}");
+        let given = call.arguments.len();
+        match call.arguments.get(wanted) {
+            Some(Some((first, _))) if wanted > 0 => {
+                let extra = Some((*first, call.close - 1));
+                let label = if given == wanted + 1 { "one too many" } else { "too many" };
+                call.error(repair, extra, message)
+                    .label(repair.span(*first, call.close - 1), label)
+                    .help(help)
+            }
+            _ => {
+                let label = match given {
+                    0 => "there is none",
+                    1 => "there is only one",
+                    _ => "there are only two",
+                };
+                call.error(repair, call.whole(), message)
+                    .label(repair.span(call.open, call.close), label)
+                    .help(help)
+            }
+        }
+    }
+
+    /// `pow(x, y)`
+    fn values(&self, repair: &Repair<'_, '_>, count: usize) -> Option<Diagnostic> {
+        let sound =
+            self.call.arguments.len() == count && self.call.arguments.iter().all(Option::is_some);
+        (!sound).then(|| self.wrong_count(repair, count))
+    }
+
+    /// `topk(k, x)`
+    fn number_first(&self, repair: &Repair<'_, '_>) -> Option<Diagnostic> {
+        let call = self.call;
+        let [Some(number), Some(value)] = call.arguments.as_slice() else {
+            return Some(self.wrong_count(repair, 2));
+        };
+        let is_number = |(first, last): (usize, usize)| {
+            first == last
+                && matches!(
+                    repair.tokens[first].token,
+                    Token::Integer(_) | Token::Double(_) | Token::Invalid(_)
+                )
+        };
+        if is_number(*number) {
+            return None;
+        }
+        let name = &call.name;
+        let wanted = match self.function {
+            Function::Quantile => "a number from 0 to 1",
+            _ => "a whole number of 1 or more",
+        };
+        let message = format!("`{name}()` begins with {wanted}, written as such");
+        let error = call.error(repair, Some(*number), message).help(self.example());
+        let (first, second) = (repair.slice(number.0, number.1), repair.slice(value.0, value.1));
+        Some(match is_number(*value) && first.len() <= 80 {
+            true => error
+                .label(repair.span(value.0, value.1), "the number comes first")
+                .fix(repair.span(number.0, value.1), format!("{second}, {first}")),
+            false => error,
+        })
+    }
+
+    /// `avg_over(x, "interval")`
+    fn interval_last(&self, repair: &Repair<'_, '_>) -> Option<Diagnostic> {
+        let call = self.call;
+        let (first, last) = match call.arguments.as_slice() {
+            [Some(_), Some(argument)] => *argument,
+            [Some((first, last))]
+                if matches!(repair.tokens[*last].token, Token::Str(_)) && first < last =>
+            {
+                let message = format!("{MISSING_COMMA} before the interval");
+                let error = call.error(repair, Some((*last, *last)), message);
+                return Some(error.help(self.example()));
+            }
+            _ => return Some(self.wrong_count(repair, 2)),
+        };
+        if first == last
+            && let Token::Str(_) | Token::Invalid(Invalid::UnterminatedString) =
+                repair.tokens[first].token
+        {
+            return None;
+        }
+        let name = &call.name;
+        let message = format!("the interval of `{name}()` is a text in double quotes");
+        let error = call.error(repair, Some((first, last)), message).help(self.example());
+        let text = repair.slice(first, last);
+        Some(match text.len() <= 80 && !text.contains('"') {
+            true => error.fix(repair.span(first, last), format!("\"{text}\"")),
+            false => error,
+        })
+    }
+}
