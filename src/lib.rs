@@ -25,6 +25,7 @@ pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;
+mod layers;
 pub mod lint;
 pub mod metadata;
 pub mod plan;

@@ -53,6 +53,7 @@ fn special() -> Vec<Found> {
     let mut found = vec![
         compile("deep.conf", &deep, Asked::default()),
         compile("orphan.conf", orphan, Asked::default()),
+        compile("limit.conf", "#control GLOBAL_LIMIT=1\na = 1\nb = 2\n", Asked::default()),
         compile("unused.conf", unused, lint),
         compile(
             "never.conf",

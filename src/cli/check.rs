@@ -63,8 +63,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         let named = names.iter().filter_map(|name| registry.get(name.trim()));
         let unnamed = selection.iter().filter(|one| !one.is_named).copied();
         let wanted: Vec<&Registered> = named.chain(unnamed).collect();
-        let own: Vec<&Registered> = definitions.own().map(|one| &**one).collect();
-        lint_definitions(&own, &wanted, &mut diagnostics);
+        lint_definitions(registry, &selection, &wanted, &mut diagnostics);
     }
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;

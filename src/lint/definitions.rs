@@ -4,23 +4,26 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::engine::Registered;
+use crate::engine::{Registered, Registry};
 use crate::syntax::ast::{Expr, NodeKind};
 use crate::syntax::print_expr;
 
-/// Looks at the definitions of one or more files. `wanted` are the definitions and expressions that
+/// Looks at definitions of a registry; the registry may hold others, which are
+/// not the user's business. `wanted` are the definitions and expressions that
 /// were asked for: where definitions are among them or named in them, those
 /// that none of them needs, directly or through others, are reported.
 pub fn lint_definitions(
+    registry: &Registry,
     definitions: &[&Registered],
     wanted: &[&Registered],
     diagnostics: &mut Diagnostics,
 ) {
-    same(definitions, diagnostics);
-    unused(definitions, wanted, diagnostics);
+    let named = || definitions.iter().copied().filter(|one| one.is_named);
+    same(named(), diagnostics);
+    unused(registry, named(), wanted, diagnostics);
 }
 
-fn same(definitions: &[&Registered], diagnostics: &mut Diagnostics) {
+fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut Diagnostics) {
     let mut seen: HashMap<String, &Registered> = HashMap::new();
     for one in definitions {
         // Two limits may well be equal numbers.
@@ -42,17 +45,19 @@ fn same(definitions: &[&Registered], diagnostics: &mut Diagnostics) {
     }
 }
 
-fn unused(definitions: &[&Registered], wanted: &[&Registered], diagnostics: &mut Diagnostics) {
-    let positions: HashMap<&str, usize> =
-        definitions.iter().enumerate().map(|(position, one)| (&*one.name, position)).collect();
-    let mut needed: HashSet<usize> = HashSet::new();
-    let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &one.expr).collect();
+fn unused<'d>(
+    registry: &Registry,
+    definitions: impl Iterator<Item = &'d Registered>,
+    wanted: &[&Registered],
+    diagnostics: &mut Diagnostics,
+) {
     let named = wanted.iter().filter(|one| one.is_named);
-    needed.extend(named.filter_map(|one| positions.get(&*one.name).copied()));
+    let mut needed: HashSet<&str> = named.map(|one| &*one.name).collect();
+    let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &one.expr).collect();
     while let Some(expr) = waiting.pop() {
-        for position in names_in(expr).filter_map(|name| positions.get(name).copied()) {
-            if needed.insert(position) {
-                waiting.push(&definitions[position].expr);
+        for operand in names_in(expr).filter_map(|name| registry.get(name)) {
+            if needed.insert(&operand.name) {
+                waiting.push(&operand.expr);
             }
         }
     }
@@ -60,10 +65,7 @@ fn unused(definitions: &[&Registered], wanted: &[&Registered], diagnostics: &mut
     if needed.is_empty() {
         return;
     }
-    for (position, one) in definitions.iter().enumerate() {
-        if needed.contains(&position) {
-            continue;
-        }
+    for one in definitions.filter(|one| !needed.contains(&*one.name)) {
         let message = format!("nothing that was asked for uses `{}`", one.name);
         let mut diagnostic = Diagnostic::warning(Code::UnusedDefinition, one.name_span, message)
             .help("remove it, or ask for it by its name");

@@ -114,7 +114,7 @@ pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
         let wanted: Vec<&Registered> =
             asked.wanted.into_iter().filter_map(|name| registry.get(name)).collect();
         lint_expressions(&selection, Some(&examination), &sources, &mut diagnostics);
-        lint_definitions(&selection, &wanted, &mut diagnostics);
+        lint_definitions(&registry, &registry.all(), &wanted, &mut diagnostics);
     }
     let usable = selection
         .iter()
