@@ -5,6 +5,7 @@
 //! itself, so that one mistake is reported once; independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
+mod derive;
 mod extensions;
 mod operators;
 mod pcp;
@@ -17,7 +18,7 @@ use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
 use rustc_hash::FxHashSet;
 
 use crate::bind::{Name, Names};
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -433,6 +434,7 @@ impl Checker<'_> {
                         "`rate()` of a value that is already per time, or of time squared";
                     return self.report(
                         Diagnostic::error(Code::RateDimension, at, message)
+                            .derived(self.derivation(operand, "operand", Property::Units))
                             .label(at, describe(&desc))
                             .help(
                                 "use delta() for the change, or the value itself if it is a rate",
@@ -494,6 +496,7 @@ impl Checker<'_> {
                     )
                     .label(at, describe(&desc))
                     .label(units_span, format!("{to} wanted"))
+                    .derived(self.derivation(operand, "operand", Property::Units))
                     .help("rescale() changes the scale, never the dimension"),
                 )
             }
