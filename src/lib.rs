@@ -20,6 +20,7 @@ pub mod deps;
 pub mod diag;
 pub mod dialect;
 pub mod engine;
+pub mod explain;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;

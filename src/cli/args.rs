@@ -11,6 +11,7 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
 use super::deps::DepsArguments;
+use super::explain::ExplainArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
@@ -33,6 +34,8 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// Say what becomes of an expression, and why.
+    Explain(ExplainArguments),
     /// List the metrics that definitions need of a source.
     Deps(DepsArguments),
     /// Answer cases of the conformance corpus.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::PmStatus;
-use pmderive_runtime::program::Program;
+use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names};
@@ -24,7 +24,7 @@ use crate::check::typed::{Desc, TypedExpr};
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::plan::{Planned, plan};
+use crate::plan::{Planned, nodes_of, plan};
 use crate::syntax::nearest;
 
 pub use backend::Backend;
@@ -164,6 +164,12 @@ impl Engine {
         let program = Arc::new(program);
         self.compiler.program_made(&program);
         (program, binding)
+    }
+
+    /// The program's node of each node of the expressions that
+    /// [`Engine::plan`] makes a program of.
+    pub(crate) fn nodes_of(&self, planned: &[Planned<'_>]) -> Vec<Vec<NodeId>> {
+        nodes_of(planned, self.language.dialect, &mut |ir| self.kernel(ir))
     }
 
     /// Checks a selection of registered definitions against a source and

@@ -19,6 +19,18 @@ pub fn lower(
     graph: &mut Graph,
     kernels: KernelSource<'_>,
 ) -> NodeId {
+    let nodes = lower_nodes(expr, definition, dialect, graph, kernels);
+    *nodes.last().expect("a checked expression has a root")
+}
+
+/// As [`lower`]; gives the graph's node of each node of the expression.
+pub fn lower_nodes(
+    expr: &TypedExpr,
+    definition: u64,
+    dialect: Dialect,
+    graph: &mut Graph,
+    kernels: KernelSource<'_>,
+) -> Vec<NodeId> {
     let mut lowering = Lowering { expr, definition, dialect, graph, kernels, done: Vec::new() };
     for mentioned in &expr.mentioned {
         lowering.graph.slot(mentioned);
@@ -27,7 +39,7 @@ pub fn lower(
         let id = lowering.node(node);
         lowering.done.push(id);
     }
-    *lowering.done.last().expect("a checked expression has a root")
+    lowering.done
 }
 
 /// A kernel in the making, with a lane and its previous value.

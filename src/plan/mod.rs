@@ -81,6 +81,20 @@ pub fn plan(
     (program, binding)
 }
 
+/// The program's node of each node of the definitions' expressions, if
+/// [`plan`] is asked for the same definitions.
+pub fn nodes_of(
+    definitions: &[Planned<'_>],
+    dialect: Dialect,
+    kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
+) -> Vec<Vec<NodeId>> {
+    let mut graph = Graph::default();
+    let nodes = |one: &Planned<'_>| {
+        lower::lower_nodes(one.expr, one.definition, dialect, &mut graph, kernels)
+    };
+    definitions.iter().map(nodes).collect()
+}
+
 /// Drops domains that no metric needs after all, since each is one request
 /// more, and renumbers the rest.
 fn keep_fetched_domains(

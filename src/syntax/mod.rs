@@ -56,7 +56,7 @@ pub use control::ControlOption;
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub use load::{MAX_FILE_BYTES, load_paths};
 pub use pcp_error::{MAX_NESTING, PcpError};
-pub use print::print_expr;
+pub use print::{print_expr, print_node};
 pub use suggest::nearest;
 
 #[allow(
