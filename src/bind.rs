@@ -27,6 +27,7 @@ pub enum Name {
 #[derive(Debug, Default)]
 pub struct Names {
     known: FxHashMap<Box<str>, Name>,
+    missing_is_novalue: bool,
 }
 
 impl Names {
@@ -72,7 +73,19 @@ impl Names {
             };
             known.insert(name.into(), meaning);
         }
-        Ok(Names { known })
+        Ok(Names { known, missing_is_novalue: false })
+    }
+
+    /// Lets operands that are not metrics of the source count as `novalue()`,
+    /// or not (`PCP_DERIVED_OPTION_NOVALUE` of pmSetDerivedControl(3)). For
+    /// `defined()` they are missing all the same.
+    pub fn treat_missing_as_novalue(&mut self, wanted: bool) {
+        self.missing_is_novalue = wanted;
+    }
+
+    /// True for an operand that counts as `novalue()` because it is missing.
+    pub fn is_novalue(&self, name: &str) -> bool {
+        self.missing_is_novalue && matches!(self.get(name), Name::Unknown(_))
     }
 
     /// What a name stands for; unknown if it was not among those looked up.

@@ -36,6 +36,8 @@ impl Span {
 /// All texts of one run: definition files and expressions of the command line.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
+    /// Number of the first text: that of the texts in the map that this one continues.
+    first: u32,
     texts: Vec<SourceText>,
 }
 
@@ -52,14 +54,41 @@ impl SourceMap {
     /// Adds a text. Spans are 32 bits wide, so texts of 4 GiB or more must be
     /// refused by whoever reads them.
     pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceId {
-        let id = SourceId(u32::try_from(self.texts.len()).expect("fewer than 2^32 texts"));
+        let id = self.next_id();
         self.texts.push(SourceText { name: name.into(), text: text.into() });
         id
     }
 
+    /// The identifier that the next text gets, above those of all texts so far.
+    pub fn next_id(&self) -> SourceId {
+        let count = u32::try_from(self.texts.len()).ok();
+        SourceId(count.and_then(|count| count.checked_add(self.first)).expect("fewer than 2^32"))
+    }
+
+    /// An empty map for texts that [`SourceMap::append`] may take over: their
+    /// identifiers are those that they will have then.
+    pub fn continued(&self) -> SourceMap {
+        SourceMap { first: self.next_id().0, texts: Vec::new() }
+    }
+
+    /// Takes over the texts of a map that continues this one.
+    ///
+    /// # Panics
+    /// When another text was added meanwhile, so that identifiers are in use.
+    pub fn append(&mut self, continuation: SourceMap) {
+        assert_eq!(continuation.first, self.next_id().0, "identifiers of texts are in use");
+        self.texts.extend(continuation.texts);
+    }
+
+    /// Drops a text that nothing will ask for any more.
+    pub fn forget(&mut self, id: SourceId) {
+        let text = &mut self.texts[(id.0 - self.first) as usize];
+        *text = SourceText { name: Arc::default(), text: Arc::default() };
+    }
+
     /// The text of an identifier given by [`SourceMap::add`].
     pub fn get(&self, id: SourceId) -> &SourceText {
-        &self.texts[id.0 as usize]
+        &self.texts[(id.0 - self.first) as usize]
     }
 
     /// What a span covers.

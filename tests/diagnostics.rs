@@ -37,7 +37,7 @@ fn diagnose_meaning(name: &str, archive: &str) -> (SourceMap, Diagnostics) {
     let mut archive =
         ArchiveContext::open(&tests.join("archives").join(archive)).expect("an archive");
     let engine = Engine::new(Dialect::Fixed, Backend::Interp);
-    let selection: Vec<_> = registry.definitions().iter().collect();
+    let selection = registry.all();
     let compiled = engine.compile(&registry, &selection, &mut archive, &mut diagnostics);
     let usable = compiled.expect("a readable archive").metrics;
     let usable: Vec<&str> = usable.iter().filter(|m| m.desc.is_ok()).map(|m| &*m.name).collect();
@@ -97,8 +97,8 @@ fn every_code_of_the_parser_has_an_example() {
     for name in ["expressions.conf", "lines.conf"] {
         codes.extend(diagnose(name).1.iter().map(|diagnostic| diagnostic.code));
     }
-    // Examples of these two are too large, or no text at all.
-    codes.extend([Code::TooComplex, Code::UnreadableFile]);
+    // Examples of these are too large, no text at all, or found by the registry.
+    codes.extend([Code::TooComplex, Code::UnreadableFile, Code::LimitReached]);
     for code in Code::ALL.iter().filter(|code| code.number() < 100) {
         assert!(codes.contains(code), "{code} has no example");
     }

@@ -89,7 +89,7 @@ fn contexts_work_in_parallel() {
         registry("t.sum = sum(a.i.u64) + 1\nt.rate = rate(a.c.f64)\nt.big = a.i.i64 > 5\n");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
     let run = || {
-        let selection: Vec<&Registered> = registry.definitions().iter().collect();
+        let selection = registry.all();
         let mut diagnostics = Diagnostics::default();
         let mut context = Context::new(
             Arc::clone(&engine),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Compiled, Engine, Registered, Registry};
+use pmderive::engine::{Backend, Compiled, Engine, Registry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{
@@ -235,7 +235,7 @@ pub fn compile(registry: &Registry, source: &mut Synth, backend: Backend) -> Com
 
 /// Compiles all registered definitions.
 pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> Compiled {
-    let selection: Vec<&Registered> = registry.definitions().iter().collect();
+    let selection = registry.all();
     let mut diagnostics = Diagnostics::default();
     let compiled = engine
         .compile(registry, &selection, source, &mut diagnostics)

@@ -9,7 +9,7 @@ use std::fmt;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-use regex::{Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 
 /// Longest pattern that is accepted, in bytes.
 const MAX_PATTERN_BYTES: usize = 16 << 10;
@@ -72,9 +72,10 @@ impl Pattern {
         Ok(Pattern { regex })
     }
 
-    /// True if the pattern occurs anywhere in the text.
-    pub fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+    /// True if the pattern occurs anywhere in the text. Bytes that are not
+    /// UTF-8 are matched by nothing.
+    pub fn is_match(&self, text: impl AsRef<[u8]>) -> bool {
+        self.regex.is_match(text.as_ref())
     }
 }
 

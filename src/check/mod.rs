@@ -7,6 +7,7 @@
 
 mod extensions;
 mod operators;
+mod pcp;
 mod ternary;
 pub mod typed;
 mod types;
@@ -69,6 +70,7 @@ pub fn examine(
     diagnostics: &mut Diagnostics,
 ) -> Examined {
     let Language { dialect, extensions } = language.into();
+    let before = diagnostics.len();
     let guards = ternary::known_guards(expr, names, dialect);
     let live = ternary::live(expr, &guards);
     let mut checker = Checker {
@@ -85,14 +87,17 @@ pub fn examine(
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id.0 as usize];
+        let first = checker.diagnostics.len();
         if !reached {
             checker.mention(node);
         } else if let Ok(typed) = checker.node(node) {
             checker.done[id.0 as usize] = Some(typed);
         } else {
+            pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
             is_whole = false;
         }
     }
+    pcp::keep_first(expr, checker.diagnostics.since_mut(before));
     let Checker { guards, typed, done: nodes, .. } = checker;
     Examined { typed, is_whole, nodes, live, guards }
 }
@@ -235,6 +240,9 @@ impl Checker<'_> {
     fn metric(&mut self, name: &str, span: Span) -> Checked<TypedId> {
         match self.names.get(name) {
             Name::Metric(desc) => Ok(self.push(TypedKind::Metric(desc), desc.into(), span)),
+            Name::Unknown(_) if self.names.is_novalue(name) => {
+                Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
+            }
             Name::Unknown(status) => {
                 let message = format!("unknown metric `{name}`");
                 let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)

@@ -51,6 +51,7 @@ impl Checker<'_> {
                 Code::IndomMismatch,
                 format!("operands of `{}` have different instance domains", op.symbol()),
                 Some("reduce one side to a single value with an aggregate or scalar()"),
+                None,
             );
         }
         let Some(common) = types::common(l.value_type, r.value_type) else {
@@ -81,6 +82,7 @@ impl Checker<'_> {
                     &operation,
                     Code::DimensionOverflow,
                     "the result's dimension is beyond what units can express (-8 to 7)".to_string(),
+                    None,
                     None,
                 );
             }
@@ -116,6 +118,7 @@ impl Checker<'_> {
         code: Code,
         message: String,
         help: Option<&str>,
+        pcp: Option<&str>,
     ) -> Checked<T> {
         let (left, right) = (self.span(operation.left.0), self.span(operation.right.0));
         let mut diagnostic = Diagnostic::error(code, operation.op_span, message)
@@ -124,6 +127,7 @@ impl Checker<'_> {
         if let Some(help) = help {
             diagnostic = diagnostic.help(help);
         }
+        diagnostic.pcp = pcp.map(Into::into);
         self.report(diagnostic)
     }
 
@@ -142,14 +146,16 @@ impl Checker<'_> {
             return Ok(());
         }
         let symbol = operation.op.symbol();
-        let message = match (l, r) {
-            (true, true) => format!("`{symbol}` cannot combine two counters"),
-            (true, false) => format!("`{symbol}` cannot combine a counter and a non-counter"),
-            _ => format!("`{symbol}` cannot combine a non-counter and a counter"),
+        let (what, pcp) = match (l, r) {
+            (true, true) => ("two counters", "counters"),
+            (true, false) => ("a counter and a non-counter", "counter and non-counter"),
+            _ => ("a non-counter and a counter", "non-counter and counter"),
         };
+        let message = format!("`{symbol}` cannot combine {what}");
+        let pcp = format!("Illegal operator for {pcp}");
         let help =
             "use rate() or delta() for the counter's change, or instant() to take it as it is";
-        self.refuse(operation, Code::CounterMisuse, message, Some(help))
+        self.refuse(operation, Code::CounterMisuse, message, Some(help), Some(&pcp))
     }
 
     fn dimensions(&mut self, operation: &Operation) -> Checked<()> {
@@ -177,21 +183,29 @@ impl Checker<'_> {
                     format!("operands of `{symbol}` have different dimensions: {l} and {r}");
                 (message, "rescale() cannot change a dimension; divide to build a ratio")
             };
-            return self.refuse(operation, Code::DimensionMismatch, message, Some(help));
+            let pcp = Some("Dimensions are not the same");
+            return self.refuse(operation, Code::DimensionMismatch, message, Some(help), pcp);
         }
         // A counter meets only plain numbers, except other counters.
         let counter = |desc: &Desc| desc.semantics == Semantics::Counter;
         let restricted = !matches!(op, BinaryOp::Add | BinaryOp::Sub) && !op.is_boolean();
-        let other = match (counter(l), counter(r)) {
-            (true, false) => r,
-            (false, true) => l,
+        let (other, side) = match (counter(l), counter(r)) {
+            (true, false) => (r, "right"),
+            (false, true) => (l, "left"),
             _ => return Ok(()),
         };
         if restricted && !plain(other) {
             let units = units_name(&other.units);
             let message = format!("`{symbol}` of a counter and a value in {units}");
             let help = "a counter combines with plain numbers only; use rate() or delta() first";
-            return self.refuse(operation, Code::DimensionMismatch, message, Some(help));
+            let pcp = format!("Non-counter and not dimensionless for {side} operand");
+            return self.refuse(
+                operation,
+                Code::DimensionMismatch,
+                message,
+                Some(help),
+                Some(&pcp),
+            );
         }
         Ok(())
     }
@@ -203,11 +217,16 @@ impl Checker<'_> {
             return Ok(());
         }
         let symbol = op.symbol();
-        let message = match op {
-            BinaryOp::Mul => format!("`{symbol}` of two values that both have extra units"),
+        let differ = || format!("operands of `{symbol}` have different extra units");
+        let (message, pcp) = match op {
+            BinaryOp::Mul => (
+                format!("`{symbol}` of two values that both have extra units"),
+                "Extra units not allowed for both operands of *",
+            ),
             _ if a == b => return Ok(()),
-            _ => format!("operands of `{symbol}` have different extra units"),
+            BinaryOp::Div => (differ(), "Different extra units not allowed for both operands of /"),
+            _ => (differ(), "Operands have incompatible extra units or scale"),
         };
-        self.refuse(operation, Code::ExtraUnits, message, None)
+        self.refuse(operation, Code::ExtraUnits, message, None, Some(pcp))
     }
 }

@@ -115,7 +115,11 @@ impl Checker<'_> {
         }
         let (yes_id, yes_desc) = self.operand(yes)?;
         let (no_id, no_desc) = self.operand(no)?;
-        let is_novalue = |id: ExprId| matches!(self.expr.node(id).kind, NodeKind::NoValue(_));
+        let is_novalue = |id: ExprId| match &self.expr.node(id).kind {
+            NodeKind::NoValue(_) => true,
+            NodeKind::Metric(name) => self.names.is_novalue(name),
+            _ => false,
+        };
         let (yes_never, no_never) = (is_novalue(yes), is_novalue(no));
         if !yes_never && !no_never {
             self.branches([(yes, &yes_desc), (no, &no_desc)])?;
@@ -234,7 +238,9 @@ impl Checker<'_> {
             return Ok(());
         };
         let (yes_span, no_span) = (self.span(yes.0), self.span(no.0));
+        let axis = axis.unwrap_or_default();
         let mut diagnostic = Diagnostic::error(code, no_span, message)
+            .pcp(format!("Different units or scale ({axis}) for ternary operands"))
             .label(yes_span, describe(a))
             .label(no_span, describe(b));
         if let Some(help) = help {

@@ -63,6 +63,9 @@ pub struct EvalArguments {
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: EvalFormat,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
     /// How expressions are computed.
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendArgument,
@@ -90,6 +93,9 @@ pub struct CheckArguments {
     /// Form of the diagnostics: text goes to standard error, JSON to standard output.
     #[arg(long, value_enum, default_value_t)]
     pub format: CheckFormat,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
     /// Expressions without a name.
     #[arg(value_name = "EXPRESSION")]
     pub expressions: Vec<String>,
@@ -176,6 +182,16 @@ pub enum CheckFormat {
     Text,
     /// One object for each, on one line.
     Json,
+}
+
+/// Whose words diagnostics have as text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DiagWords {
+    /// Ours, with the lines that they speak of.
+    #[default]
+    Full,
+    /// libpcp's own messages, for programs that look for them.
+    Pcp,
 }
 
 /// How expressions are computed.

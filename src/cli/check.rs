@@ -23,11 +23,13 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
             "nothing to check: give a definition file (-c CONFIG) or an expression".to_owned(),
         ));
     }
+    messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     definitions.select_all();
     for text in &arguments.expressions {
         definitions.select_expression(text);
     }
+    definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let count = count(&definitions, &diagnostics, arguments.expressions.len());
     let metadata = arguments.metadata.metadata.as_deref();
@@ -70,7 +72,7 @@ fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usiz
         .filter_map(|diagnostic| diagnostic.metric.as_deref())
         .filter(|name| registry.get(name).is_none())
         .collect();
-    registry.definitions().len() + refused.len() + expressions
+    definitions.own().count() + refused.len() + expressions
 }
 
 fn counted(count: usize, noun: &str) -> String {

@@ -48,6 +48,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
             "nothing to evaluate: give a definition file (-c CONFIG) or an expression".to_owned(),
         ));
     }
+    messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     match arguments.metrics.is_empty() {
         true => definitions.select_all(),
@@ -58,6 +59,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     if mistakes.errors() > 0 {
         outcome = Outcome::Mistake;
     }
+    definitions.warn_of_system_mistakes(messages);
     messages.diagnostics(mistakes, &definitions.sources);
     if definitions.selection().is_empty() {
         if outcome == Outcome::Good {
@@ -110,6 +112,7 @@ impl<'r> Session<'r> {
             &selection,
             &mut diagnostics,
         )?;
+        let diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
         let mistakes = mistakes(&selection, &diagnostics);
         messages.diagnostics(diagnostics, &definitions.sources);
         if context.metrics().iter().all(|metric| metric.output.is_none()) {
@@ -181,6 +184,7 @@ impl<'r> Session<'r> {
                 &self.selection,
                 &mut diagnostics,
             )?;
+            let diagnostics = self.definitions.without_hidden_ones_of_system(diagnostics);
             self.mistakes = mistakes(&self.selection, &diagnostics);
             self.messages.diagnostics(diagnostics, &self.definitions.sources);
         }

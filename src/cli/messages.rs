@@ -6,12 +6,15 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
 use crate::diag::render::{Style, render};
-use crate::diag::{Diagnostic, Diagnostics};
+use crate::diag::{Diagnostic, Diagnostics, pcp};
 use crate::source::SourceMap;
+
+use super::args::DiagWords;
 
 /// Standard error, and what was said there.
 pub struct Messages {
     style: Style,
+    words: DiagWords,
     /// Diagnostics shown, so that none is shown twice when definitions are
     /// compiled again.
     shown: Vec<Diagnostic>,
@@ -25,17 +28,30 @@ impl Messages {
             true => Style::Colour,
             false => Style::Plain,
         };
-        Messages { style, shown: Vec::new() }
+        Messages { style, words: DiagWords::default(), shown: Vec::new() }
     }
 
-    /// Shows diagnostics in the order of the text, those shown before excepted.
+    /// Chooses the words of diagnostics.
+    pub fn set_words(&mut self, words: DiagWords) {
+        self.words = words;
+    }
+
+    /// Shows diagnostics, those shown before excepted: ours in the order of
+    /// the text, libpcp's in the order in which it finds them.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
-        diagnostics.sort();
+        if self.words == DiagWords::Full {
+            diagnostics.sort();
+        }
         for diagnostic in diagnostics {
-            if !self.shown.contains(&diagnostic) {
-                write(format_args!("{}", render(&diagnostic, sources, self.style)));
-                self.shown.push(diagnostic);
+            if self.shown.contains(&diagnostic) {
+                continue;
             }
+            let text = match self.words {
+                DiagWords::Full => render(&diagnostic, sources, self.style),
+                DiagWords::Pcp => pcp::render(&diagnostic).unwrap_or_default(),
+            };
+            write(format_args!("{text}"));
+            self.shown.push(diagnostic);
         }
     }
 

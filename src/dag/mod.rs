@@ -9,12 +9,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Lanes, Scratch};
-use pmderive_runtime::kernel::{Body, Kernel, KernelIr};
+use pmderive_runtime::kernel::{Body, Kernel, KernelIr, Scalar};
 use pmderive_runtime::model::{InDom, MetricDesc, Pmid, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use pmderive_runtime::program::{
     FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot, KernelSlot, NamedDomain, Node,
-    NodeId, OnFailure, Op,
+    NodeId, OnFailure, Op, Window, WindowFunction, WindowId, scalar_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -34,6 +34,8 @@ pub struct Graph {
     pub pmids: Vec<Pmid>,
     /// Previous samples.
     pub histories: Vec<History>,
+    /// Moving windows.
+    pub windows: Vec<Window>,
     /// Kernels in use.
     pub kernels: Vec<Arc<Kernel>>,
     /// Constants of all kernels, 8 bytes each.
@@ -52,8 +54,12 @@ pub struct Graph {
     constant_index: FxHashMap<Vec<u8>, u32>,
     pattern_index: FxHashMap<Box<str>, u32>,
     history_index: FxHashMap<(u64, NodeId), HistoryId>,
+    window_index: FxHashMap<WindowOf, WindowId>,
     history_count: FxHashMap<u64, u32>,
 }
+
+/// What tells windows apart: definition, operand, function, bits of the seconds.
+type WindowOf = (u64, NodeId, WindowFunction, u64);
 
 impl Graph {
     /// The node of an operation whose values have that type and domain.
@@ -181,20 +187,51 @@ impl Graph {
         operand: NodeId,
         on_failure: OnFailure,
     ) -> HistoryId {
+        let id = HistoryId(self.histories.len() as u32);
+        let (key, clock) = self.new_key(operand, definition);
+        self.histories.push(History { operand, key, clock, on_failure });
+        self.history_index.insert((definition, operand), id);
+        id
+    }
+
+    /// The next key of a definition, for samples of `operand`, and the input
+    /// whose time stamp they have.
+    fn new_key(&mut self, operand: NodeId, definition: u64) -> (HistoryKey, Option<InputSlot>) {
         let count = self.history_count.entry(definition).or_insert(0);
         let ordinal = *count;
         *count += 1;
-        let id = HistoryId(self.histories.len() as u32);
         let inputs = self.inputs_of(operand);
         let clock = inputs.first().copied();
         let mut metrics = DefaultHasher::new();
         for slot in inputs {
             self.prints[slot.index()].hash(&mut metrics);
         }
-        let key = HistoryKey { definition, ordinal, metrics: metrics.finish() };
-        self.histories.push(History { operand, key, clock, on_failure });
-        self.history_index.insert((definition, operand), id);
-        id
+        (HistoryKey { definition, ordinal, metrics: metrics.finish() }, clock)
+    }
+
+    /// A function over a window of time, of an operand whose type the result has.
+    pub fn window(
+        &mut self,
+        operand: NodeId,
+        definition: u64,
+        function: WindowFunction,
+        seconds: f64,
+    ) -> NodeId {
+        let of = (definition, operand, function, seconds.to_bits());
+        let Node { value_type, .. } = self.nodes[operand.index()];
+        let window = match self.window_index.get(&of) {
+            Some(window) => *window,
+            None => {
+                let (key, clock) = self.new_key(operand, definition);
+                let scalar = scalar_of(value_type).unwrap_or(Scalar::F64);
+                let window = WindowId(self.windows.len() as u32);
+                self.windows.push(Window { key, clock, function, seconds, scalar });
+                self.window_index.insert(of, window);
+                window
+            }
+        };
+        let indom = self.indoms[operand.index()];
+        self.add(Op::Window { operand, window }, value_type, indom)
     }
 
     /// Slots of the metrics that a node's values come from, ascending by node.

@@ -61,6 +61,8 @@ codes! {
     BadControl = 34;
     /// A definition file that cannot be read.
     UnreadableFile = 35;
+    /// A definition beyond the number that is allowed.
+    LimitReached = 36;
     /// A metric that the source does not have.
     UnknownMetric = 100;
     /// A metric without a descriptor.

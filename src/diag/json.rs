@@ -37,6 +37,8 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         labels,
         help: diagnostic.help.as_deref(),
         fix: diagnostic.fix.as_ref().map(|fix| FixJson { span: ends(fix.span), text: &fix.text }),
+        metric: diagnostic.metric.as_deref(),
+        pcp: diagnostic.pcp.as_deref(),
     };
     // Texts and numbers alone always serialise.
     serde_json::to_string(&object).unwrap_or_default()
@@ -58,6 +60,9 @@ struct DiagnosticJson<'d> {
     labels: Vec<LabelJson<'d>>,
     help: Option<&'d str>,
     fix: Option<FixJson<'d>>,
+    metric: Option<&'d str>,
+    /// libpcp's own words.
+    pcp: Option<&'d str>,
 }
 
 #[derive(Serialize)]

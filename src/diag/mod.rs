@@ -6,12 +6,16 @@
 mod code;
 pub mod json;
 mod page;
+pub mod pcp;
 pub mod render;
 
 pub use code::{Code, UnknownCode};
 pub use page::page;
 
 use crate::source::Span;
+
+/// What an expression without a name is called, and the text that it is.
+pub const EXPRESSION: &str = "<expression>";
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,8 +46,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// An edit that would mend it.
     pub fix: Option<Fix>,
-    /// What libpcp says of it, where that depends on the metadata: `NODE: TEXT`
-    /// of a semantic error.
+    /// What libpcp says of it: the whole message of a mistake in a text, the
+    /// `NODE: TEXT` of a semantic error. [`pcp::render`] gives what it prints.
     pub pcp: Option<Box<str>>,
 }
 
@@ -141,6 +145,11 @@ impl Diagnostics {
     /// How many of them are errors.
     pub fn errors(&self) -> usize {
         self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
+    /// Those from `first` on.
+    pub fn since_mut(&mut self, first: usize) -> &mut [Diagnostic] {
+        self.list.get_mut(first..).unwrap_or_default()
     }
 
     /// Names the metric that those from `first` on belong to.

@@ -39,6 +39,7 @@ pages! {
     BadAttribute = "0033",
     BadControl = "0034",
     UnreadableFile = "0035",
+    LimitReached = "0036",
     UnknownMetric = "0100",
     NoDescriptor = "0101",
     NestedDerived = "0102",

@@ -13,7 +13,7 @@ use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
-use super::{Backend, Engine, Registered, Registry};
+use super::{Backend, Engine, Registry};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::source::SourceMap;
@@ -309,7 +309,7 @@ fn evaluate_both_ways(
         let text = sources.add("<fuzz>", text);
         let _ = registry.register(&format!("d.{index}"), text, &sources, &mut diagnostics);
     }
-    let mut selection: Vec<&Registered> = registry.definitions().iter().collect();
+    let mut selection = registry.all();
     let (mut fused_source, mut general_source) = (source_of(choices), source_of(choices));
     let mut compiled = engine
         .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
@@ -325,7 +325,7 @@ fn evaluate_both_ways(
             let definitions = registry.definitions().iter().enumerate();
             selection = definitions
                 .filter(|(index, _)| wanted >> index & 1 == 1)
-                .map(|(_, definition)| definition)
+                .map(|(_, definition)| &**definition)
                 .collect();
             compiled = engine
                 .compile(&registry, &selection, &mut fused_source, &mut diagnostics)

@@ -5,8 +5,12 @@
 
 mod backend;
 mod context;
+mod controls;
 mod fuzz;
+mod identifiers;
+mod layers;
 mod registry;
+mod system;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -25,7 +29,7 @@ use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::plan::{Planned, nodes_of, plan};
-use crate::syntax::nearest;
+use crate::syntax::{ControlOption, nearest};
 
 pub use backend::Backend;
 use backend::Compiler;
@@ -52,6 +56,8 @@ pub struct Metric {
     pub desc: Result<Desc, PmStatus>,
     /// Position among the program's outputs, for metrics that have one.
     pub output: Option<usize>,
+    /// True if the source has a metric of that name, which counts instead.
+    pub is_hidden: bool,
 }
 
 /// Definitions compiled against one source.
@@ -145,6 +151,8 @@ impl Engine {
         let mut metrics = Vec::with_capacity(selection.len());
         let mut typed: Vec<(u64, TypedExpr)> = Vec::with_capacity(selection.len());
         for (one, examined) in selection.iter().zip(examination.expressions) {
+            let is_hidden =
+                one.is_named && matches!(examination.names.get(&one.name), Name::Metric(_));
             let (desc, output) = match examined.is_whole.then_some(examined.typed) {
                 None => (Err(PmStatus::BADDERIVE), None),
                 Some(expr) => {
@@ -153,7 +161,7 @@ impl Engine {
                     (Ok(desc), Some(typed.len() - 1))
                 }
             };
-            metrics.push(Metric { name: one.name.clone(), desc, output });
+            metrics.push(Metric { name: one.name.clone(), desc, output, is_hidden });
         }
         Ok(Checked { metrics, typed })
     }
@@ -187,7 +195,8 @@ impl Engine {
         let expressions = selection.iter().map(|one| &one.expr);
         let own_names = selection.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some();
-        let names = Names::look_up(expressions, own_names, is_derived, source)?;
+        let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
+        names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
         let vocabulary = Vocabulary::new(source, registry);
         let suggest = |name: &str| vocabulary.nearest(name);
         let mut expressions = Vec::with_capacity(selection.len());

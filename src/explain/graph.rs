@@ -10,8 +10,8 @@ use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Body, KernelIr, Scalar, interp};
 use pmderive_runtime::model::{ValueType, write_exact_double, write_exact_float};
 use pmderive_runtime::program::{
-    HistoryId, NodeId, OnFailure, Op, Placement, PreviousLanes, Program, Step, StepOperand,
-    scalar_of,
+    History, HistoryId, HistoryKey, InputSlot, NodeId, OnFailure, Op, Placement, PreviousLanes,
+    Program, Step, StepOperand, scalar_of,
 };
 
 use super::{ExplainedInput, ExplainedKernel, ExplainedProgram, ExplainedStep, Operation};
@@ -21,7 +21,37 @@ use crate::syntax::print_node;
 /// Words for operations, from the expressions.
 #[derive(Default)]
 pub struct Words {
-    nodes: HashMap<NodeId, String>,
+    nodes: HashMap<NodeId, Template>,
+}
+
+/// A node's text with [`GAP`] in the place of each operand, and the operations
+/// of the operands that have one.
+struct Template {
+    text: String,
+    operands: Vec<Option<NodeId>>,
+}
+
+/// Stands for an operand; no text that was parsed has it.
+const GAP: char = '\0';
+
+impl Template {
+    /// The text with operands, those of the operation if there are as many.
+    fn fill(&self, operands: &[NodeId]) -> String {
+        let own = self.operands.iter().map(|operand| operand.map_or("…".to_owned(), name));
+        let mut names: Vec<String> = match operands.len() == self.operands.len() {
+            true => operands.iter().map(|operand| name(*operand)).collect(),
+            false => own.collect(),
+        };
+        names.reverse();
+        let mut out = String::new();
+        for character in self.text.chars() {
+            match character {
+                GAP => out.push_str(&names.pop().unwrap_or_default()),
+                other => out.push(other),
+            }
+        }
+        out
+    }
 }
 
 /// `n1`
@@ -60,10 +90,15 @@ impl Words {
     /// Takes in an expression; `of_node` gives the operation of each node.
     pub fn read(&mut self, expr: &Expr, of_node: impl Fn(ExprId) -> Option<NodeId>) {
         for (id, _) in expr.nodes() {
-            if let Some(node) = of_node(id) {
-                let operand = |id| of_node(id).map_or("…".to_owned(), name);
-                self.nodes.entry(node).or_insert_with(|| print_node(expr, id, operand));
-            }
+            let Some(node) = of_node(id) else { continue };
+            self.nodes.entry(node).or_insert_with(|| {
+                let mut operands = Vec::new();
+                let text = print_node(expr, id, |operand| {
+                    operands.push(of_node(operand));
+                    GAP.to_string()
+                });
+                Template { text, operands }
+            });
         }
     }
 
@@ -103,9 +138,30 @@ impl Words {
             is_mentioned_only: !used,
         });
         let inputs: Vec<ExplainedInput> = inputs.collect();
-        let histories = (0u32..)
-            .zip(&program.histories)
-            .map(|(at, _)| history(program, HistoryId(at), &inputs, outputs, identities));
+        let owner = |key: &HistoryKey| {
+            let owner = identities.iter().position(|identity| *identity == key.definition);
+            owner.and_then(|at| outputs.get(at)).map_or("another definition", |title| title)
+        };
+        let clock = |slot: Option<InputSlot>| {
+            let input = slot.and_then(|slot| inputs.get(slot.index()));
+            input.map_or("the fetch", |input| &*input.name)
+        };
+        let mut kept: Vec<(String, String)> = Vec::new();
+        for (at, history) in program.histories.iter().enumerate() {
+            let words = history_words(history, owner(&history.key), clock(history.clock));
+            let gap =
+                if program.forget_at_gap { ", and forgotten at a gap in the data" } else { "" };
+            kept.push((format!("h{at}"), words + gap));
+        }
+        for (at, window) in program.windows.iter().enumerate() {
+            let words = format!(
+                "samples of the last {} seconds, with the time of {}; {}",
+                window.seconds,
+                clock(window.clock),
+                identity(&window.key, owner(&window.key)),
+            );
+            kept.push((format!("w{at}"), words));
+        }
         let roots = program.outputs.iter().map(|output| output.root);
         let places = roots.map(|root| format!("{} ({})", name(root), place(program, root)));
         let mut kernels: Vec<u32> = program.steps.iter().map(|step| step.kernel.0).collect();
@@ -113,7 +169,7 @@ impl Words {
         kernels.dedup();
         let ir = |id: u32| program.kernels[id as usize].ir().clone();
         ExplainedProgram {
-            histories: histories.collect(),
+            kept,
             steps: program.steps.iter().map(|step| explain_step(program, step)).collect(),
             outputs: places.collect(),
             kernels: kernels.into_iter().map(|id| ExplainedKernel { id, ir: ir(id) }).collect(),
@@ -132,11 +188,17 @@ impl Words {
             }
             Op::Nothing => "never a value".to_owned(),
             Op::NoValue => "no value where it is chosen".to_owned(),
-            op => self.nodes.get(&id).cloned().unwrap_or_else(|| {
+            op => {
                 let mut operands = Vec::new();
-                op.operands(|operand| operands.push(name(operand)));
-                format!("computed of {}", operands.join(", "))
-            }),
+                op.operands(|operand| operands.push(operand));
+                match self.nodes.get(&id) {
+                    Some(template) => template.fill(&operands),
+                    None => {
+                        let operands: Vec<String> = operands.into_iter().map(name).collect();
+                        format!("computed of {}", operands.join(", "))
+                    }
+                }
+            }
         }
     }
 }
@@ -213,30 +275,21 @@ fn operand_words(program: &Program, operand: &StepOperand) -> String {
     }
 }
 
-fn history(
-    program: &Program,
-    id: HistoryId,
-    inputs: &[ExplainedInput],
-    outputs: &[&str],
-    identities: &[u64],
-) -> String {
-    let history = &program.histories[id.index()];
-    let owner = identities.iter().position(|identity| *identity == history.key.definition);
-    let owner = owner.and_then(|at| outputs.get(at)).map_or("another definition", |title| title);
-    let clock = history.clock.and_then(|slot| inputs.get(slot.index()));
-    let clock = clock.map_or("the fetch", |input| &*input.name);
+/// What a history belongs to.
+fn identity(key: &HistoryKey, owner: &str) -> String {
+    let ordinal = key.ordinal;
+    format!("number {ordinal} of `{owner}`, found again while its text and metrics are the same")
+}
+
+fn history_words(history: &History, owner: &str, clock: &str) -> String {
     let operand = name(history.operand);
     let failure = match history.on_failure {
         OnFailure::Forget => "forgotten when",
         OnFailure::Keep => "kept when",
         OnFailure::Repeat => "replaced by the failure when",
     };
-    let gap = if program.forget_at_gap { ", and forgotten at a gap in the data" } else { "" };
-    let ordinal = history.key.ordinal;
-    format!(
-        "{operand} before, with the time of {clock}; number {ordinal} of `{owner}`, found again \
-         while its text and metrics are the same; {failure} {operand} fails{gap}"
-    )
+    let identity = identity(&history.key, owner);
+    format!("{operand} before, with the time of {clock}; {identity}; {failure} {operand} fails")
 }
 
 fn explain_step(program: &Program, step: &Step) -> ExplainedStep {

@@ -101,8 +101,13 @@ pub fn write_program(out: &mut String, program: &ExplainedProgram) {
         write_string(out, &node.place);
         out.push('}');
     });
-    out.push_str(",\"histories\":");
-    strings(out, &program.histories);
+    out.push_str(",\"kept\":{");
+    for (at, (name, words)) in program.kept.iter().enumerate() {
+        let comma = if at == 0 { "" } else { "," };
+        let _ = write!(out, "{comma}\"{name}\":");
+        write_string(out, words);
+    }
+    out.push('}');
     out.push_str(",\"steps\":");
     write_list(out, &program.steps, |out, step| {
         let _ = write!(

@@ -115,8 +115,8 @@ pub struct ExplainedProgram {
     pub inputs: Vec<ExplainedInput>,
     /// Operations, each there once; operands stand before their users.
     pub nodes: Vec<Operation>,
-    /// Previous samples that are kept.
-    pub histories: Vec<String>,
+    /// Previous samples that are kept, by name.
+    pub kept: Vec<(String, String)>,
     /// Uses of kernels in their order.
     pub steps: Vec<ExplainedStep>,
     /// Where the values of each output come from.

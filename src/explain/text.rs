@@ -215,15 +215,14 @@ fn write_program(out: &mut String, program: &ExplainedProgram, definitions: &[Ex
     }
     let width = program.inputs.iter().map(|input| input.name.len()).max().unwrap_or(0).min(TREE);
     for input in &program.inputs {
-        let mention = if input.is_mentioned_only {
-            "  (in a branch that is never chosen; it decides which records count)"
-        } else {
-            ""
-        };
         let pmid = input.pmid.to_string();
         let shape = shape(input.value_type, input.is_set);
         let name = &input.name;
-        let _ = writeln!(out, "  {name:<width$}  {pmid:<12} {shape}{mention}");
+        let _ = writeln!(out, "  {name:<width$}  {pmid:<12} {shape}");
+        if input.is_mentioned_only {
+            let why = "· in a branch that is never chosen; it still decides which records count";
+            let _ = writeln!(out, "       {why}");
+        }
     }
     heading(out, "Operations, each once");
     let longest = program.nodes.iter().map(|node| node.text.chars().count()).max().unwrap_or(0);
@@ -238,10 +237,10 @@ fn write_program(out: &mut String, program: &ExplainedProgram, definitions: &[Ex
             paragraph(out, "       · ", "         ", &users);
         }
     }
-    if !program.histories.is_empty() {
+    if !program.kept.is_empty() {
         heading(out, "Previous samples");
-        for (at, history) in program.histories.iter().enumerate() {
-            paragraph(out, &format!("  {:<4} ", format!("h{at}")), "       ", history);
+        for (name, words) in &program.kept {
+            paragraph(out, &format!("  {name:<4} "), "       ", words);
         }
     }
     heading(out, "Schedule");

@@ -47,19 +47,32 @@ impl<'f> Fusion<'f> {
         Fusion { graph, kernels, placements, steps: Vec::new() }
     }
 
-    /// Places the root of a metric and the operands of its histories and
-    /// reductions; `nodes` are all its nodes, ascending.
+    /// Places the root of a metric, the operands of its histories and
+    /// reductions, and what no kernel can go on with; `nodes` are all its
+    /// nodes, ascending.
     pub fn place_metric(&mut self, root: NodeId, nodes: &[NodeId]) {
         let mut wanted: FxHashSet<NodeId> = FxHashSet::from_iter([root]);
         let mut sizes: FxHashMap<NodeId, usize> = FxHashMap::default();
+        // Nodes that no kernel can compute; where they begin, columns end.
+        let mut general: FxHashSet<NodeId> = FxHashSet::default();
         for id in nodes {
-            match self.graph.nodes[id.index()].op {
-                Op::Change { operand, .. } => drop(wanted.insert(operand)),
+            let op = &self.graph.nodes[id.index()].op;
+            match op {
+                // A count needs no values, but must hear of flags.
+                Op::Change { operand, .. } | Op::Count(operand) => drop(wanted.insert(*operand)),
                 Op::Reduce { operand, .. } => {
-                    wanted.insert(operand);
+                    wanted.insert(*operand);
                     wanted.insert(*id);
                 }
                 _ => {}
+            }
+            let mut is_general = op.is_general();
+            op.operands(|operand| is_general |= general.contains(&operand));
+            if is_general {
+                general.insert(*id);
+                op.operands(|operand| {
+                    wanted.insert(operand);
+                });
             }
             let mut size = self.graph.cost(*id);
             self.graph.nodes[id.index()].op.operands(|operand| {
@@ -71,6 +84,7 @@ impl<'f> Fusion<'f> {
             }
             sizes.insert(*id, size);
         }
+        wanted.retain(|id| !general.contains(id));
         // Leaves of this metric's kernels: its own columns.
         let mut leaves: FxHashSet<NodeId> = FxHashSet::default();
         for id in nodes {
@@ -261,6 +275,8 @@ impl<'f> Fusion<'f> {
                 Op::Named { operand, .. } | Op::Matching { operand, .. } => of(*operand, mode)?,
                 Op::First(operand) => of(*operand, self.first(*operand, mode))?,
                 Op::Nothing | Op::NoValue => return None,
+                Op::Ranked { .. } | Op::Window { .. } => return None,
+                Op::TextEqual { .. } | Op::TextIs { .. } | Op::TextMatch { .. } => return None,
                 Op::Input(_) | Op::Count(_) | Op::Reduce { .. } => {
                     region.operand(self.leaf_operand(id, mode), scalar)
                 }

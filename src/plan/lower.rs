@@ -2,7 +2,7 @@
 
 use pmderive_runtime::kernel::{Access, KernelIr, ReduceOp, Reg, Scalar};
 use pmderive_runtime::model::ValueType;
-use pmderive_runtime::program::{NodeId, OnFailure, Op};
+use pmderive_runtime::program::{NodeId, OnFailure, Op, WindowFunction};
 
 use super::lane::{LaneBuilder, lane_scalar};
 use crate::check::typed::{Statistic, TypedExpr, TypedId, TypedKind, TypedNode};
@@ -193,12 +193,28 @@ impl Lowering<'_> {
                 let operand = self.of(*operand);
                 self.graph.add(Op::Reduce { op, operand }, desc.value_type, None)
             }
-            // Not lowered yet: no value.
-            TypedKind::Ranked { .. } | TypedKind::Window { .. } => {
-                self.graph.add(Op::Nothing, desc.value_type, desc.indom)
+            TypedKind::Ranked { k, top, operand } => {
+                let op = Op::Ranked { operand: self.of(*operand), k: *k, top: *top };
+                self.graph.add(op, desc.value_type, desc.indom)
             }
-            TypedKind::Text(_) | TypedKind::TextEqual { .. } | TypedKind::TextMatch { .. } => {
-                self.graph.add(Op::Nothing, desc.value_type, desc.indom)
+            TypedKind::Window { function, operand, seconds } => {
+                self.window(node, *function, *operand, f64::from_bits(*seconds))
+            }
+            // Part of the comparison that it is an operand of.
+            TypedKind::Text(_) => self.graph.add(Op::Nothing, desc.value_type, desc.indom),
+            TypedKind::TextEqual { left, right, negated } => {
+                self.text_equal(node, [*left, *right], *negated)
+            }
+            TypedKind::TextMatch { operand, pattern, negated } => {
+                let op = match self.graph.pattern(pattern) {
+                    Some(pattern) => {
+                        let operand = self.of(*operand);
+                        Op::TextMatch { operand, pattern, negated: *negated }
+                    }
+                    // The parser has compiled every pattern once.
+                    None => Op::Nothing,
+                };
+                self.graph.add(op, desc.value_type, desc.indom)
             }
             TypedKind::Delta(operand) => {
                 let mut change = self.change_lanes(*operand);
@@ -238,6 +254,64 @@ impl Lowering<'_> {
                 self.graph.add(op, desc.value_type, desc.indom)
             }
         }
+    }
+
+    /// A function over a window: of double precision if it is an average, else
+    /// of the operand's type.
+    fn window(
+        &mut self,
+        node: &TypedNode,
+        function: WindowFunction,
+        operand: TypedId,
+        seconds: f64,
+    ) -> NodeId {
+        let within = match function {
+            WindowFunction::Avg | WindowFunction::Ewma => ValueType::F64,
+            WindowFunction::Max | WindowFunction::Min => self.type_of(operand),
+        };
+        let of = self.of(operand);
+        let of = self.convert(of, within);
+        // Neither NaN nor negative, whatever was written.
+        let window = self.graph.window(of, self.definition, function, seconds.max(0.0));
+        self.convert(window, node.desc.value_type)
+    }
+
+    /// A node's values in another type.
+    fn convert(&mut self, node: NodeId, to: ValueType) -> NodeId {
+        let from = self.graph.nodes[node.index()].value_type;
+        if from == to {
+            return node;
+        }
+        let mut lanes = LaneBuilder::default();
+        let value = lanes.operand(lane_scalar(from), Access::Column, false);
+        let value = lanes.convert(value, lane_scalar(to));
+        let indom = self.graph.indoms[node.index()];
+        self.graph.map(&[node], lanes.finish(value), to, indom, self.kernels)
+    }
+
+    fn text_equal(&mut self, node: &TypedNode, operands: [TypedId; 2], negated: bool) -> NodeId {
+        let desc = &node.desc;
+        let literal = |id: TypedId| match &self.expr.node(id).kind {
+            TypedKind::Text(text) => Some(text),
+            _ => None,
+        };
+        let op = match operands.map(literal) {
+            [Some(left), Some(right)] => {
+                let bits = u64::from((left == right) != negated);
+                return self.graph.constant(bits, desc.value_type, desc.indom);
+            }
+            [Some(text), None] => {
+                Op::TextIs { operand: self.of(operands[1]), text: text.clone(), negated }
+            }
+            [None, Some(text)] => {
+                Op::TextIs { operand: self.of(operands[0]), text: text.clone(), negated }
+            }
+            [None, None] => {
+                let [left, right] = operands.map(|id| self.of(id));
+                Op::TextEqual { left, right, negated }
+            }
+        };
+        self.graph.add(op, desc.value_type, desc.indom)
     }
 
     /// The beginning of a kernel over a lane and its previous value.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
-use pmderive_runtime::program::{FetchedDomain, HistoryId, NodeId, Op, Output, Program};
+use pmderive_runtime::program::{FetchedDomain, HistoryId, InputSlot, NodeId, Op, Output, Program};
 
-use crate::check::typed::TypedExpr;
+use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
 use crate::dialect::Dialect;
 
@@ -49,7 +49,9 @@ pub fn plan(
     }
     let fuse::Fusion { placements, steps, .. } = fusion;
 
-    let outputs = roots.iter().zip(trees).map(|(root, nodes)| {
+    let bearers: Vec<Option<InputSlot>> =
+        definitions.iter().map(|one| instance_of(one.expr, &mut graph)).collect();
+    let outputs = roots.iter().zip(trees).zip(bearers).map(|((root, nodes), instance_of)| {
         let mut histories: Vec<HistoryId> = nodes
             .iter()
             .filter_map(|id| match graph.nodes[id.index()].op {
@@ -59,7 +61,7 @@ pub fn plan(
             .collect();
         histories.sort_unstable();
         histories.dedup();
-        Output { root: *root, nodes: nodes.into(), histories: histories.into() }
+        Output { root: *root, nodes: nodes.into(), histories: histories.into(), instance_of }
     });
     let outputs = outputs.collect();
     let (named_domains, inputs_over) = graph.named_domains.into_iter().unzip();
@@ -68,6 +70,7 @@ pub fn plan(
         inputs: graph.inputs,
         nodes: graph.nodes,
         histories: graph.histories,
+        windows: graph.windows,
         outputs,
         kernels: graph.kernels,
         steps,
@@ -93,6 +96,31 @@ pub fn nodes_of(
         lower::lower_nodes(one.expr, one.definition, dialect, &mut graph, kernels)
     };
     definitions.iter().map(nodes).collect()
+}
+
+/// The metric whose instance a single value bears, if it bears any.
+fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
+    let root = expr.nodes.last().filter(|root| root.desc.indom.is_none())?;
+    let mut kind = &root.kind;
+    loop {
+        let of: &TypedId = match kind {
+            TypedKind::Metric(desc) => return Some(graph.slot(desc)),
+            TypedKind::Negate(operand)
+            | TypedKind::Not(operand)
+            | TypedKind::Same(operand)
+            | TypedKind::Delta(operand)
+            | TypedKind::Rate { operand, .. }
+            | TypedKind::Rescale { operand, .. } => operand,
+            TypedKind::Binary { right, .. } => right,
+            TypedKind::Choose { yes, no, .. } => match expr.node(*no).kind {
+                TypedKind::NoValue => yes,
+                _ => no,
+            },
+            TypedKind::Chosen { branch, .. } => branch,
+            _ => return None,
+        };
+        kind = &expr.node(*of).kind;
+    }
 }
 
 /// Drops domains that no metric needs after all, since each is one request

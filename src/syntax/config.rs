@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::source::{SourceId, SourceMap, Span};
@@ -16,6 +17,7 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
+use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
@@ -91,11 +93,46 @@ pub fn parse_definitions(
     DefinitionReader::new(language).read(source, sources, diagnostics)
 }
 
-/// Places of one line being read.
+/// What was defined before, elsewhere than in the files of a reader.
+pub trait Earlier {
+    /// True for the name of a metric.
+    fn defines(&self, name: &str) -> bool;
+    /// True if the metric of that name has that text.
+    fn has_text(&self, name: &str, kind: TextKind) -> bool;
+}
+
+/// Nothing was defined before.
+impl Earlier for () {
+    fn defines(&self, _: &str) -> bool {
+        false
+    }
+
+    fn has_text(&self, _: &str, _: TextKind) -> bool {
+        false
+    }
+}
+
+/// A file being read.
 struct Reading<'r, 't> {
+    /// Name of the file.
+    file: &'r str,
+    /// How many lines libpcp's number of a line is behind.
+    lag: &'r mut u32,
+    earlier: &'r dyn Earlier,
     lines: &'r mut Lines<'t>,
     diagnostics: &'r mut Diagnostics,
     items: &'r mut Vec<DefinitionItem>,
+}
+
+impl<'r> Reading<'r, '_> {
+    /// How libpcp's messages name a line.
+    fn said_of<'l>(&self, line: &'l Line<'_>) -> FileLine<'l>
+    where
+        'r: 'l,
+    {
+        let number = line.number.saturating_sub(*self.lag);
+        FileLine { file: self.file, number, line: &line.text }
+    }
 }
 
 impl DefinitionReader {
@@ -117,10 +154,25 @@ impl DefinitionReader {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
-        let mut lines = Lines::new(source, &sources.get(source).text, self.language.dialect);
-        let mut items = Vec::new();
+        self.read_after(&(), source, sources, diagnostics)
+    }
+
+    /// Reads one file as [`DefinitionReader::read`] does, with names defined
+    /// before that are not in files of this reader.
+    pub fn read_after(
+        &mut self,
+        earlier: &dyn Earlier,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<DefinitionItem> {
+        let file = sources.get(source);
+        let mut lines = Lines::new(source, &file.text, self.language.dialect);
+        let (mut items, mut lag) = (Vec::new(), 0);
         while let Some(line) = lines.next_line() {
-            let reading = Reading { lines: &mut lines, diagnostics, items: &mut items };
+            let (lines, items) = (&mut lines, &mut items);
+            let (file, lag) = (&*file.name, &mut lag);
+            let reading = Reading { file, lag, earlier, lines, diagnostics, items };
             self.line(line, reading);
         }
         items
@@ -136,20 +188,24 @@ impl DefinitionReader {
         }
         let whole = trimmed(text, 0..text.len());
         let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
+        let pcp = reading.said_of(&line);
+        let no_assign =
+            || pcp.error_with_line(format_args!("missing ``='' after derived metric name"));
         if whole.is_empty() {
+            let blanks = span(&line.origin, &(0..text.len()));
             reading.diagnostics.push(
-                Diagnostic::warning(
-                    Code::BadDefinitionLine,
-                    span(&line.origin, &(0..text.len())),
-                    "a line of blanks only",
-                )
-                .help("libpcp complains about it; leave the line empty"),
+                Diagnostic::warning(Code::BadDefinitionLine, blanks, "a line of blanks only")
+                    .help("libpcp complains about it; leave the line empty")
+                    .fix(blanks, "")
+                    .pcp(no_assign()),
             );
             return;
         }
         let Some(assign) = text.find('=') else {
-            let error =
-                |message: &str| Diagnostic::error(Code::BadDefinitionLine, place(&whole), message);
+            let error = |message: &str| {
+                let error = Diagnostic::error(Code::BadDefinitionLine, place(&whole), message);
+                error.pcp(no_assign())
+            };
             reading.diagnostics.push(match text[whole.clone()].starts_with('#') {
                 true => error("a comment begins in the first column")
                     .fix(span(&line.origin, &(0..whole.start)), ""),
@@ -183,7 +239,13 @@ impl DefinitionReader {
         }
         let origin = line.origin.skip(offset(options.start));
         let span = span(&line.origin, &(0..options.end));
-        for (option, value) in parse_options(&text[options], &origin, reading.diagnostics) {
+        let first = reading.diagnostics.len();
+        let pcp = reading.said_of(line);
+        let parsed = parse_options(&text[options], &origin, reading.diagnostics);
+        for diagnostic in reading.diagnostics.since_mut(first) {
+            diagnostic.pcp = diagnostic.pcp.take().map(|said| pcp.control(&said).into());
+        }
+        for (option, value) in parsed {
             reading.items.push(DefinitionItem::Control { option, value, span });
         }
     }
@@ -191,9 +253,10 @@ impl DefinitionReader {
     /// `name = expression`
     fn definition(&mut self, line: &Line<'_>, assign: usize, reading: Reading<'_, '_>) {
         let text = &*line.text;
+        let pcp = reading.said_of(line);
         let range = trimmed(text, 0..assign);
         let name = &text[range.clone()];
-        if let Some(diagnostic) = check_name(name, &range, assign, &line.origin) {
+        if let Some(diagnostic) = check_name(name, &range, assign, &line.origin, &pcp) {
             reading.diagnostics.push(diagnostic);
             return;
         }
@@ -207,7 +270,8 @@ impl DefinitionReader {
                     span(&line.origin, &(text.len()..text.len())),
                     "there is no expression",
                 )
-                .label(span(&line.origin, &(assign..assign + 1)), "an expression must follow"),
+                .label(span(&line.origin, &(assign..assign + 1)), "an expression must follow")
+                .pcp(pcp.error_with_line(format_args!("expression missing"))),
             );
             self.refused.insert(name.value);
             return;
@@ -221,14 +285,24 @@ impl DefinitionReader {
             reading.diagnostics,
         );
         reading.diagnostics.name_metric(first, &name.value);
-        if expr.error.is_some() {
+        let said = |offset: usize, message: Option<&str>| {
+            pcp.syntax_error(&name.value, &text[assign + 1..], offset, message)
+        };
+        if let Some(error) = &expr.error {
+            // libpcp stops at its first error, whatever else is found.
+            if let Some(diagnostic) = reading.diagnostics.since_mut(first).first_mut() {
+                let offset = usize::try_from(error.offset).unwrap_or(0) + value.start - assign - 1;
+                diagnostic.pcp = Some(said(offset, error.message.as_deref()).into());
+            }
             self.refused.insert(name.value.clone());
-        } else if let Some(earlier) = self.defined.get(&name.value) {
+        } else if self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value) {
             let message = format!("`{}` is defined already", name.value);
             let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
-                .help("the first definition stays");
-            if earlier.source == name.span.source {
-                diagnostic = diagnostic.label(*earlier, "defined here first");
+                .help("the first definition stays")
+                .pcp(said(value.start - assign - 1, Some("Duplicate global derived metric name")));
+            let first = self.defined.get(&name.value);
+            if let Some(first) = first.filter(|first| first.source == name.span.source) {
+                diagnostic = diagnostic.label(*first, "defined here first");
             }
             reading.diagnostics.push(diagnostic);
             return;
@@ -252,7 +326,7 @@ impl DefinitionReader {
         assign: usize,
         open: Option<usize>,
         close: Option<usize>,
-        reading: Reading<'_, '_>,
+        mut reading: Reading<'_, '_>,
     ) {
         let text = &*line.text;
         let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
@@ -260,24 +334,28 @@ impl DefinitionReader {
             Diagnostic::error(Code::BadAttribute, place(&range), message)
         };
         let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
-        let value = self.value(line, assign, reading.lines, reading.diagnostics);
+        let mut pcp = reading.said_of(line);
+        let value = self.value(line, assign, &mut pcp, &mut reading);
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
             (Some(open), None) => {
                 let message = "this `(` is not closed before the `=`".to_owned();
-                reading.diagnostics.push(error(open..open + 1, message).help(form));
+                let said = pcp.error_with_line(format_args!("missing ')' after attribute"));
+                reading.diagnostics.push(error(open..open + 1, message).help(form).pcp(said));
                 return;
             }
             (_, close) => {
                 let close = close.unwrap_or(assign);
                 let message = "`)` without a `(` before it".to_owned();
-                reading.diagnostics.push(error(close..close + 1, message).help(form));
+                let name = &text[trimmed(text, 0..open.unwrap_or(assign))];
+                let said = pcp.error(format_args!("illegal derived metric name ({name})"));
+                reading.diagnostics.push(error(close..close + 1, message).help(form).pcp(said));
                 return;
             }
         };
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
-        if let Some(diagnostic) = check_name(name, &range, open, &line.origin) {
+        if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
             reading.diagnostics.push(diagnostic);
             return;
         }
@@ -293,13 +371,16 @@ impl DefinitionReader {
             "helptext" => TextKind::Help,
             "" => {
                 let message = "there is no attribute between the parentheses".to_owned();
-                reading.diagnostics.push(error(open..close + 1, message).help(form));
+                let said = pcp.error_with_line(format_args!("attribute name missing"));
+                reading.diagnostics.push(error(open..close + 1, message).help(form).pcp(said));
                 return;
             }
             other => {
                 let message = format!("there is no attribute `{other}`");
                 let known = ["oneline", "helptext"];
-                let diagnostic = error(attribute.clone(), message);
+                let diagnostic = error(attribute.clone(), message).pcp(pcp.error_with_line(
+                    format_args!("attribute ({other}) is unknown for metric ({name})"),
+                ));
                 reading.diagnostics.push(match nearest(other, known) {
                     Some(meant) => diagnostic
                         .help(format!("did you mean `{meant}`?"))
@@ -311,26 +392,37 @@ impl DefinitionReader {
         };
         let Some(value) = value else { return };
         let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
-        if !self.defined.contains_key(name) {
+        if !self.defined.contains_key(name) && !reading.earlier.defines(name) {
             // A metric whose definition was refused needs no second complaint.
             if !self.refused.contains(name) {
                 let message = format!("no metric `{name}` is defined before this line");
-                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message);
+                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message).pcp(
+                    pcp.error_with_line(format_args!(
+                        "cannot set attribute, derived metric ({name}) not defined"
+                    )),
+                );
                 let meant = nearest(name, self.defined.keys().map(|name| &**name));
                 reading.diagnostics.push(match meant {
-                    Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
+                    Some(meant) => {
+                        diagnostic.help(format!("did you mean `{meant}`?")).fix(metric.span, meant)
+                    }
                     None => diagnostic.help("a help text follows the definition of its metric"),
                 });
             }
             return;
         }
         let key = (metric.value.clone(), kind);
-        if let Some(earlier) = self.texts.get(&key) {
+        let first = self.texts.get(&key);
+        if first.is_some() || reading.earlier.has_text(name, kind) {
             let message = format!("`{name}` has this text already");
+            let attribute = &text[attribute];
             let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
-                .help("the first text stays");
-            if earlier.source == metric.span.source {
-                diagnostic = diagnostic.label(*earlier, "given here first");
+                .help("the first text stays")
+                .pcp(pcp.error_with_line(format_args!(
+                    "duplicate value for attribute ({attribute}) of metric ({name})"
+                )));
+            if let Some(first) = first.filter(|first| first.source == metric.span.source) {
+                diagnostic = diagnostic.label(*first, "given here first");
             }
             reading.diagnostics.push(diagnostic);
             return;
@@ -346,18 +438,17 @@ impl DefinitionReader {
         &self,
         line: &Line<'_>,
         assign: usize,
-        lines: &mut Lines<'_>,
-        diagnostics: &mut Diagnostics,
+        pcp: &mut FileLine<'_>,
+        Reading { lag, lines, diagnostics, .. }: &mut Reading<'_, '_>,
     ) -> Option<Box<str>> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
             None => {
-                diagnostics.push(Diagnostic::error(
-                    Code::BadAttribute,
-                    span(&line.origin, &(text.len()..text.len())),
-                    "there is no text",
-                ));
+                let end = span(&line.origin, &(text.len()..text.len()));
+                let said = pcp.error_with_line(format_args!("attribute value missing"));
+                diagnostics
+                    .push(Diagnostic::error(Code::BadAttribute, end, "there is no text").pcp(said));
                 return None;
             }
             Some(quote @ ('"' | '\'')) => quote,
@@ -369,6 +460,15 @@ impl DefinitionReader {
         };
         let source = span(&line.origin, &(value.start..value.start + 1));
         let start = source.start as usize + 1;
+        // Version 6 counts lines that a text goes on over but the last, and
+        // lags behind from then on.
+        let mut count = |text: &str| {
+            let more = u32::try_from(text.matches('\n').count()).unwrap_or(0);
+            if !self.language.dialect.is_version_7() && more > 0 {
+                pcp.number += more - 1;
+                **lag += 1;
+            }
+        };
         let mut plain = String::new();
         let mut characters = lines.text()[start..].char_indices();
         while let Some((position, character)) = characters.next() {
@@ -379,15 +479,18 @@ impl DefinitionReader {
                 },
                 end if end == quote => {
                     let after = start + position + 1;
+                    count(&lines.text()[start..after]);
                     let rest = lines.text()[after..].split('\n').next().unwrap_or("");
                     let extra = trimmed(rest, 0..rest.len());
                     if !extra.is_empty() {
                         let origin = Origin::new(source.source, offset(after));
-                        diagnostics.push(Diagnostic::warning(
-                            Code::BadAttribute,
-                            span(&origin, &extra),
-                            "text after the closing quote is ignored",
-                        ));
+                        let place = span(&origin, &extra);
+                        let message = "text after the closing quote is ignored";
+                        diagnostics.push(
+                            Diagnostic::warning(Code::BadAttribute, place, message)
+                                .fix(place, "")
+                                .pcp(pcp.extra_text(&rest[extra])),
+                        );
                     }
                     lines.skip_line_of(start + position);
                     return Some(plain.into());
@@ -395,10 +498,12 @@ impl DefinitionReader {
                 other => plain.push(other),
             }
         }
+        count(&lines.text()[start..]);
         diagnostics.push(
             Diagnostic::error(Code::Unterminated, source, "this text has no end")
                 .label(source, "begins here")
-                .help(format!("end it with `{quote}`")),
+                .help(format!("end it with `{quote}`"))
+                .pcp(pcp.error(format_args!("missing termination ({quote}) for value"))),
         );
         None
     }
@@ -410,6 +515,7 @@ fn check_name(
     range: &std::ops::Range<usize>,
     end: usize,
     origin: &Origin,
+    pcp: &FileLine<'_>,
 ) -> Option<Diagnostic> {
     if name.is_empty() {
         return Some(
@@ -418,44 +524,25 @@ fn check_name(
                 span(origin, &(end..end + 1)),
                 "there is no metric name",
             )
-            .help("a definition is written `name = expression`"),
+            .help("a definition is written `name = expression`")
+            .pcp(pcp.error_with_line(format_args!("derived metric name missing"))),
         );
     }
-    let mut component_begins = true;
-    for (position, character) in name.char_indices() {
-        let wrong = match character {
-            '.' if component_begins => Some("a letter must stand before this point"),
-            '.' => None,
-            'a'..='z' | 'A'..='Z' => None,
-            '0'..='9' | '_' if !component_begins => None,
-            '0'..='9' | '_' => Some("each component of a name begins with a letter"),
-            other if is_space(other) => Some("a name has no blanks"),
-            _ => Some("names consist of letters, digits, `_` and `.`"),
-        };
-        component_begins = character == '.';
-        if let Some(wrong) = wrong {
-            let at = range.start + position;
-            let place = span(origin, &(at..at + character.len_utf8()));
-            return Some(bad_name(name, place, wrong));
-        }
-    }
-    if component_begins {
-        let place = span(origin, &(range.end - 1..range.end));
-        let diagnostic = bad_name(name, place, "a name does not end with a point");
-        return Some(diagnostic.fix(place, ""));
-    }
-    None
+    let NameMistake { at, rule } = name_mistake(name)?;
+    let place = span(origin, &(range.start + at.start..range.start + at.end));
+    let diagnostic = bad_name(name, place, rule);
+    Some(match at.end == name.len() && name.ends_with('.') {
+        // libpcp takes such a name.
+        true => diagnostic.fix(place, ""),
+        false => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
+    })
 }
 
-fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
+/// A name that breaks a rule.
+pub(crate) fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
     let shown = if name.len() <= 60 { name } else { "this" };
     let message = format!("`{shown}` cannot be the name of a metric");
     Diagnostic::error(Code::BadMetricName, place, message).label(place, wrong)
-}
-
-/// `isspace(3)` in the C locale.
-fn is_space(character: char) -> bool {
-    matches!(character, ' ' | '\t'..='\r')
 }
 
 /// The range without blanks at its ends; an empty one stands where it ended.

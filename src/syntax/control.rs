@@ -1,28 +1,31 @@
 //! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
 //!
-//! From `name=integer,...` to options with values. What an option does is the
-//! registry's business.
+//! From `name=integer,...` to options with values. What an option does, and who
+//! may set it when, is the registry's business.
+
+use pmderive_runtime::model::PmStatus;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::{SourceId, SourceMap};
 
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
 
-/// Options of `pmSetDerivedControl(3)`.
+/// Options of `pmSetDerivedControl(3)`, with their codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ControlOption {
     /// Most global derived metrics, -1 for no limit.
-    GlobalLimit,
+    GlobalLimit = 1,
     /// Most derived metrics of a context, -1 for no limit.
-    ContextLimit,
+    ContextLimit = 2,
     /// Debugging output of the parser, 0 or 1.
-    DebugSyntax,
+    DebugSyntax = 3,
     /// Debugging output of the semantic checks, 0 or 1.
-    DebugSemantics,
+    DebugSemantics = 4,
     /// Debugging output of the evaluation, 0 or 1.
-    DebugEval,
+    DebugEval = 5,
     /// Whether a missing operand counts as `novalue()`, 0 or 1.
-    NoValue,
+    NoValue = 6,
 }
 
 /// Names of the options. `novalue` is what the manual page calls the last one.
@@ -37,6 +40,32 @@ const OPTIONS: [(&str, ControlOption); 7] = [
 ];
 
 impl ControlOption {
+    /// All options, in the order of their codes.
+    pub const ALL: [ControlOption; 6] = [
+        ControlOption::GlobalLimit,
+        ControlOption::ContextLimit,
+        ControlOption::DebugSyntax,
+        ControlOption::DebugSemantics,
+        ControlOption::DebugEval,
+        ControlOption::NoValue,
+    ];
+
+    /// The code that programs give it, `PCP_DERIVED_GLOBAL_LIMIT` and so on.
+    pub const fn code(self) -> i32 {
+        self as i32
+    }
+
+    /// The option of a code.
+    pub fn from_code(code: i32) -> Option<ControlOption> {
+        ControlOption::ALL.into_iter().find(|option| option.code() == code)
+    }
+
+    /// The name in `#control` lines and in `PCP_DERIVED_CONTROL`.
+    pub fn name(self) -> &'static str {
+        let named = OPTIONS.iter().find(|(_, option)| *option == self);
+        named.map_or("", |(name, _)| *name)
+    }
+
     /// The option of this name or unambiguous beginning of a name, any case.
     fn find(name: &str) -> Option<ControlOption> {
         let whole = |candidate: &&(&str, ControlOption)| candidate.0.eq_ignore_ascii_case(name);
@@ -52,11 +81,25 @@ impl ControlOption {
         }
     }
 
-    fn takes(self, value: i32) -> bool {
+    /// True for a value that it can have.
+    pub fn takes(self, value: i32) -> bool {
         match self {
             ControlOption::GlobalLimit | ControlOption::ContextLimit => value == -1 || value > 0,
             _ => value == 0 || value == 1,
         }
+    }
+}
+
+/// Reads all of a text as control options, as `PCP_DERIVED_CONTROL` has them
+/// (PCPIntro(1)): `name=integer[,name=integer...]`. Mistakes are reported.
+pub fn parse_control(
+    source: SourceId,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<(ControlOption, i32)> {
+    match &*sources.get(source).text {
+        "" => Vec::new(),
+        text => parse_options(text, &Origin::new(source, 0), diagnostics),
     }
 }
 
@@ -71,40 +114,58 @@ pub(super) fn parse_options(
     let mut start = 0;
     for item in text.split(',') {
         let end = start + item.len();
-        let span = origin.span(offset(start), offset(end));
+        let span_start = offset(start);
+        let span = origin.span(span_start, offset(end));
         start = end + 1;
         let error = |message: String| Diagnostic::error(Code::BadControl, span, message);
         let Some((name, value)) = item.split_once('=') else {
             let message = format!("`{item}` has no value");
-            diagnostics.push(error(message).help("write `name=number`"));
+            let said = format!("missing '=' in derived metric control ({item})");
+            diagnostics.push(error(message).help("write `name=number`").pcp(said));
             break;
         };
         let Ok(value) = value.parse::<i32>() else {
-            let message = match value {
-                "" => format!("`{name}=` has no value"),
-                _ => format!("`{value}` is no whole number"),
+            let (message, said) = match value {
+                "" => (
+                    format!("`{name}=` has no value"),
+                    format!("missing value in derived metric control ({item})"),
+                ),
+                _ => (
+                    format!("`{value}` is no whole number"),
+                    format!("bad value ({value}) for derived metric control ({name})"),
+                ),
             };
-            diagnostics.push(error(message).help("write `name=number`, without blanks"));
+            let help = "write `name=number`, without blanks";
+            diagnostics.push(error(message).help(help).pcp(said));
             break;
+        };
+        let refused = || {
+            let reason = PmStatus::ARG;
+            format!("failed to set derived metric control {name}={value}: {reason}")
         };
         match ControlOption::find(name) {
             Some(option) if option.takes(value) => options.push((option, value)),
             Some(ControlOption::GlobalLimit | ControlOption::ContextLimit) => {
                 let message = format!("`{name}` cannot be {value}");
-                diagnostics.push(error(message).help("a limit is above 0, or -1 for none"));
+                let help = "a limit is above 0, or -1 for none";
+                diagnostics.push(error(message).help(help).pcp(refused()));
             }
             Some(_) => {
                 let message = format!("`{name}` cannot be {value}");
-                diagnostics.push(error(message).help("it is 0 or 1"));
+                diagnostics.push(error(message).help("it is 0 or 1").pcp(refused()));
             }
             None => {
                 let message = format!("there is no control option `{name}`");
                 let names = OPTIONS.map(|(name, _)| name);
-                let help = match nearest(name, names) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => format!("one of {}", choices(names.into_iter().take(6))),
-                };
-                diagnostics.push(error(message).help(help));
+                let said = format!("unknown derived metric control ({name})");
+                let unknown = error(message).pcp(said);
+                diagnostics.push(match nearest(name, names) {
+                    Some(meant) => {
+                        let place = origin.span(span_start, span_start + offset(name.len()));
+                        unknown.help(format!("did you mean `{meant}`?")).fix(place, meant)
+                    }
+                    None => unknown.help(format!("one of {}", choices(names.into_iter().take(6)))),
+                });
             }
         }
     }
@@ -114,7 +175,15 @@ pub(super) fn parse_options(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::SourceId;
+
+    #[test]
+    fn codes_and_names_lead_back() {
+        for option in ControlOption::ALL {
+            assert_eq!(ControlOption::from_code(option.code()), Some(option));
+            assert_eq!(ControlOption::find(option.name()), Some(option));
+        }
+        assert_eq!([0, 7, -1].map(ControlOption::from_code), [None; 3]);
+    }
 
     #[test]
     fn options_by_name_alias_and_beginning() {

@@ -25,23 +25,31 @@ pub fn load_paths(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    let mut loader = Loader { sources, diagnostics, loaded: Vec::new() };
-    let list = list.strip_suffix(':').unwrap_or(list);
-    if !list.is_empty() {
-        for component in list.split(':') {
-            loader.component(Path::new(component));
-        }
-    }
-    loader.loaded
+    Loader { sources, diagnostics: Some(diagnostics), loaded: Vec::new() }.list(list)
+}
+
+/// Reads the files of a list as [`load_paths`] does, but passes over what
+/// cannot be read: what is not there is no mistake of the user's.
+pub fn load_readable_paths(list: &str, sources: &mut SourceMap) -> Vec<SourceId> {
+    Loader { sources, diagnostics: None, loaded: Vec::new() }.list(list)
 }
 
 struct Loader<'l> {
     sources: &'l mut SourceMap,
-    diagnostics: &'l mut Diagnostics,
+    /// Takes what cannot be read.
+    diagnostics: Option<&'l mut Diagnostics>,
     loaded: Vec<SourceId>,
 }
 
 impl Loader<'_> {
+    fn list(mut self, list: &str) -> Vec<SourceId> {
+        let list = list.strip_suffix(':').unwrap_or(list);
+        if !list.is_empty() {
+            list.split(':').for_each(|component| self.component(Path::new(component)));
+        }
+        self.loaded
+    }
+
     fn component(&mut self, path: &Path) {
         // Directories seen, so that a link to one above ends.
         let mut seen = HashSet::new();
@@ -89,6 +97,7 @@ impl Loader<'_> {
     }
 
     fn unreadable(&mut self, path: &Path, reason: &str) {
+        let Some(diagnostics) = &mut self.diagnostics else { return };
         let name = path.to_string_lossy();
         // A text of its own, so that the report has a place to speak of.
         let id = self.sources.add(&*name, "");
@@ -96,11 +105,7 @@ impl Loader<'_> {
             true => "an empty path stands for no file".to_owned(),
             false => format!("cannot read {name}: {reason}"),
         };
-        self.diagnostics.push(Diagnostic::error(
-            Code::UnreadableFile,
-            Span::new(id, 0, 0),
-            message,
-        ));
+        diagnostics.push(Diagnostic::error(Code::UnreadableFile, Span::new(id, 0, 0), message));
     }
 }
 
@@ -143,6 +148,10 @@ mod tests {
         assert_eq!(load(format!(":{root}/one")), (vec!["one".to_owned()], 1));
         assert_eq!(load("/dev/null".to_owned()), (vec![], 0));
         assert_eq!(load(format!("{root}/none:{root}/one")), (vec!["one".to_owned()], 1));
+        let mut sources = SourceMap::default();
+        let readable = load_readable_paths(&format!(":{root}/none:{root}/one"), &mut sources);
+        let texts: Vec<&str> = readable.iter().map(|id| &*sources.get(*id).text).collect();
+        assert_eq!(texts, ["one"]);
         Ok(())
     }
 }

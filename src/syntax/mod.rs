@@ -29,6 +29,7 @@ mod lexer;
 mod lexical;
 mod lines;
 mod load;
+mod names;
 mod origin;
 mod pcp_error;
 mod print;
@@ -49,12 +50,14 @@ use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 use token::TokenAt;
 
+pub(crate) use config::bad_name;
 pub use config::{
-    Definition, DefinitionItem, DefinitionReader, HelpText, TextKind, parse_definitions,
+    Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
-pub use control::ControlOption;
+pub use control::{ControlOption, parse_control};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
-pub use load::{MAX_FILE_BYTES, load_paths};
+pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
+pub use names::{NameMistake, name_mistake};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
 pub use suggest::nearest;

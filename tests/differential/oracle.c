@@ -58,7 +58,12 @@ put_value(int format, const pmValue *value, int type)
     pmAtomValue atom;
     int sts;
 
-    if (type == PM_TYPE_STRING || type == PM_TYPE_AGGREGATE) {
+    if (type == PM_TYPE_EVENT || type == PM_TYPE_HIGHRES_EVENT) {
+	/* In the byte order of this machine, so nothing to compare with. */
+	printf("null");
+	return;
+    }
+    if (type >= PM_TYPE_STRING && type <= PM_TYPE_AGGREGATE_STATIC) {
 	const pmValueBlock *block = value->value.pval;
 	int length = block->vlen - PM_VAL_HDR_SIZE;
 	int i;
@@ -105,9 +110,10 @@ put_value(int format, const pmValue *value, int type)
 static const char *
 type_name(int type)
 {
-    static const char *names[] = { "32", "U32", "64", "U64", "FLOAT", "DOUBLE", "STRING", "AGGREGATE" };
+    static const char *names[] = { "32", "U32", "64", "U64", "FLOAT", "DOUBLE", "STRING",
+	"AGGREGATE", "AGGREGATE_STATIC", "EVENT", "HIGHRES_EVENT" };
 
-    return type >= 0 && type < 8 ? names[type] : "other";
+    return type >= PM_TYPE_32 && type <= PM_TYPE_HIGHRES_EVENT ? names[type] : "other";
 }
 
 static const char *
@@ -232,6 +238,10 @@ answer(char *archive, const char *start, int count, char *expression)
 int
 main(void)
 {
+    static char buffer[1 << 22];
+
+    /* What a case has written when it crashes is all or nothing. */
+    setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     while (fgets(line, sizeof(line), stdin) != NULL) {
 	char *archive = line, *start, *count, *expression;
 	int status;

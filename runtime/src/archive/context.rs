@@ -16,9 +16,14 @@ use crate::archive::meta::Metadata;
 use crate::archive::record::ReadError;
 use crate::archive::values::{BLOCK_ORIGIN, Selection};
 use crate::archive::volumes::Volumes;
-use crate::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, Timestamp};
+use crate::model::{
+    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, PmStatus, Pmid,
+    TextKind, TextSubject, Timestamp, json_string,
+};
 use crate::result::ResultBatch;
-use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
+use crate::source::{
+    Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
 
 /// An open archive, read forward record by record (`pmNewContext(3)` with
 /// `PM_CONTEXT_ARCHIVE`, and `PM_MODE_FORW` of `pmSetMode(3)`).
@@ -231,6 +236,38 @@ impl MetadataSource for ArchiveContext {
 
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
         self.metadata.names().traverse(prefix).ok_or_else(|| self.status(PmStatus::NAME))
+    }
+
+    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+        Ok(self.metadata.names().children(node))
+    }
+
+    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+        Ok(self.metadata.names().of(pmid))
+    }
+
+    /// An archive without any text of the kind gives `PM_ERR_NOTHOST`.
+    fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        self.metadata.text(of, kind).map_err(|e| e.in_file(&self.metadata_name))
+    }
+
+    /// An archive without labels of its own has the host it was recorded from.
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        if level == LabelLevel::Context && !self.metadata.has_context_labels() {
+            let host = json_string(&self.label.host);
+            let flags = LabelFlags(level.bit());
+            let labels = LabelMap::from([("hostname".into(), (host.into(), flags))]);
+            return Ok(Ok(vec![LabelSet::from_map(-1, &labels)]));
+        }
+        let sets = self.metadata.labels(level, self.origin);
+        sets.map(Ok).map_err(|e| e.in_file(&self.metadata_name))
     }
 
     fn name(&self) -> String {

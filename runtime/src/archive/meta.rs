@@ -1,11 +1,11 @@
-//! The metadata file: descriptors, names and instance domains.
+//! The metadata file: descriptors, names, instance domains, labels and help texts.
 //!
 //! | type | record                                  | what becomes of it                |
 //! |------|-----------------------------------------|-----------------------------------|
 //! | 1    | descriptor                              | kept decoded                      |
 //! | 2    | instances, version 2                    | kept as a position, see `domains` |
-//! | 3, 7 | labels of metrics, versions 2 and 3     | skipped                           |
-//! | 4    | help text                               | skipped                           |
+//! | 3, 7 | labels, versions 2 and 3                | kept as a position, see `labels`  |
+//! | 4    | help text                               | kept as a position, see `texts`   |
 //! | 5, 6 | instances, version 3: whole, difference | kept as a position, see `domains` |
 //!
 //! A descriptor record: length, type, pmid, type of values, instance domain,
@@ -21,10 +21,13 @@ use std::sync::Arc;
 use crate::archive::bytes::Window;
 use crate::archive::domains::{Change, DomainHistory, DomainRecord, Observation};
 use crate::archive::label::{ArchiveLabel, Role};
+use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::names::Names;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
+use crate::archive::texts::Texts;
 use crate::model::{
-    InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics, TextKind,
+    TextSubject, Timestamp, Units, ValueType,
 };
 
 /// Length words and the type of a record.
@@ -35,9 +38,17 @@ pub(super) struct Metadata {
     window: Window,
     /// Offset of the first record that was not read yet.
     next: u64,
-    descs: HashMap<Pmid, MetricDesc>,
     names: Names,
+    contents: Contents,
+}
+
+/// What records say, but for the names.
+#[derive(Default)]
+struct Contents {
+    descs: HashMap<Pmid, MetricDesc>,
     domains: HashMap<InDom, DomainHistory>,
+    labels: HashMap<LabelLevel, LabelHistory>,
+    texts: Texts,
 }
 
 impl Metadata {
@@ -46,17 +57,12 @@ impl Metadata {
         let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
         label.belongs_to(first)?;
         let next = label.version.label_size() as u64;
-        let mut metadata = Metadata {
-            window,
-            next,
-            descs: HashMap::new(),
-            names: Names::default(),
-            domains: HashMap::new(),
-        };
+        let (names, contents) = (Names::default(), Contents::default());
+        let mut metadata = Metadata { window, next, names, contents };
         if let Tail::Cut(damage) = metadata.scan()? {
             return Err(damage.into());
         }
-        if metadata.descs.is_empty() {
+        if metadata.contents.descs.is_empty() {
             let message = "there is no descriptor of a metric";
             return Err(Damage::new(PmStatus::NODATA, next, message).into());
         }
@@ -65,10 +71,10 @@ impl Metadata {
 
     /// Reads what was appended since. True when there are new descriptors or names.
     pub(super) fn refresh(&mut self) -> Result<bool, ReadError> {
-        let before = (self.descs.len(), self.names.len());
+        let before = (self.contents.descs.len(), self.names.len());
         // A record cut short is one that is being written.
         self.scan()?;
-        Ok(before != (self.descs.len(), self.names.len()))
+        Ok(before != (self.contents.descs.len(), self.names.len()))
     }
 
     fn scan(&mut self) -> Result<Tail, ReadError> {
@@ -90,8 +96,7 @@ impl Metadata {
                 break Tail::Cut(Damage::new(PmStatus::LOGREC, self.next, message));
             }
             let record = &self.window.at(self.next, length)?[..length];
-            let Metadata { descs, domains, .. } = self;
-            take_record(record, self.next, descs, &mut names, domains)?;
+            self.contents.take_record(record, self.next, &mut names)?;
             self.next += length as u64;
         };
         if !names.is_empty() {
@@ -105,7 +110,7 @@ impl Metadata {
     }
 
     pub(super) fn desc(&self, pmid: Pmid) -> Option<MetricDesc> {
-        self.descs.get(&pmid).copied()
+        self.contents.descs.get(&pmid).copied()
     }
 
     /// The instance domain in force at `time`.
@@ -114,8 +119,8 @@ impl Metadata {
         indom: InDom,
         time: Timestamp,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, ReadError> {
-        let Metadata { window, domains, .. } = self;
-        let Some(history) = domains.get_mut(&indom) else {
+        let Metadata { window, contents, .. } = self;
+        let Some(history) = contents.domains.get_mut(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
         };
         let domain =
@@ -128,10 +133,53 @@ impl Metadata {
         &mut self,
         indom: InDom,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, ReadError> {
-        let Metadata { window, domains, .. } = self;
-        let Some(history) = domains.get(&indom) else { return Ok(Err(PmStatus::INDOM_LOG)) };
+        let Metadata { window, contents, .. } = self;
+        let Some(history) = contents.domains.get(&indom) else {
+            return Ok(Err(PmStatus::INDOM_LOG));
+        };
         let union = history.union(|observation, before| observed(window, observation, before))?;
         Ok(Ok(Arc::new(union)))
+    }
+
+    /// A help text. Where only one line is known, that is the help as well.
+    pub(super) fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, ReadError> {
+        let found = match self.contents.texts.place(of, kind) {
+            Ok(place) => {
+                let bytes = self.window.at(place.offset, place.length)?;
+                Ok(text(until_nul(&bytes[..place.length.min(bytes.len())])))
+            }
+            Err(status) => Err(status),
+        };
+        let missing = found.as_ref().map_or(true, |text| text.is_empty());
+        if missing && kind == TextKind::Help {
+            return self.text(of, TextKind::OneLine);
+        }
+        Ok(found)
+    }
+
+    /// The labels of a level in force at `time`: none when it never had any.
+    pub(super) fn labels(
+        &mut self,
+        level: LabelLevel,
+        time: Timestamp,
+    ) -> Result<Vec<LabelSet>, ReadError> {
+        let Metadata { window, contents, .. } = self;
+        let history = contents.labels.get_mut(&level.of_cluster());
+        let Some(found) = history.and_then(|history| history.at(time)) else {
+            return Ok(Vec::new());
+        };
+        let bytes = window.at(found.offset, found.length)?;
+        let bytes = &bytes[..found.length.min(bytes.len())];
+        Ok(LabelRecord::decode(bytes, found.offset, found.version)?.sets()?)
+    }
+
+    /// True when there are, at any time, labels of the archive as a whole.
+    pub(super) fn has_context_labels(&self) -> bool {
+        self.contents.labels.contains_key(&LabelLevel::Context)
     }
 }
 
@@ -155,47 +203,70 @@ enum Tail {
     Cut(Damage),
 }
 
-/// Takes one record, whose header is complete and whose length was checked.
-fn take_record(
-    record: &[u8],
-    offset: u64,
-    descs: &mut HashMap<Pmid, MetricDesc>,
-    names: &mut Vec<(Box<str>, Pmid)>,
-    domains: &mut HashMap<InDom, DomainHistory>,
-) -> Result<(), Damage> {
-    let body = record.len() - LENGTH_WORD;
-    let mut header = Fields::new("record", record, offset);
-    let length = header.u32("length")?;
-    let at_type = header;
-    let kind = header.u32("type")?;
-    let trailer = Fields::new("record", &record[body..], offset + body as u64).u32("trailer")?;
-    if trailer != length {
-        let message = format!("record.trailer: {trailer} instead of {length}");
-        return Err(Damage::new(PmStatus::LOGREC, offset + body as u64, message));
-    }
-    let (version, change) = match kind {
-        1 => return take_desc(&record[..body], offset, descs, names),
-        2 => (Version::V2, Change::Whole),
-        5 => (Version::V3, Change::Whole),
-        6 => (Version::V3, Change::Difference),
-        3 | 4 | 7 => return Ok(()),
-        _ => {
-            let damage = at_type.damage("type", format_args!("{kind} is unknown"));
-            return Err(Damage { status: PmStatus::RECTYPE, ..damage });
+impl Contents {
+    /// Takes one record, whose header is complete and whose length was checked.
+    fn take_record(
+        &mut self,
+        record: &[u8],
+        offset: u64,
+        names: &mut Vec<(Box<str>, Pmid)>,
+    ) -> Result<(), Damage> {
+        let body = record.len() - LENGTH_WORD;
+        let mut header = Fields::new("record", record, offset);
+        let length = header.u32("length")?;
+        let at_type = header;
+        let kind = header.u32("type")?;
+        let at_trailer = offset + body as u64;
+        let trailer = Fields::new("record", &record[body..], at_trailer).u32("trailer")?;
+        if trailer != length {
+            let message = format!("record.trailer: {trailer} instead of {length}");
+            return Err(Damage::new(PmStatus::LOGREC, at_trailer, message));
         }
-    };
-    let instances = DomainRecord::decode(record, offset, version, change)?;
-    // An empty list leaves the older one in force.
-    if instances.len() > 0 {
-        domains.entry(instances.indom).or_default().add(Observation {
-            stamp: instances.stamp,
-            offset,
-            length: record.len(),
-            version,
-            change,
-        });
+        match kind {
+            1 => take_desc(&record[..body], offset, &mut self.descs, names),
+            2 => self.take_instances(record, offset, Version::V2, Change::Whole),
+            3 => self.take_labels(record, offset, Version::V2),
+            4 => self.texts.add(record, offset),
+            5 => self.take_instances(record, offset, Version::V3, Change::Whole),
+            6 => self.take_instances(record, offset, Version::V3, Change::Difference),
+            7 => self.take_labels(record, offset, Version::V3),
+            _ => {
+                let damage = at_type.damage("type", format_args!("{kind} is unknown"));
+                Err(Damage { status: PmStatus::RECTYPE, ..damage })
+            }
+        }
     }
-    Ok(())
+
+    fn take_instances(
+        &mut self,
+        record: &[u8],
+        offset: u64,
+        version: Version,
+        change: Change,
+    ) -> Result<(), Damage> {
+        let instances = DomainRecord::decode(record, offset, version, change)?;
+        // An empty list leaves the older one in force.
+        if instances.len() > 0 {
+            self.domains.entry(instances.indom).or_default().add(Observation {
+                stamp: instances.stamp,
+                offset,
+                length: record.len(),
+                version,
+                change,
+            });
+        }
+        Ok(())
+    }
+
+    fn take_labels(&mut self, record: &[u8], offset: u64, version: Version) -> Result<(), Damage> {
+        let LabelRecord { stamp, level, .. } = LabelRecord::decode(record, offset, version)?;
+        if let Some(level) = level {
+            let length = record.len();
+            let observation = LabelObservation { stamp, offset, length, version };
+            self.labels.entry(level).or_default().add(observation);
+        }
+        Ok(())
+    }
 }
 
 fn take_desc(
@@ -291,9 +362,9 @@ mod tests {
         let good = [1, NONE, 1, 0];
         let metadata = open(&[
             desc(good, b"a.b\0\0"),
-            // Labels and help text.
-            record(&[3, 0, 0], b"xyz"),
-            record(&[4, 1, 2], b"help"),
+            // Labels of a level that nobody asks for, and a help text.
+            record(&[3, 0, 0, 64, 0], b"xyz"),
+            record(&[4, 5, 2], b"help"),
             desc(good, b"c.d"),
             vec![0; 7],
         ])

@@ -3,6 +3,7 @@
 //! ```text
 //!   BASE.meta  ──► meta     descriptors ─► names      read once, when the archive is opened;
 //!                    │                                what a writer appends later, when needed
+//!                    ├────► labels, texts             positions; decoded when they are asked for
 //!                    └────► domains                   positions of instance lists; decoded for
 //!                              │                      the time of a record, kept while in force
 //!   BASE.index ──► index       │
@@ -37,9 +38,11 @@ mod files;
 mod fuzz;
 mod index;
 mod label;
+mod labels;
 mod meta;
 mod names;
 mod record;
+mod texts;
 mod values;
 mod volume;
 mod volumes;

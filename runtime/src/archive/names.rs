@@ -7,12 +7,15 @@
 use std::cmp::Ordering;
 
 use crate::model::{PmStatus, Pmid};
+use crate::source::Child;
 
 /// Names of metrics, ordered.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Sorted by name, each once.
     entries: Vec<(Box<str>, Pmid)>,
+    /// Metrics with the positions of their names in `entries`, sorted.
+    by_metric: Vec<(Pmid, usize)>,
 }
 
 impl Names {
@@ -22,6 +25,9 @@ impl Names {
         // Stable, so that the first of equal names stays in front.
         self.entries.sort_by(|(a, _), (b, _)| a.cmp(b));
         self.entries.dedup_by(|(later, _), (first, _)| later == first);
+        self.by_metric.clear();
+        self.by_metric.extend(self.entries.iter().zip(0..).map(|((_, pmid), at)| (*pmid, at)));
+        self.by_metric.sort_unstable();
     }
 
     /// Number of names.
@@ -49,6 +55,25 @@ impl Names {
         }
         let leaves = candidates.iter().filter(|(name, _)| self.below(name).is_empty());
         Some(leaves.map(|(name, _)| name.to_string()).collect())
+    }
+
+    /// All names of a metric, in order (`pmNameAll(3)`), without those that
+    /// are hidden by names below them.
+    pub(super) fn of(&self, pmid: Pmid) -> Result<Vec<Box<str>>, PmStatus> {
+        let first = self.by_metric.partition_point(|(metric, _)| *metric < pmid);
+        let of_metric = self.by_metric[first..].iter().take_while(|(metric, _)| *metric == pmid);
+        let names = of_metric.map(|(_, at)| &self.entries[*at].0);
+        let names: Vec<_> = names.filter(|name| self.below(name).is_empty()).cloned().collect();
+        if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
+    }
+
+    /// What is directly below a node (`pmGetChildrenStatus(3)`), in order.
+    pub(super) fn children(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
+        let below = if node.is_empty() { &self.entries[..] } else { self.below(node) };
+        if below.is_empty() && !node.is_empty() {
+            return self.lookup(node).map(|_| Vec::new());
+        }
+        Ok(Child::below(node, below.iter().map(|(name, _)| &**name)))
     }
 
     /// The entries strictly below a node, which are neighbours.
@@ -96,6 +121,20 @@ mod tests {
         assert_eq!(traverse("a.b"), Some(vec!["a.b.c".to_string()]));
         assert_eq!(traverse("a.d"), Some(vec!["a.d".to_string()]));
         assert_eq!(traverse("x"), None);
+        let of = |pmid| names.of(Pmid(pmid)).map(|names| names.join(" "));
+        assert_eq!(of(4), Ok("a.d ab".to_string()));
+        assert_eq!([of(1), of(5)], [const { Err(PmStatus::PMID) }; 2]);
+        let children = |node| {
+            let children = names.children(node)?;
+            Ok(children.into_iter().map(|c| (c.name.into(), c.is_leaf)).collect::<Vec<_>>())
+        };
+        let expect = |list: &[(&str, bool)]| {
+            Ok(list.iter().map(|(name, is_leaf)| (name.to_string(), *is_leaf)).collect())
+        };
+        assert_eq!(children(""), expect(&[("a", false), ("ab", true)]));
+        assert_eq!(children("a"), expect(&[("b", false), ("b-c", true), ("d", true)]));
+        assert_eq!(children("ab"), expect(&[]));
+        assert_eq!(children("b"), Err(PmStatus::NAME));
         assert_eq!(Names::default().traverse(""), Some(vec![]));
     }
 }

@@ -138,7 +138,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn array<const N: usize>(&mut self, field: &str) -> Result<[u8; N], Damage> {
+    /// The next `N` bytes.
+    pub(super) fn array<const N: usize>(&mut self, field: &str) -> Result<[u8; N], Damage> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N, field)?);
         Ok(array)

@@ -1,10 +1,10 @@
 //! Metrics of a host, live from its pmcd.
 //!
-//! [`HostContext`] turns the questions of [`MetadataSource`] and
-//! [`FetchSource`] into as few round trips as possible: requests are batched,
-//! split to what pmcd accepts, and pipelined. It remembers what it learnt until
-//! pmcd says that something changed. When the connection breaks, the call at
-//! hand fails; the next call tries once to connect anew.
+//! [`HostContext`] keeps the connection and turns fetches into as few round
+//! trips as possible: requests are split to what pmcd accepts, and pipelined.
+//! What it learns it remembers until pmcd says that something changed. When the
+//! connection breaks, the call at hand fails; the next call tries once to
+//! connect anew. The questions about metadata are in `host_metadata`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,22 +14,21 @@ use super::link::{Link, LinkError};
 use super::metadata_cache::MetadataCache;
 use super::options::ConnectOptions;
 use super::spec::HostSpec;
-use crate::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, TextKind, TextSubject};
-use crate::pdu::TextRequest;
-use crate::pdu::{Features, MAX_REQUEST_BYTES, PmnsNames, Resolution};
+use crate::model::PmStatus;
+use crate::pdu::{Features, Resolution};
 use crate::proto::{Event, FetchRequest, ProtocolError, Reply, Request, StateChange};
 use crate::result::ResultBatch;
-use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
+use crate::source::{FetchEvents, FetchList, FetchSource, SourceError};
 
 /// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
 /// pmNewContext(3)).
 pub struct HostContext {
-    spec: HostSpec,
+    pub(super) spec: HostSpec,
     options: ConnectOptions,
     warnings: Vec<String>,
-    link: Option<Link>,
-    cache: MetadataCache,
-    epoch: u64,
+    pub(super) link: Option<Link>,
+    pub(super) cache: MetadataCache,
+    pub(super) epoch: u64,
     /// What the next successful fetch has to report.
     pending: FetchEvents,
     prepared: Option<PreparedList>,
@@ -51,10 +50,6 @@ struct PreparedList {
     resolution: Resolution,
     requests: Vec<Arc<FetchRequest>>,
 }
-
-/// Descriptors asked for in one request. For agents that are processes pmcd
-/// asks for each by itself and serves no one else meanwhile.
-const DESCS_PER_REQUEST: usize = 200;
 
 impl HostContext {
     /// Connects as `spec` and the environment say (pmNewContext(3)).
@@ -107,28 +102,8 @@ impl HostContext {
         self.ensure_link()
     }
 
-    /// Help text of a metric (pmLookupText(3)).
-    ///
-    /// # Errors
-    /// The outer result is about the connection; the inner one is
-    /// `PM_ERR_TEXT` for a metric without such a text.
-    pub fn help_text(
-        &mut self,
-        pmid: Pmid,
-        kind: TextKind,
-    ) -> Result<Result<String, PmStatus>, SourceError> {
-        let request = TextRequest { subject: TextSubject::Metric(pmid), kind };
-        let mut text = Err(PmStatus::TEXT);
-        self.exchange([Request::HelpText(request)], |_, _, reply| match reply {
-            Ok(Reply::Text(bytes)) => text = Ok(String::from_utf8_lossy(bytes).into_owned()),
-            Ok(_) => {}
-            Err(status) => text = Err(status),
-        })?;
-        Ok(text)
-    }
-
     /// Makes a connection if there is none.
-    fn ensure_link(&mut self) -> Result<(), SourceError> {
+    pub(super) fn ensure_link(&mut self) -> Result<(), SourceError> {
         if self.link.is_none() {
             self.link = Some(connect(&self.spec, &self.options)?);
             self.pending.gap = true;
@@ -151,7 +126,7 @@ impl HostContext {
 
     /// Sends `requests` back to back and hands each reply over with the
     /// position of its request.
-    fn exchange<'r>(
+    pub(super) fn exchange<'r>(
         &mut self,
         requests: impl IntoIterator<Item = Request<'r>>,
         mut answer: impl FnMut(&mut MetadataCache, usize, Result<Reply<'_>, PmStatus>),
@@ -236,6 +211,9 @@ impl HostContext {
             match link.next_event()? {
                 Event::Changed(change) => {
                     changes = changes.with(change);
+                    if change.concerns_labels() {
+                        self.cache.invalidate_labels();
+                    }
                     if change.concerns_metadata() {
                         self.cache.invalidate();
                     }
@@ -265,181 +243,4 @@ impl HostContext {
         self.pending.gap |= changes.agent_restarted();
         Ok(outcome)
     }
-}
-
-/// Positions of `names`, grouped so that each group fits into one request.
-fn name_groups(names: &[&str], positions: &[usize]) -> Vec<std::ops::Range<usize>> {
-    let mut groups = Vec::new();
-    let (mut start, mut bytes) = (0, PmnsNames::FIXED_BYTES);
-    for (at, position) in positions.iter().enumerate() {
-        let size = PmnsNames::name_bytes(names[*position]);
-        if bytes + size > MAX_REQUEST_BYTES {
-            groups.push(start..at);
-            (start, bytes) = (at, PmnsNames::FIXED_BYTES);
-        }
-        bytes += size;
-    }
-    if start < positions.len() {
-        groups.push(start..positions.len());
-    }
-    groups
-}
-
-/// True for a name that can be asked for at all.
-fn can_be_asked(name: &str) -> bool {
-    let bytes = PmnsNames::FIXED_BYTES + PmnsNames::name_bytes(name);
-    !name.is_empty() && !name.contains('\0') && bytes <= MAX_REQUEST_BYTES
-}
-
-impl MetadataSource for HostContext {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        self.ensure_link()?;
-        let mut found: Vec<Result<Pmid, PmStatus>> =
-            names.iter().map(|name| self.cache.pmid(name).ok_or(PmStatus::NAME)).collect();
-        let asked: Vec<usize> = (0..names.len())
-            .filter(|position| found[*position].is_err() && can_be_asked(names[*position]))
-            .collect();
-        let groups = name_groups(names, &asked);
-        let texts: Vec<&str> = asked.iter().map(|position| names[*position]).collect();
-        let requests = groups.iter().map(|group| Request::LookupNames(&texts[group.clone()]));
-        let mut unexplained = Vec::new();
-        self.exchange(requests, |cache, position, reply| {
-            let group = &asked[groups[position].clone()];
-            match reply {
-                Ok(Reply::Ids(pmids)) => {
-                    for (position, pmid) in group.iter().zip(pmids) {
-                        if pmid == Pmid::NULL {
-                            unexplained.push(*position);
-                            continue;
-                        }
-                        cache.learn_name(names[*position], pmid);
-                        found[*position] = Ok(pmid);
-                    }
-                }
-                Ok(_) => {}
-                Err(status) => group.iter().for_each(|position| found[*position] = Err(status)),
-            }
-        })?;
-        // Only a request for a single name is answered by the reason.
-        let requests =
-            unexplained.iter().map(|at| Request::LookupNames(std::slice::from_ref(&names[*at])));
-        self.exchange(requests, |cache, position, reply| {
-            let position = unexplained[position];
-            found[position] = match reply {
-                Ok(Reply::Ids(pmids)) => match pmids.first() {
-                    Some(pmid) if *pmid != Pmid::NULL => {
-                        cache.learn_name(names[position], *pmid);
-                        Ok(*pmid)
-                    }
-                    _ => Err(PmStatus::NAME),
-                },
-                Ok(_) => Err(PmStatus::NAME),
-                Err(status) => Err(status),
-            };
-        })?;
-        Ok(found)
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        self.ensure_link()?;
-        let mut found: Vec<Result<MetricDesc, PmStatus>> =
-            pmids.iter().map(|pmid| self.cache.desc(*pmid).ok_or(PmStatus::PMID)).collect();
-        let mut asked: Vec<usize> = (0..pmids.len()).filter(|at| found[*at].is_err()).collect();
-        let batched =
-            self.link.as_ref().is_some_and(|link| link.connection.features().has(Features::DESCS));
-        if batched {
-            let wanted: Vec<Pmid> = asked.iter().map(|position| pmids[*position]).collect();
-            let requests = wanted.chunks(DESCS_PER_REQUEST).map(Request::LookupDescs);
-            let mut unexplained = Vec::new();
-            self.exchange(requests, |cache, position, reply| {
-                let start = position * DESCS_PER_REQUEST;
-                let group = &asked[start..asked.len().min(start + DESCS_PER_REQUEST)];
-                match reply {
-                    Ok(Reply::Descs(descs)) => {
-                        for (position, desc) in group.iter().zip(descs) {
-                            let Some(desc) = desc else {
-                                unexplained.push(*position);
-                                continue;
-                            };
-                            cache.learn_desc(desc);
-                            found[*position] = Ok(desc);
-                        }
-                    }
-                    Ok(_) => {}
-                    Err(status) => group.iter().for_each(|at| found[*at] = Err(status)),
-                }
-            })?;
-            // Only a request for a single descriptor is answered by the reason.
-            asked = unexplained;
-        }
-        let requests = asked.iter().map(|position| Request::LookupDesc(pmids[*position]));
-        self.exchange(requests, |cache, position, reply| {
-            found[asked[position]] = match reply {
-                Ok(Reply::Desc(desc)) => {
-                    cache.learn_desc(desc);
-                    Ok(desc)
-                }
-                Ok(_) => Err(PmStatus::PMID),
-                Err(status) => Err(status),
-            };
-        })?;
-        Ok(found)
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.ensure_link()?;
-        if freshness == Freshness::Cached
-            && let Some(domain) = self.cache.domain(indom)
-        {
-            return Ok(Ok(domain));
-        }
-        let mut found = Err(PmStatus::INDOM);
-        self.exchange([Request::InstanceDomain(indom)], |cache, _, reply| match reply {
-            Ok(Reply::Instances(instances)) => found = Ok(cache.learn_domain(&instances)),
-            Ok(_) => {}
-            Err(status) => found = Err(status),
-        })?;
-        Ok(found)
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        let refused = |target: String, status| Err(SourceError::Status { target, status });
-        if !prefix.is_empty() && !can_be_asked(prefix) {
-            return refused(self.spec.to_string(), PmStatus::NAME);
-        }
-        let mut found = Err(PmStatus::NAME);
-        self.exchange([Request::Traverse(prefix)], |_, _, reply| match reply {
-            Ok(Reply::Names(names)) => {
-                let names = names.iter().filter_map(|name| std::str::from_utf8(name.name).ok());
-                let below = names.filter(|name| is_metric_name_below(name, prefix));
-                found = Ok(below.map(str::to_owned).collect());
-            }
-            Ok(_) => {}
-            Err(status) => found = Err(status),
-        })?;
-        found.or_else(|status| refused(self.spec.to_string(), status))
-    }
-
-    fn name(&self) -> String {
-        self.spec.to_string()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        self.epoch
-    }
-}
-
-/// True for a well-formed metric name at or below a node: a peer's word alone
-/// must not bring other names into programs and terminals.
-fn is_metric_name_below(name: &str, node: &str) -> bool {
-    let below = node.is_empty()
-        || name.strip_prefix(node).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    below && name.split('.').all(|part| !part.is_empty()) && !name.contains(char::is_control)
 }

@@ -1,4 +1,4 @@
-//! What a live context has learnt of names, descriptors and instance domains.
+//! What a live context has learnt of names, descriptors, instance domains and labels.
 //!
 //! Answers go in, and come out until they are declared out of date. Instance
 //! domains that turn out unchanged keep their `Arc`, so that callers can
@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::model::{InDom, InstanceDomain, MetricDesc, Pmid};
+use crate::model::{InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid};
 use crate::pdu::Instances;
 
 #[derive(Debug, Default)]
@@ -16,6 +16,9 @@ pub(super) struct MetadataCache {
     pmids: HashMap<Box<str>, Pmid>,
     descs: HashMap<Pmid, MetricDesc>,
     domains: HashMap<InDom, CachedDomain>,
+    names: HashMap<Pmid, Vec<Box<str>>>,
+    /// Labels of all levels but that of instances, which come and go.
+    labels: HashMap<LabelLevel, Vec<LabelSet>>,
 }
 
 #[derive(Debug)]
@@ -63,10 +66,36 @@ impl MetadataCache {
         domain
     }
 
-    /// Forgets names and descriptors, and asks for every domain again.
+    /// All names of a metric.
+    pub(super) fn names(&self, pmid: Pmid) -> Option<Vec<Box<str>>> {
+        self.names.get(&pmid).cloned()
+    }
+
+    pub(super) fn learn_names(&mut self, pmid: Pmid, names: &[Box<str>]) {
+        self.names.insert(pmid, names.into());
+    }
+
+    pub(super) fn labels(&self, level: LabelLevel) -> Option<Vec<LabelSet>> {
+        self.labels.get(&level).cloned()
+    }
+
+    pub(super) fn learn_labels(&mut self, level: LabelLevel, sets: &[LabelSet]) {
+        if !matches!(level, LabelLevel::Instances(_)) {
+            self.labels.insert(level, sets.into());
+        }
+    }
+
+    /// Forgets the labels.
+    pub(super) fn invalidate_labels(&mut self) {
+        self.labels.clear();
+    }
+
+    /// Forgets names, descriptors and labels, and asks for every domain again.
     pub(super) fn invalidate(&mut self) {
         self.pmids.clear();
         self.descs.clear();
+        self.names.clear();
+        self.invalidate_labels();
         self.domains.values_mut().for_each(|cached| cached.current = false);
     }
 }

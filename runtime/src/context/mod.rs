@@ -5,6 +5,7 @@
 
 mod connect;
 pub mod host;
+mod host_metadata;
 mod link;
 mod metadata_cache;
 pub mod options;

@@ -81,7 +81,10 @@ fn bytes_of<'a>(
             let data: [u8; 8] = data.try_into().map_err(|_| PmStatus::CONV)?;
             Ok(Encoded::Bits(u64::from_be_bytes(data)))
         }
-        ValueType::String => Ok(Encoded::Bytes(data.strip_suffix(&[0]).unwrap_or(data))),
+        // Old archives pad texts with more than one NUL.
+        ValueType::String => {
+            Ok(Encoded::Bytes(data.split(|byte| *byte == 0).next().unwrap_or(data)))
+        }
         ValueType::NoSupport | ValueType::Unknown => Err(PmStatus::TYPE),
         _ => Ok(Encoded::Bytes(data)),
     }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use super::clock::Clock;
 use super::decode::{Survey, decode_column, raw_count, survey};
-use super::general::{General, NodeValue, Previous, Surroundings};
+use super::general::{General, NodeValue, Surroundings};
 use super::history::HistoryStore;
 use super::lanes::LaneSet;
 use super::layout::{Domain, Layout, OutputLayout, Phase};
 use super::results::Evaluation;
+use super::windows::WindowStore;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
-use crate::model::{InDom, Pmid, Timestamp, ValueType};
+use crate::model::{InDom, Pmid, ValueType};
 use crate::program::{HistoryId, Program, Reason, Status};
 use crate::result::{ResultBatch, ResultPart, ValueSet};
 use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
@@ -40,9 +42,18 @@ pub struct Evaluator {
     /// Most recently used first; the first is in force.
     layouts: Vec<Arc<Layout>>,
     history: HistoryStore,
+    windows: WindowStore,
     /// Outputs that need the general path in the layout in force, ascending.
-    irregular: Vec<u32>,
+    irregular: Vec<Irregular>,
     always_general: bool,
+}
+
+/// An output that needs the general path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Irregular {
+    output: u32,
+    /// True if it begins with columns; as long as no kernel sets a flag.
+    has_columns: bool,
 }
 
 /// Buffers for evaluating, for any number of contexts one after the other.
@@ -62,7 +73,7 @@ struct Buffers {
     scratch: Scratch,
     general: General,
     /// Outputs to be evaluated generally in this evaluation.
-    todo: Vec<u32>,
+    todo: Vec<Irregular>,
     /// Parallel to the outputs: the node that holds the general path's value.
     overrides: Vec<Option<u32>>,
 }
@@ -70,12 +81,18 @@ struct Buffers {
 impl Evaluator {
     /// An evaluator without previous samples.
     pub fn new(program: Arc<Program>, binding: Binding) -> Evaluator {
-        let mut history = HistoryStore::default();
+        let (mut history, mut windows) = (HistoryStore::default(), WindowStore::default());
         history.change_program(None, &program);
-        Evaluator::assemble(program, binding, history)
+        windows.change_program(None, &program);
+        Evaluator::assemble(program, binding, history, windows)
     }
 
-    fn assemble(program: Arc<Program>, binding: Binding, history: HistoryStore) -> Evaluator {
+    fn assemble(
+        program: Arc<Program>,
+        binding: Binding,
+        history: HistoryStore,
+        windows: WindowStore,
+    ) -> Evaluator {
         let types = program.outputs.iter().map(|o| program.nodes[o.root.index()].value_type);
         Evaluator {
             list: FetchList::new(binding.pmids, binding.fetched_domains),
@@ -85,6 +102,7 @@ impl Evaluator {
             irregular: Vec::new(),
             always_general: false,
             history,
+            windows,
             program,
         }
     }
@@ -95,7 +113,9 @@ impl Evaluator {
     pub fn change_program(&mut self, program: Arc<Program>, binding: Binding) {
         let mut history = std::mem::take(&mut self.history);
         history.change_program(Some((&self.program, self.layouts.first())), &program);
-        *self = Evaluator::assemble(program, binding, history);
+        let mut windows = std::mem::take(&mut self.windows);
+        windows.change_program(Some(&self.program), &program);
+        *self = Evaluator::assemble(program, binding, history, windows);
     }
 
     /// The program.
@@ -113,6 +133,7 @@ impl Evaluator {
     /// Forgets all previous samples, as after a gap.
     pub fn forget_history(&mut self) {
         self.history.forget(Reason::Gap);
+        self.windows.forget();
         self.find_irregular();
     }
 
@@ -251,9 +272,11 @@ impl Evaluator {
             let usable = |history: &HistoryId| {
                 layout.histories[history.index()].is_err() || self.history.is_resident(*history)
             };
-            let general = layout.outputs[index as usize] == OutputLayout::General;
-            if general || self.always_general || !output.histories.iter().all(usable) {
-                self.irregular.push(index);
+            let general = matches!(layout.outputs[index as usize], OutputLayout::General(_));
+            let usable = output.histories.iter().all(usable);
+            if general || self.always_general || !usable {
+                let has_columns = general && usable && !self.always_general;
+                self.irregular.push(Irregular { output: index, has_columns });
             }
         }
     }
@@ -274,6 +297,8 @@ impl Evaluator {
         Evaluation {
             timestamp: clock.timestamp,
             outputs: &self.layouts[0].outputs,
+            inputs: &self.layouts[0].inputs,
+            program: &self.program.outputs,
             types: &self.types,
             general: &buffers.overrides,
             nodes: buffers.general.values(),
@@ -318,7 +343,8 @@ impl Evaluator {
             // Somewhere a flag was set: find out for which metrics.
             for (segment, outputs) in call.dependents.iter().enumerate() {
                 if kernel.run(scratch, &mut arenas, &call.rows, segment, 1) != 0 {
-                    todo.extend_from_slice(outputs);
+                    let flagged = |output: &u32| Irregular { output: *output, has_columns: false };
+                    todo.extend(outputs.iter().map(flagged));
                 }
             }
         }
@@ -326,7 +352,7 @@ impl Evaluator {
 
     /// Evaluates node by node what kernels cannot.
     fn evaluate_generally(
-        &self,
+        &mut self,
         program: &Program,
         layout: &Layout,
         clock: &Clock<'_>,
@@ -335,21 +361,23 @@ impl Evaluator {
         if buffers.todo.is_empty() {
             return;
         }
-        buffers.general.begin(program);
-        let around = Surroundings {
-            program,
-            inputs: &layout.inputs,
-            work: &buffers.arena,
-            named: &layout.named,
-            fetched: &layout.fetched,
-            previous: |history| -> Previous<'_> {
-                self.history.previous(history, layout, clock.now(history))
-            },
-        };
-        for index in &buffers.todo {
-            let output = &program.outputs[*index as usize];
-            buffers.general.evaluate(&around, output);
-            buffers.overrides[*index as usize] = Some(output.root.0);
+        let Buffers { arena, blobs, general, todo, overrides, .. } = buffers;
+        // Of an output that is there twice, for a flag, the columns are not right.
+        todo.sort_unstable();
+        todo.dedup_by_key(|one| one.output);
+        general.begin(program);
+        let history = &self.history;
+        let around = Surroundings { program, layout, work: arena, blobs, history, clock };
+        for one in todo {
+            let index = one.output as usize;
+            let output = &program.outputs[index];
+            match &layout.outputs[index] {
+                OutputLayout::General(plan) if one.has_columns => {
+                    general.evaluate_plan(&around, &mut self.windows, plan);
+                }
+                _ => general.evaluate(&around, &mut self.windows, &output.nodes),
+            }
+            overrides[index] = Some(output.root.0);
         }
     }
 
@@ -375,7 +403,7 @@ impl Evaluator {
             let generally = buffers.overrides[index].is_some();
             for id in &output.histories {
                 let (history, now) = (&program.histories[id.index()], clock.now(*id));
-                if !generally {
+                if !generally || !general.is_known(history.operand) {
                     store.save(*id, layout, history.on_failure, work, now);
                     continue;
                 }
@@ -385,7 +413,7 @@ impl Evaluator {
                     status => store.save_without(*id, layout, *status, history.on_failure),
                 }
             }
-            changed |= generally && layout.outputs[index] != OutputLayout::General;
+            changed |= generally && !matches!(layout.outputs[index], OutputLayout::General(_));
         }
         if changed {
             self.find_irregular();
@@ -395,35 +423,12 @@ impl Evaluator {
 
 impl Buffers {
     /// Forgets what the evaluation before has set.
-    fn begin(&mut self, program: &Program, irregular: &[u32]) {
-        for index in self.todo.drain(..) {
-            self.overrides[index as usize] = None;
+    fn begin(&mut self, program: &Program, irregular: &[Irregular]) {
+        for one in self.todo.drain(..) {
+            self.overrides[one.output as usize] = None;
         }
         self.overrides.resize(program.outputs.len(), None);
         self.todo.extend_from_slice(irregular);
-    }
-}
-
-/// Time stamps of the operands of histories: slots of a split fetch have the
-/// stamp of their part.
-struct Clock<'c> {
-    program: &'c Program,
-    batch: &'c ResultBatch,
-    timestamp: Timestamp,
-    is_split: bool,
-}
-
-impl Clock<'_> {
-    fn new<'c>(program: &'c Program, batch: &'c ResultBatch) -> Clock<'c> {
-        let is_split = batch.parts().len() > 1;
-        Clock { program, batch, timestamp: batch.timestamp(), is_split }
-    }
-
-    fn now(&self, history: HistoryId) -> Timestamp {
-        match self.program.histories[history.index()].clock {
-            Some(slot) if self.is_split => stamp_of(self.batch, slot.index()),
-            _ => self.timestamp,
-        }
     }
 }
 
@@ -433,18 +438,6 @@ fn same_domain(a: &Domain, b: &Domain) -> bool {
         (Err(a), Err(b)) => a == b,
         _ => false,
     }
-}
-
-/// Time stamp of the part that a slot is in.
-fn stamp_of(batch: &ResultBatch, slot: usize) -> Timestamp {
-    let mut before = 0;
-    for part in batch.parts() {
-        before += part.set_count;
-        if slot < before {
-            return part.timestamp;
-        }
-    }
-    batch.timestamp()
 }
 
 /// Decodes a batch into the arena; false when it is not as the layout expects.

@@ -1,17 +1,24 @@
 //! The general path: evaluates a metric node by node over explicit lists of
 //! instances.
 //!
-//! It applies whenever values decide which instances a result has, or when
-//! previous samples do not have the instances of the present ones: the first
-//! fetches, instances that come and go, counters that fall. The layout
-//! applies the same rules to instances alone; `super::layout` must agree.
+//! It applies whenever values decide which instances a result has, when
+//! previous samples do not have the instances of the present ones (the first
+//! fetches, instances that come and go, counters that fall), and to operations
+//! that no kernel has. In the last case it begins with the columns that kernels
+//! have computed. The layout applies the same rules to instances alone;
+//! `super::layout` must agree.
 
+use super::clock::Clock;
+use super::decode::unpack_range;
+use super::history::HistoryStore;
 use super::lanes::Finder;
-use super::layout::{Domain, InputLayout, empty_or, first_failed, first_without, first_word};
+use super::layout::{GeneralPlan, Layout, empty_or, first_failed, first_without, first_word};
+use super::ranked::ranked;
+use super::windows::WindowStore;
 use crate::kernel::Scalar;
 use crate::kernel::interp::{Lanes, Scratch, read, reduce};
 use crate::model::{InstId, PmStatus};
-use crate::program::{HistoryId, Node, NodeId, Op, Output, Program, Reason, Status, scalar_of};
+use crate::program::{Node, NodeId, Op, Program, Reason, Status, scalar_of};
 
 /// A node's outcome: instances and lanes (as bits) are parallel and empty
 /// unless the status says that there are values.
@@ -64,19 +71,19 @@ impl PreviousBits<'_> {
 }
 
 /// What the evaluation of a metric reads.
-pub struct Surroundings<'a, P> {
+pub struct Surroundings<'a> {
     /// The program.
     pub program: &'a Program,
-    /// Inputs as decoded.
-    pub inputs: &'a [InputLayout],
-    /// Workspace arena that holds them.
+    /// The layout in force.
+    pub layout: &'a Layout,
+    /// Workspace arena that holds the inputs as decoded.
     pub work: &'a [u8],
-    /// Domains that filters look at.
-    pub named: &'a [Domain],
-    /// Domains that constants are spread over.
-    pub fetched: &'a [Domain],
-    /// Previous sample of a history.
-    pub previous: P,
+    /// Bytes of values that are no numbers.
+    pub blobs: &'a [u8],
+    /// Previous samples.
+    pub history: &'a HistoryStore,
+    /// Time stamps of the fetch.
+    pub clock: &'a Clock<'a>,
 }
 
 /// Node values and buffers, kept from evaluation to evaluation.
@@ -115,21 +122,27 @@ impl General {
         &self.values
     }
 
-    /// Evaluates all nodes of a metric that were not evaluated yet.
-    pub fn evaluate<'p, P>(&mut self, around: &Surroundings<'_, P>, output: &Output)
-    where
-        P: Fn(HistoryId) -> Previous<'p>,
-    {
-        for node in &output.nodes {
-            if self.values[node.index()].generation == self.generation {
+    /// True for a node that was evaluated since [`General::begin`].
+    pub fn is_known(&self, node: NodeId) -> bool {
+        self.values[node.index()].generation == self.generation
+    }
+
+    /// Evaluates those of the nodes, which ascend, that are not known yet.
+    pub fn evaluate(
+        &mut self,
+        around: &Surroundings<'_>,
+        windows: &mut WindowStore,
+        nodes: &[NodeId],
+    ) {
+        for node in nodes {
+            if self.is_known(*node) {
                 continue;
             }
             let (before, rest) = self.values.split_at_mut(node.index());
             let value = &mut rest[0];
-            value.generation = self.generation;
-            value.ids.clear();
-            value.lanes.clear();
+            value.renew(self.generation);
             let mut buffers = Buffers {
+                windows,
                 scratch: &mut self.scratch,
                 left: &mut self.left,
                 right: &mut self.right,
@@ -142,9 +155,42 @@ impl General {
             }
         }
     }
+
+    /// Evaluates what kernels cannot of an output whose columns are right.
+    pub fn evaluate_plan(
+        &mut self,
+        around: &Surroundings<'_>,
+        windows: &mut WindowStore,
+        plan: &GeneralPlan,
+    ) {
+        for column in &plan.columns {
+            if self.is_known(column.node) {
+                continue;
+            }
+            let value = &mut self.values[column.node.index()];
+            value.renew(self.generation);
+            value.status = Status::Values;
+            value.ids.extend_from_slice(column.lanes.ids());
+            let value_type = around.program.nodes[column.node.index()].value_type;
+            let scalar = scalar_of(value_type).unwrap_or(Scalar::U64);
+            let column = &around.work[column.offset as usize..];
+            let lanes = (0..value.ids.len()).map(|at| read(scalar, column, at * scalar.bytes()));
+            value.lanes.extend(lanes);
+        }
+        self.evaluate(around, windows, &plan.nodes);
+    }
+}
+
+impl NodeValue {
+    fn renew(&mut self, generation: u64) {
+        self.generation = generation;
+        self.ids.clear();
+        self.lanes.clear();
+    }
 }
 
 struct Buffers<'a> {
+    windows: &'a mut WindowStore,
     scratch: &'a mut Scratch,
     left: &'a mut Vec<u64>,
     right: &'a mut Vec<u64>,
@@ -158,22 +204,19 @@ fn values_or(value: &NodeValue, reason: Reason) -> Status {
 
 impl Buffers<'_> {
     /// Evaluates one node into `out`, whose vectors are empty.
-    fn node<'p, P>(
+    fn node(
         &mut self,
-        around: &Surroundings<'_, P>,
+        around: &Surroundings<'_>,
         values: &[NodeValue],
         node: &Node,
         out: &mut NodeValue,
-    ) -> Status
-    where
-        P: Fn(HistoryId) -> Previous<'p>,
-    {
+    ) -> Status {
         let program = around.program;
         let value = |id: NodeId| &values[id.index()];
         let is_set = |id: NodeId| program.nodes[id.index()].is_set;
         match &node.op {
             Op::Input(slot) => {
-                let input = &around.inputs[slot.index()];
+                let input = &around.layout.inputs[slot.index()];
                 if input.status == Status::Values {
                     let count = if node.is_set { input.ids.len() } else { 1 };
                     let width = node.value_type.lane_bytes();
@@ -190,14 +233,16 @@ impl Buffers<'_> {
                 input.status
             }
             Op::Constant(bits) => single(out, *bits),
-            Op::ConstantPerInstance { domain, bits } => match &around.fetched[domain.index()] {
-                Err(status) => Status::Failed(*status),
-                Ok(domain) => {
-                    out.ids.extend(domain.instances().map(|(id, _)| id));
-                    out.lanes.resize(out.ids.len(), *bits);
-                    values_or(out, Reason::InstanceMissing)
+            Op::ConstantPerInstance { domain, bits } => {
+                match &around.layout.fetched[domain.index()] {
+                    Err(status) => Status::Failed(*status),
+                    Ok(domain) => {
+                        out.ids.extend(domain.instances().map(|(id, _)| id));
+                        out.lanes.resize(out.ids.len(), *bits);
+                        values_or(out, Reason::InstanceMissing)
+                    }
                 }
-            },
+            }
             Op::Nothing | Op::NoValue => Status::Empty(Reason::NoValue),
             Op::Map { operands, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
@@ -226,33 +271,8 @@ impl Buffers<'_> {
                         if let Some(status) = first_without(&[a.status, b.status]) {
                             return status;
                         }
-                        let lanes = match (is_set(left), is_set(right)) {
-                            (false, _) => {
-                                out.ids.extend_from_slice(&b.ids);
-                                [Lanes::Single(a.lanes[0]), Lanes::Column(&b.lanes)]
-                            }
-                            (true, false) => {
-                                out.ids.extend_from_slice(&a.ids);
-                                [Lanes::Column(&a.lanes), Lanes::Single(b.lanes[0])]
-                            }
-                            (true, true) if a.ids == b.ids => {
-                                out.ids.extend_from_slice(&a.ids);
-                                [Lanes::Column(&a.lanes), Lanes::Column(&b.lanes)]
-                            }
-                            (true, true) => {
-                                self.left.clear();
-                                self.right.clear();
-                                let mut finder = Finder::new(&b.ids);
-                                for (id, bits) in a.ids.iter().zip(&a.lanes) {
-                                    if let Some(at) = finder.find(*id) {
-                                        out.ids.push(*id);
-                                        self.left.push(*bits);
-                                        self.right.push(b.lanes[at]);
-                                    }
-                                }
-                                [Lanes::Column(self.left), Lanes::Column(self.right)]
-                            }
-                        };
+                        let sets = [is_set(left), is_set(right)];
+                        let lanes = meet([a, b], sets, [self.left, self.right], &mut out.ids);
                         let count = out.ids.len();
                         kernel.run_lanes(
                             self.scratch,
@@ -272,11 +292,13 @@ impl Buffers<'_> {
                 if now.status != Status::Values {
                     return now.status;
                 }
-                let (ids, lanes, elapsed) = match (around.previous)(*history) {
-                    Previous::None(reason) => return Status::Empty(reason),
-                    Previous::Failed(status) => return Status::Failed(status),
-                    Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
-                };
+                let time = around.clock.now(*history);
+                let (ids, lanes, elapsed) =
+                    match around.history.previous(*history, around.layout, time) {
+                        Previous::None(reason) => return Status::Empty(reason),
+                        Previous::Failed(status) => return Status::Failed(status),
+                        Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
+                    };
                 self.left.clear();
                 self.right.clear();
                 let mut finder = Finder::new(ids);
@@ -343,7 +365,7 @@ impl Buffers<'_> {
                 if from.status != Status::Values || !is_set(*operand) {
                     return empty_or(from.status);
                 }
-                let domain = around.named[domain.index()].as_ref().ok();
+                let domain = around.layout.named[domain.index()].as_ref().ok();
                 let id = domain.and_then(|domain| domain.lookup(name));
                 if let Some(at) = from.ids.iter().position(|have| Some(*have) == id) {
                     out.ids.push(from.ids[at]);
@@ -357,7 +379,7 @@ impl Buffers<'_> {
                     return empty_or(from.status);
                 }
                 let pattern = &program.patterns[*pattern as usize];
-                let domain = around.named[domain.index()].as_ref().ok();
+                let domain = around.layout.named[domain.index()].as_ref().ok();
                 for (id, bits) in from.ids.iter().zip(&from.lanes) {
                     let name = domain.and_then(|domain| domain.name(*id));
                     if name.is_some_and(|name| pattern.is_match(first_word(name)) != *negated) {
@@ -366,6 +388,59 @@ impl Buffers<'_> {
                     }
                 }
                 values_or(out, Reason::InstanceMissing)
+            }
+            Op::Ranked { operand, k, top } => {
+                let from = value(*operand);
+                let Some(scalar) = scalar_of(node.value_type) else {
+                    return Status::Failed(PmStatus::TYPE);
+                };
+                ranked(scalar, &from.lanes, *k, *top, self.left, |at| {
+                    out.ids.push(from.ids[at]);
+                    out.lanes.push(from.lanes[at]);
+                });
+                match from.status {
+                    Status::Values => values_or(out, Reason::InstanceMissing),
+                    status => status,
+                }
+            }
+            Op::Window { operand, window: id } => {
+                let from = value(*operand);
+                if from.status != Status::Values {
+                    self.windows.clear(*id);
+                    return from.status;
+                }
+                let window = &program.windows[id.index()];
+                let now = around.clock.of(window.clock);
+                out.ids.extend_from_slice(&from.ids);
+                let sample = (&from.ids[..], &from.lanes[..]);
+                self.windows.advance(*id, window, sample, now, &mut out.lanes);
+                Status::Values
+            }
+            Op::TextEqual { left, right, negated } => {
+                let (a, b) = (value(*left), value(*right));
+                if let Some(status) = first_without(&[a.status, b.status]) {
+                    return status;
+                }
+                let sets = [is_set(*left), is_set(*right)];
+                let [a, b] = meet([a, b], sets, [self.left, self.right], &mut out.ids);
+                let text = |lanes: Lanes<'_>, at: usize| match lanes {
+                    Lanes::Single(bits) => around.text(bits),
+                    Lanes::Column(bits) => around.text(bits[at]),
+                };
+                let equal = |at: usize| u64::from((text(a, at) == text(b, at)) != *negated);
+                out.lanes.extend((0..out.ids.len()).map(equal));
+                values_or(out, Reason::InstanceMissing)
+            }
+            Op::TextIs { operand, text, negated } => {
+                let is =
+                    |bits: &u64| u64::from((around.text(*bits) == text.as_bytes()) != *negated);
+                verdicts(value(*operand), is, out)
+            }
+            Op::TextMatch { operand, pattern, negated } => {
+                let pattern = &program.patterns[*pattern as usize];
+                let matches =
+                    |bits: &u64| u64::from(pattern.is_match(around.text(*bits)) != *negated);
+                verdicts(value(*operand), matches, out)
             }
             Op::First(operand) => match (value(*operand).status, value(*operand).lanes.first()) {
                 (Status::Values, Some(bits)) => single(out, *bits),
@@ -417,6 +492,57 @@ impl Buffers<'_> {
         }
         values_or(out, reason)
     }
+}
+
+impl Surroundings<'_> {
+    /// The text that a lane refers to.
+    fn text(&self, bits: u64) -> &[u8] {
+        self.blobs.get(unpack_range(bits)).unwrap_or_default()
+    }
+}
+
+/// Lanes of two operands with values: those of single values for all, and of
+/// two sets those of the instances that both have. The instances go to `ids`.
+fn meet<'a>(
+    [a, b]: [&'a NodeValue; 2],
+    sets: [bool; 2],
+    [left, right]: [&'a mut Vec<u64>; 2],
+    ids: &mut Vec<InstId>,
+) -> [Lanes<'a>; 2] {
+    match sets {
+        [false, _] => {
+            ids.extend_from_slice(&b.ids);
+            [Lanes::Single(a.lanes[0]), Lanes::Column(&b.lanes)]
+        }
+        [true, false] => {
+            ids.extend_from_slice(&a.ids);
+            [Lanes::Column(&a.lanes), Lanes::Single(b.lanes[0])]
+        }
+        [true, true] if a.ids == b.ids => {
+            ids.extend_from_slice(&a.ids);
+            [Lanes::Column(&a.lanes), Lanes::Column(&b.lanes)]
+        }
+        [true, true] => {
+            left.clear();
+            right.clear();
+            let mut finder = Finder::new(&b.ids);
+            for (id, bits) in a.ids.iter().zip(&a.lanes) {
+                if let Some(at) = finder.find(*id) {
+                    ids.push(*id);
+                    left.push(*bits);
+                    right.push(b.lanes[at]);
+                }
+            }
+            [Lanes::Column(left), Lanes::Column(right)]
+        }
+    }
+}
+
+/// One verdict per value.
+fn verdicts(from: &NodeValue, verdict: impl FnMut(&u64) -> u64, out: &mut NodeValue) -> Status {
+    out.ids.extend_from_slice(&from.ids);
+    out.lanes.extend(from.lanes.iter().map(verdict));
+    from.status
 }
 
 fn single(out: &mut NodeValue, bits: u64) -> Status {

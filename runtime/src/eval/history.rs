@@ -213,6 +213,14 @@ impl HistoryStore {
                 *entry = Entry::Resident(stamp);
             }
             _ => {
+                if let Entry::Aside(sample) = entry {
+                    sample.stamp = stamp;
+                    sample.ids.clear();
+                    sample.ids.extend_from_slice(ids);
+                    sample.lanes.clear();
+                    sample.lanes.extend_from_slice(lanes);
+                    return;
+                }
                 let sample = Sample { stamp, ids: ids.to_vec(), lanes: lanes.to_vec() };
                 *entry = Entry::Aside(Box::new(sample));
             }

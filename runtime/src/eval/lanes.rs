@@ -63,17 +63,34 @@ pub struct Run {
 }
 
 /// Finds positions of instances in a list, fast when they are asked for in
-/// about the order of the list.
+/// about the order of the list, and without allocating unless the list is
+/// long, does not ascend and lacks an instance.
 pub struct Finder<'a> {
     ids: &'a [InstId],
     next: usize,
-    index: Option<HashMap<InstId, usize>>,
+    search: Search,
 }
 
+/// How an instance is found that is not where it is expected.
+enum Search {
+    Undecided,
+    /// The list is short.
+    Scan,
+    /// The list ascends.
+    Halve,
+    /// Forward while that succeeds.
+    Ahead,
+    Index(HashMap<InstId, usize>),
+}
+
+/// Lists up to this length are scanned.
+const SHORT: usize = 16;
+
 impl<'a> Finder<'a> {
-    /// A finder in `ids`; of repeated instances the first is found.
+    /// A finder in `ids`. Of repeated instances that one is found which comes
+    /// next after what was found last, or else the first.
     pub fn new(ids: &'a [InstId]) -> Finder<'a> {
-        Finder { ids, next: 0, index: None }
+        Finder { ids, next: 0, search: Search::Undecided }
     }
 
     /// Position of `id`, if it is there.
@@ -86,14 +103,30 @@ impl<'a> Finder<'a> {
             }
         }
         let ids = self.ids;
-        let index = self.index.get_or_insert_with(|| {
+        if matches!(self.search, Search::Undecided) {
+            self.search = match ids {
+                ids if ids.len() <= SHORT => Search::Scan,
+                ids if ids.is_sorted_by(|a, b| a < b) => Search::Halve,
+                _ => Search::Ahead,
+            };
+        }
+        if matches!(self.search, Search::Ahead) {
+            let rest = ids.get(self.next..).unwrap_or_default();
+            if let Some(ahead) = rest.iter().position(|have| *have == id) {
+                self.next += ahead + 1;
+                return Some(self.next - 1);
+            }
             let mut index = HashMap::with_capacity(ids.len());
             for (position, id) in ids.iter().enumerate() {
                 index.entry(*id).or_insert(position);
             }
-            index
-        });
-        let position = *index.get(&id)?;
+            self.search = Search::Index(index);
+        }
+        let position = match &self.search {
+            Search::Index(index) => *index.get(&id)?,
+            Search::Halve => ids.binary_search(&id).ok()?,
+            _ => ids.iter().position(|have| *have == id)?,
+        };
         self.next = position + 1;
         Some(position)
     }
@@ -151,6 +184,25 @@ mod tests {
     fn intersections_keep_the_left_order() {
         assert_eq!(intersection(&[4, 1, 3, 2], &[1, 2, 3, 9]), [1, 3, 2]);
         assert_eq!(intersection(&[1], &[]), [0; 0]);
+    }
+
+    #[test]
+    fn instances_are_found_in_short_ascending_and_mixed_lists() {
+        let short: Vec<InstId> = vec![5, 3, 9];
+        let ascending: Vec<InstId> = (0..100).map(|id| id * 2).collect();
+        let mixed: Vec<InstId> = (0..100).map(|id| id * 37 % 101).collect();
+        for list in [short, ascending, mixed] {
+            let expected = |id: InstId| list.iter().position(|have| *have == id);
+            // In the list's order with gaps, in another order, and some that are not there.
+            let forward: Vec<InstId> = list.iter().copied().step_by(7).collect();
+            let wild = (-3..300).map(|step| step * 53 % 211);
+            for wanted in [forward, wild.collect()] {
+                let mut finder = Finder::new(&list);
+                for id in wanted {
+                    assert_eq!(finder.find(id), expected(id), "{id} in {list:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -13,13 +13,16 @@
 //! What belongs to one context is in [`Evaluator`]; what one thread needs to
 //! evaluate for any number of contexts, one after the other, is in [`Workspace`].
 
+mod clock;
 mod decode;
 mod evaluator;
 mod general;
 mod history;
 mod lanes;
 mod layout;
+mod ranked;
 mod results;
+mod windows;
 
 pub use evaluator::{Binding, Evaluator, Workspace};
 pub use lanes::LaneSet;

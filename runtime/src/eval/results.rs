@@ -3,11 +3,14 @@
 
 use super::decode::unpack_range;
 use super::general::NodeValue;
-use super::layout::OutputLayout;
+use super::layout::{InputLayout, OutputLayout};
 use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
-use crate::program::{Status, scalar_of};
+use crate::program::{Output, Status, scalar_of};
+
+/// The instance of a single value.
+const SINGLE: InstId = -1;
 
 /// Values of all metrics of an evaluator after one fetch. Valid until the
 /// workspace is used again.
@@ -15,6 +18,9 @@ use crate::program::{Status, scalar_of};
 pub struct Evaluation<'w> {
     pub(super) timestamp: Timestamp,
     pub(super) outputs: &'w [OutputLayout],
+    pub(super) inputs: &'w [InputLayout],
+    /// Parallel to `outputs`.
+    pub(super) program: &'w [Output],
     pub(super) types: &'w [ValueType],
     /// Parallel to `outputs`: the value of the general path where it applied.
     pub(super) general: &'w [Option<u32>],
@@ -28,7 +34,8 @@ pub struct Evaluation<'w> {
 pub struct Values<'w> {
     /// Whether there are values.
     pub status: Status,
-    /// Instances, -1 for a metric without a domain; empty without values.
+    /// Instances; for a metric without a domain -1, or what a source says in
+    /// its place; empty without values.
     pub instances: &'w [InstId],
     value_type: ValueType,
     lanes: LaneSource<'w>,
@@ -89,18 +96,25 @@ impl<'w> Evaluation<'w> {
             blobs: self.blobs,
         };
         let outputs: &'w [OutputLayout] = self.outputs;
+        // A single value bears the instance that its metric came with.
+        let (program, inputs): (&'w [Output], &'w [InputLayout]) = (self.program, self.inputs);
+        let bearer = program[output].instance_of.map(|slot| &inputs[slot.index()].ids[..]);
+        let instances = |own: &'w [InstId]| match (own, bearer) {
+            (&[SINGLE], Some([bearer, ..])) => std::slice::from_ref(bearer),
+            _ => own,
+        };
         match (self.general[output], &outputs[output]) {
             (Some(node), _) => {
                 let value = &self.nodes[node as usize];
-                with(value.status, &value.ids[..], LaneSource::Bits(&value.lanes))
+                with(value.status, instances(&value.ids), LaneSource::Bits(&value.lanes))
             }
             (None, OutputLayout::Column { offset, lanes }) => {
                 let column = LaneSource::Column(&self.work[*offset as usize..]);
-                with(Status::Values, lanes.ids(), column)
+                with(Status::Values, instances(lanes.ids()), column)
             }
             (None, OutputLayout::Without(status)) => with(*status, &[][..], LaneSource::Bits(&[])),
             // Outputs without a column are always evaluated generally.
-            (None, OutputLayout::General) => {
+            (None, OutputLayout::General(_)) => {
                 let status = Status::Failed(crate::model::PmStatus::BOTCH);
                 with(status, &[][..], LaneSource::Bits(&[]))
             }

@@ -39,6 +39,42 @@ impl LabelLevel {
             LabelLevel::Instances(_) => 32,
         }
     }
+
+    /// Number of what has the labels; all ones for [`LabelLevel::Context`].
+    pub const fn ident(self) -> u32 {
+        match self {
+            LabelLevel::Context => 0xffff_ffff,
+            LabelLevel::Domain(domain) => domain,
+            LabelLevel::InDom(indom) | LabelLevel::Instances(indom) => indom.0,
+            LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => pmid.0,
+        }
+    }
+
+    /// The same with the item of a cluster's metric set to zero, which makes
+    /// equal clusters equal.
+    #[must_use]
+    pub const fn of_cluster(self) -> LabelLevel {
+        match self {
+            LabelLevel::Cluster(pmid) => {
+                LabelLevel::Cluster(Pmid::new(pmid.domain(), pmid.cluster(), 0))
+            }
+            other => other,
+        }
+    }
+
+    /// The level of a bit and a number; `None` for a number that is not the
+    /// bit of a level.
+    pub const fn from_wire(bit: u32, ident: u32) -> Option<LabelLevel> {
+        match bit {
+            1 => Some(LabelLevel::Context),
+            2 => Some(LabelLevel::Domain(ident)),
+            4 => Some(LabelLevel::InDom(InDom(ident))),
+            8 => Some(LabelLevel::Cluster(Pmid(ident))),
+            16 => Some(LabelLevel::Item(Pmid(ident))),
+            32 => Some(LabelLevel::Instances(InDom(ident))),
+            _ => None,
+        }
+    }
 }
 
 /// What kind of label: the bit of its level, and two more.
@@ -146,6 +182,11 @@ impl LabelSet {
         Ok(LabelSet { instance, outcome: Ok(places.into()), json })
     }
 
+    /// A set without labels.
+    pub fn empty(instance: InstId) -> LabelSet {
+        LabelSet { instance, outcome: Ok(Box::default()), json: Box::default() }
+    }
+
     /// A set that could not be had, for a reason of its own.
     pub fn failed(instance: InstId, status: PmStatus) -> LabelSet {
         LabelSet { instance, outcome: Err(status), json: Box::default() }
@@ -180,6 +221,17 @@ impl LabelSet {
     pub fn places(&self) -> &[LabelPlace] {
         self.outcome.as_deref().unwrap_or_default()
     }
+}
+
+/// The text of a set out of the bytes of a peer or file. Bytes that are not
+/// UTF-8 become `?`, one for each, so that places stay right.
+pub(crate) fn label_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
 }
 
 fn slice(text: &str, offset: u32, len: u32) -> Option<&str> {

@@ -59,6 +59,8 @@ impl Features {
     pub const CONTAINER: Features = Features(0x0040);
     /// Clients on other hosts need a certificate.
     pub const CERT_REQUIRED: Features = Features(0x0080);
+    /// Labels can be asked for.
+    pub const LABELS: Features = Features(0x0200);
     /// Fetches with nanosecond stamps.
     pub const HIGHRES: Features = Features(0x0400);
     /// Requests for several descriptors.

@@ -50,6 +50,10 @@ pub enum PduType {
     PmnsTraverse = 0x7010,
     /// An attribute of the connection.
     Attr = 0x7011,
+    /// Request for labels.
+    LabelRequest = 0x7012,
+    /// Labels.
+    Labels = 0x7013,
     /// Request for values with nanosecond stamps.
     HighresFetch = 0x7014,
     /// Values with nanosecond stamps.
@@ -61,7 +65,7 @@ pub enum PduType {
 }
 
 impl PduType {
-    const ALL: [PduType; 20] = [
+    const ALL: [PduType; 22] = [
         PduType::Error,
         PduType::Result,
         PduType::Profile,
@@ -78,6 +82,8 @@ impl PduType {
         PduType::PmnsChild,
         PduType::PmnsTraverse,
         PduType::Attr,
+        PduType::LabelRequest,
+        PduType::Labels,
         PduType::HighresFetch,
         PduType::HighresResult,
         PduType::DescIds,

@@ -17,6 +17,7 @@ mod event_array;
 mod fetch;
 mod header;
 mod instance;
+mod label;
 mod pmns;
 mod profile;
 mod reader;
@@ -31,6 +32,7 @@ pub use error::{ErrorPdu, Features, Hello};
 pub use fetch::{Fetch, Resolution};
 pub use header::{HEADER_BYTES, Header, PduType};
 pub use instance::{InstanceRequest, Instances};
+pub use label::{LabelRequest, Labels};
 pub use pmns::{PmnsChild, PmnsIds, PmnsName, PmnsNames, PmnsTraverse};
 pub use profile::{Profile, ProfileEntry, ProfileState};
 pub use reader::{DecodeError, Problem, Reader};
@@ -95,7 +97,7 @@ pub fn fuzz_pdu(data: &[u8]) {
     }
     check! {
         Attr Creds Desc DescIds DescRequest Descs ErrorPdu Fetch Hello InstanceRequest Instances
-        PmnsChild PmnsIds PmnsNames PmnsTraverse Profile Text TextRequest
+        LabelRequest Labels PmnsChild PmnsIds PmnsNames PmnsTraverse Profile Text TextRequest
     }
     result::fuzz_result(data);
 }

@@ -95,6 +95,11 @@ impl<'a> PmnsNames<'a> {
         self.count == 0
     }
 
+    /// True when every name has a status.
+    pub fn has_statuses(&self) -> bool {
+        self.with_status
+    }
+
     /// The names, in the order delivered.
     pub fn iter(&self) -> impl Iterator<Item = PmnsName<'a>> + use<'a> {
         let (mut entries, with_status) = (self.entries.clone(), self.with_status);

@@ -141,6 +141,16 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
+    /// An unsigned byte.
+    pub fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
+        self.array(field).map(u8::from_be_bytes)
+    }
+
+    /// An unsigned half word.
+    pub fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
+        self.array(field).map(u16::from_be_bytes)
+    }
+
     /// An unsigned word.
     pub fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
         self.array(field).map(u32::from_be_bytes)

@@ -62,6 +62,8 @@ fn recode(pdu: &[u8]) -> Result<Vec<u8>, DecodeError> {
         PduType::PmnsChild => again::<PmnsChild>(pdu),
         PduType::PmnsTraverse => again::<PmnsTraverse>(pdu),
         PduType::Attr => again::<Attr>(pdu),
+        PduType::LabelRequest => again::<LabelRequest>(pdu),
+        PduType::Labels => again::<Labels>(pdu),
         PduType::DescIds => again::<DescIds>(pdu),
         PduType::Descs => again::<Descs>(pdu),
     }

@@ -38,6 +38,8 @@ index! {
     NodeId;
     /// Position in [`Program::histories`].
     HistoryId;
+    /// Position in [`Program::windows`].
+    WindowId;
     /// Position in [`Program::kernels`].
     KernelSlot;
     /// Position among the domains that are delivered with every fetch
@@ -56,6 +58,8 @@ pub struct Program {
     pub nodes: Vec<Node>,
     /// Operands of `delta()` and `rate()` whose previous sample is kept.
     pub histories: Vec<History>,
+    /// Moving windows.
+    pub windows: Vec<Window>,
     /// The metrics, in the order asked for.
     pub outputs: Vec<Output>,
     /// Distinct kernels of nodes and steps.
@@ -67,7 +71,7 @@ pub struct Program {
     pub placements: Vec<Option<Placement>>,
     /// Constants of kernels, 8 bytes each in native byte order.
     pub constants: Vec<u8>,
-    /// Patterns of `matchinst()`.
+    /// Patterns of `matchinst()` and of texts.
     pub patterns: Vec<Pattern>,
     /// Number of [`FetchedDomain`]s.
     pub fetched_domains: usize,
@@ -196,6 +200,49 @@ pub enum Op {
     },
     /// The first value, without its instance.
     First(NodeId),
+    /// The instances with the greatest or least values, in the operand's order.
+    Ranked {
+        /// The operand.
+        operand: NodeId,
+        /// How many, at most.
+        k: u32,
+        /// The greatest.
+        top: bool,
+    },
+    /// A function of the operand's values over a window of time.
+    Window {
+        /// The operand.
+        operand: NodeId,
+        /// Which.
+        window: WindowId,
+    },
+    /// Where two texts are equal (`U32`). Operands meet as those of [`Op::Map`] do.
+    TextEqual {
+        /// Left operand.
+        left: NodeId,
+        /// Right operand.
+        right: NodeId,
+        /// 1 where they differ instead.
+        negated: bool,
+    },
+    /// Where a text is that one (`U32`).
+    TextIs {
+        /// The operand.
+        operand: NodeId,
+        /// The text.
+        text: Box<str>,
+        /// 1 where it is not instead.
+        negated: bool,
+    },
+    /// Where a pattern occurs in a text (`U32`).
+    TextMatch {
+        /// The operand.
+        operand: NodeId,
+        /// Position in [`Program::patterns`].
+        pattern: u32,
+        /// 1 where it does not occur instead.
+        negated: bool,
+    },
 }
 
 /// Functions over a moving window of time.
@@ -220,13 +267,31 @@ impl Op {
             Op::Map { operands, .. } => operands.iter().copied().for_each(visit),
             Op::Choose { guard, yes, no } => [*guard, *yes, *no].into_iter().for_each(visit),
             Op::Chosen { guard, branch } => [*guard, *branch].into_iter().for_each(visit),
-            Op::Change { operand, .. }
+            Op::TextEqual { left, right, .. } => [*left, *right].into_iter().for_each(visit),
+            Op::Ranked { operand, .. }
+            | Op::Window { operand, .. }
+            | Op::TextIs { operand, .. }
+            | Op::TextMatch { operand, .. }
+            | Op::Change { operand, .. }
             | Op::Reduce { operand, .. }
             | Op::Count(operand)
             | Op::Named { operand, .. }
             | Op::Matching { operand, .. }
             | Op::First(operand) => visit(*operand),
         }
+    }
+
+    /// True for an operation that no kernel has: it is evaluated on its own,
+    /// and so is everything that needs its values.
+    pub const fn is_general(&self) -> bool {
+        matches!(
+            self,
+            Op::Ranked { .. }
+                | Op::Window { .. }
+                | Op::TextEqual { .. }
+                | Op::TextIs { .. }
+                | Op::TextMatch { .. }
+        )
     }
 }
 
@@ -244,7 +309,22 @@ pub struct History {
     pub on_failure: OnFailure,
 }
 
-/// Identity of a history across programs.
+/// A moving window of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Window {
+    /// What its samples belong to when programs change.
+    pub key: HistoryKey,
+    /// Input whose time stamp is that of the sample; without one that of the fetch is.
+    pub clock: Option<InputSlot>,
+    /// What is computed.
+    pub function: WindowFunction,
+    /// Length of the window or half-life in seconds, not negative.
+    pub seconds: f64,
+    /// Type of the operand's lanes and of the result; `F64` for averages.
+    pub scalar: Scalar,
+}
+
+/// Identity of a history or a window across programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HistoryKey {
     /// Fingerprint of the definition: its name and its text.
@@ -276,6 +356,9 @@ pub struct Output {
     pub nodes: Box<[NodeId]>,
     /// All histories among them.
     pub histories: Box<[HistoryId]>,
+    /// For a single value, the input whose instance it bears: old archives
+    /// have single values under other instances than -1.
+    pub instance_of: Option<InputSlot>,
 }
 
 /// Where a node's column comes from in the regular case.

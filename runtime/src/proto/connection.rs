@@ -66,6 +66,7 @@ impl StateChange {
     const AGENT_ADDED: i32 = 1;
     const AGENT_RESTARTED: i32 = 2;
     const AGENT_DROPPED: i32 = 4;
+    const LABELS_CHANGED: i32 = 8;
     const NAMES_CHANGED: i32 = 16;
 
     /// The changes of both.
@@ -75,13 +76,18 @@ impl StateChange {
     }
 
     /// True when names, descriptors or instance domains may be others now.
-    /// Changes of labels and of the host name are not among these.
+    /// A change of labels alone is not among these, nor is one of the host name.
     pub const fn concerns_metadata(self) -> bool {
         const BITS: i32 = StateChange::AGENT_ADDED
             | StateChange::AGENT_RESTARTED
             | StateChange::AGENT_DROPPED
             | StateChange::NAMES_CHANGED;
         self.0 & BITS != 0
+    }
+
+    /// True when labels may be others now.
+    pub const fn concerns_labels(self) -> bool {
+        self.0 & StateChange::LABELS_CHANGED != 0 || self.concerns_metadata()
     }
 
     /// True when the counters of some agent began anew.
@@ -416,7 +422,7 @@ pub fn fuzz_stream(data: &[u8]) {
 /// What a connection makes of a stream that arrives in pieces of `sizes`, in turn.
 fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<String> {
     use super::request::FetchRequest;
-    use crate::model::{InDom, Pmid, TextKind, TextSubject};
+    use crate::model::{InDom, LabelLevel, Pmid, TextKind, TextSubject};
     use crate::pdu::{Resolution, TextRequest};
     let fetches = [
         FetchRequest::new(&[Pmid(0x0740_000a)], Resolution::Nano).into(),
@@ -433,6 +439,8 @@ fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<String> {
         Request::Traverse("a"),
         Request::Children(""),
         Request::HelpText(TextRequest { subject, kind: TextKind::Help }),
+        Request::NamesOf(Pmid(0x0740_0006)),
+        Request::Labels(LabelLevel::Item(Pmid(0x0740_0040))),
     ];
     let config = ConnectionConfig { peer, max_reply_bytes: 1 << 20, ..ConnectionConfig::default() };
     let mut connection = Connection::new(config);

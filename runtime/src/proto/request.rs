@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::model::{InDom, MetricDesc, Pmid};
+use crate::model::{InDom, LabelLevel, LabelSet, MetricDesc, Pmid};
 use crate::pdu::{
-    DescIds, DescRequest, Fetch, InstanceRequest, Instances, MAX_REQUEST_BYTES, Pdu, PduType,
-    PmnsChild, PmnsNames, PmnsTraverse, Resolution, ResultFrame, TextRequest,
+    DescIds, DescRequest, Fetch, InstanceRequest, Instances, LabelRequest, MAX_REQUEST_BYTES, Pdu,
+    PduType, PmnsChild, PmnsIds, PmnsNames, PmnsTraverse, Resolution, ResultFrame, TextRequest,
 };
 
 /// One request; each has one reply, or a status instead.
@@ -28,10 +28,15 @@ pub enum Request<'a> {
     InstanceDomain(InDom),
     /// All metric names at or below a node, answered by [`Reply::Names`].
     Traverse(&'a str),
-    /// Children of a node, answered by [`Reply::Names`].
+    /// Children of a node, answered by [`Reply::Names`] with statuses.
     Children(&'a str),
+    /// All names of a metric, answered by [`Reply::Names`].
+    NamesOf(Pmid),
     /// Help text, answered by [`Reply::Text`].
     HelpText(TextRequest),
+    /// Labels, answered by [`Reply::Labels`]. Only for a pmcd with
+    /// [`crate::pdu::Features::LABELS`].
+    Labels(LabelLevel),
     /// Values, answered by [`Reply::Result`].
     Fetch(&'a Arc<FetchRequest>),
 }
@@ -77,6 +82,8 @@ pub enum Reply<'a> {
     Names(PmnsNames<'a>),
     /// Text.
     Text(&'a [u8]),
+    /// Labels.
+    Labels(Vec<LabelSet>),
     /// Values: to be had with [`super::Connection::take_result`].
     Result(ResultFrame),
 }
@@ -89,8 +96,14 @@ pub(super) enum Expected {
     Descs(Box<[Pmid]>),
     Instances(InDom),
     Names,
+    /// Names with statuses.
+    Children,
     Text,
-    Result { request: Arc<FetchRequest>, after_profile: bool },
+    Labels(LabelLevel),
+    Result {
+        request: Arc<FetchRequest>,
+        after_profile: bool,
+    },
 }
 
 impl Expected {
@@ -101,8 +114,9 @@ impl Expected {
             Expected::Desc(_) => PduType::Desc,
             Expected::Descs(_) => PduType::Descs,
             Expected::Instances(_) => PduType::Instances,
-            Expected::Names => PduType::PmnsNames,
+            Expected::Names | Expected::Children => PduType::PmnsNames,
             Expected::Text => PduType::Text,
+            Expected::Labels(_) => PduType::Labels,
             Expected::Result { request, .. } => match request.resolution {
                 Resolution::Micro => PduType::Result,
                 Resolution::Nano => PduType::HighresResult,
@@ -112,7 +126,7 @@ impl Expected {
 
     /// Decodes the PDU that answers the request.
     pub(super) fn decode<'a>(&self, pdu: &'a [u8]) -> Result<Reply<'a>, crate::pdu::DecodeError> {
-        use crate::pdu::{Desc, Descs, PmnsIds, Text};
+        use crate::pdu::{Desc, Descs, Labels, Text};
         match self {
             Expected::Ids(count) => {
                 let ids = PmnsIds::decode(pdu)?;
@@ -148,7 +162,19 @@ impl Expected {
                 Ok(Reply::Instances(instances))
             }
             Expected::Names => PmnsNames::decode(pdu).map(Reply::Names),
+            Expected::Children => {
+                let names = PmnsNames::decode(pdu)?;
+                let statuses = if names.has_statuses() { names.len() } else { 0 };
+                same("pmns_names", "numstatus", 16, statuses, names.len())?;
+                Ok(Reply::Names(names))
+            }
             Expected::Text => Text::decode(pdu).map(|text| Reply::Text(text.text)),
+            Expected::Labels(level) => {
+                let labels = Labels::decode(pdu)?;
+                same("label", "ident", 12, labels.level.ident(), level.ident())?;
+                same("label", "type", 16, labels.level.bit(), level.bit())?;
+                Ok(Reply::Labels(labels.sets))
+            }
             Expected::Result { request, .. } => {
                 ResultFrame::decode(pdu, request.resolution, Some(&request.pmids))
                     .map(Reply::Result)
@@ -198,12 +224,20 @@ impl Request<'_> {
                 Expected::Names
             }
             Request::Children(node) => {
-                PmnsChild { name: node.as_bytes(), subtype: 0 }.encode(out);
+                PmnsChild { name: node.as_bytes(), subtype: 1 }.encode(out);
+                Expected::Children
+            }
+            Request::NamesOf(pmid) => {
+                PmnsIds { status: 0, pmids: [pmid][..].into() }.encode(out);
                 Expected::Names
             }
             Request::HelpText(request) => {
                 request.encode(out);
                 Expected::Text
+            }
+            Request::Labels(level) => {
+                LabelRequest { level }.encode(out);
+                Expected::Labels(level)
             }
             Request::Fetch(request) => {
                 out.extend_from_slice(&request.pdu);

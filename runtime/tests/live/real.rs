@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::real_pmcd::RealPmcd;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::model::TextKind;
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid, ValueType};
+use pmderive_runtime::model::{TextKind, TextSubject};
 use pmderive_runtime::result::{ResultBatch, ResultPart, ValueSet};
 use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
@@ -253,9 +253,13 @@ fn failures_carry_the_codes_of_pmcd() {
         assert_eq!(unknown.expect("an answer"), Err(PmStatus::INDOM));
         let nowhere = host.traverse("no.such").expect_err("unknown");
         assert!(matches!(nowhere, SourceError::Status { status: PmStatus::NAME, .. }), "{nowhere}");
-        let text = host.help_text(Pmid::new(2, 0, 7), TextKind::OneLine).expect("an answer");
+        let text = host
+            .text(TextSubject::Metric(Pmid::new(2, 0, 7)), TextKind::OneLine)
+            .expect("an answer");
         assert_eq!(text.as_deref(), Ok("PMCD version"));
-        let text = host.help_text(Pmid::new(400, 0, 7), TextKind::OneLine).expect("an answer");
+        let text = host
+            .text(TextSubject::Metric(Pmid::new(400, 0, 7)), TextKind::OneLine)
+            .expect("an answer");
         assert!(text.is_err());
         let mut batch = ResultBatch::default();
         let list = FetchList::new(vec![Pmid::new(400, 0, 1), Pmid::new(29, 0, 10)], vec![]);

@@ -21,7 +21,7 @@ impl Builder<'_> {
         named: &[Domain],
         fetched: &[Domain],
     ) -> NodeLayout {
-        let mut regular = true;
+        let mut regular = !node.op.is_general();
         node.op.operands(|operand| regular &= self.node(operand).regular);
         let without = |status| NodeLayout { status, lanes: LaneSet::Single, regular, offset: None };
         let with = |lanes: LaneSet| match lanes.is_empty() {
@@ -54,19 +54,10 @@ impl Builder<'_> {
             Op::Nothing | Op::NoValue => without(Status::Empty(Reason::NoValue)),
             Op::Map { operands, .. } => match **operands {
                 [operand] => NodeLayout { offset: None, ..self.node(operand).clone() },
-                [left, right] => {
-                    let (a, b) = (self.node(left), self.node(right));
-                    if let Some(status) = first_without(&[a.status, b.status]) {
-                        return without(status);
-                    }
-                    let (a, b) = (a.lanes.clone(), b.lanes.clone());
-                    match (&a, &b) {
-                        (LaneSet::Single, _) => with(b),
-                        (_, LaneSet::Single) => with(a),
-                        _ if a == b => with(a),
-                        _ => with(self.intersection(&a, &b)),
-                    }
-                }
+                [left, right] => match self.meeting(left, right) {
+                    Ok(lanes) => with(lanes),
+                    Err(status) => without(status),
+                },
                 _ => without(Status::Failed(PmStatus::BOTCH)),
             },
             Op::Change { operand, history, .. } => {
@@ -153,7 +144,33 @@ impl Builder<'_> {
                 Status::Values => with(LaneSet::Single),
                 status => without(status),
             },
+            Op::TextEqual { left, right, .. } => match self.meeting(*left, *right) {
+                Ok(lanes) => with(lanes),
+                Err(status) => without(status),
+            },
+            // Which of the instances are taken is for the values to say.
+            Op::Ranked { operand, .. }
+            | Op::Window { operand, .. }
+            | Op::TextIs { operand, .. }
+            | Op::TextMatch { operand, .. } => {
+                NodeLayout { regular, offset: None, ..self.node(*operand).clone() }
+            }
         }
+    }
+
+    /// Lanes in which two operands meet, or the status of one without values.
+    fn meeting(&mut self, left: NodeId, right: NodeId) -> Result<LaneSet, Status> {
+        let (a, b) = (self.node(left), self.node(right));
+        if let Some(status) = first_without(&[a.status, b.status]) {
+            return Err(status);
+        }
+        let (a, b) = (a.lanes.clone(), b.lanes.clone());
+        Ok(match (&a, &b) {
+            (LaneSet::Single, _) => b,
+            (_, LaneSet::Single) => a,
+            _ if a == b => a,
+            _ => self.intersection(&a, &b),
+        })
     }
 }
 

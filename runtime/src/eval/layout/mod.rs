@@ -8,7 +8,7 @@
 mod instances;
 mod schedule;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -80,7 +80,28 @@ pub enum OutputLayout {
     /// No values, whatever the numbers are.
     Without(Status),
     /// Only the general path can tell.
-    General,
+    General(GeneralPlan),
+}
+
+/// How the general path evaluates an output if the columns are right: previous
+/// samples are where kernels find them, and no kernel has set a flag.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeneralPlan {
+    /// Where it begins.
+    pub columns: Box<[NodeColumn]>,
+    /// Nodes above the columns, ascending.
+    pub nodes: Box<[NodeId]>,
+}
+
+/// The column of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeColumn {
+    /// The node.
+    pub node: NodeId,
+    /// Where the column lies.
+    pub offset: u32,
+    /// Its lanes.
+    pub lanes: LaneSet,
 }
 
 /// A history whose operand has a column.
@@ -359,14 +380,37 @@ impl Builder<'_> {
         let outputs = self.program.outputs.iter().map(|output| {
             let node = self.node(output.root);
             match (node.regular, node.status, node.offset) {
-                (false, ..) => OutputLayout::General,
+                (false, ..) => OutputLayout::General(self.general_plan(output.root)),
                 (true, Status::Values, Some(offset)) => {
                     OutputLayout::Column { offset, lanes: node.lanes.clone() }
                 }
-                (true, Status::Values, None) => OutputLayout::General,
+                (true, Status::Values, None) => {
+                    OutputLayout::General(self.general_plan(output.root))
+                }
                 (true, status, _) => OutputLayout::Without(status),
             }
         });
         outputs.collect()
+    }
+
+    /// Walks from a root down to columns.
+    fn general_plan(&self, root: NodeId) -> GeneralPlan {
+        let (mut columns, mut nodes) = (Vec::new(), BTreeSet::new());
+        let mut seen = BTreeSet::from([root]);
+        let mut stack = vec![root];
+        while let Some(id) = stack.pop() {
+            let node = self.node(id);
+            if let (true, Some(offset)) = (self.is_column(id), node.offset) {
+                columns.push(NodeColumn { node: id, offset, lanes: node.lanes.clone() });
+                continue;
+            }
+            nodes.insert(id);
+            self.program.nodes[id.index()].op.operands(|operand| {
+                if seen.insert(operand) {
+                    stack.push(operand);
+                }
+            });
+        }
+        GeneralPlan { columns: columns.into(), nodes: nodes.into_iter().collect() }
     }
 }

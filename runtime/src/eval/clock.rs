@@ -1,0 +1,48 @@
+//! Time stamps of what was fetched: slots of a split fetch have the stamp of
+//! their part.
+
+use crate::model::Timestamp;
+use crate::program::{HistoryId, InputSlot, Program};
+use crate::result::ResultBatch;
+
+/// The time of one evaluation.
+pub struct Clock<'c> {
+    program: &'c Program,
+    batch: &'c ResultBatch,
+    /// Time stamp of the fetch.
+    pub timestamp: Timestamp,
+    is_split: bool,
+}
+
+impl<'c> Clock<'c> {
+    /// The time of a fetch that was made for a program.
+    pub fn new(program: &'c Program, batch: &'c ResultBatch) -> Clock<'c> {
+        let is_split = batch.parts().len() > 1;
+        Clock { program, batch, timestamp: batch.timestamp(), is_split }
+    }
+
+    /// Time stamp of a history's operand.
+    pub fn now(&self, history: HistoryId) -> Timestamp {
+        self.of(self.program.histories[history.index()].clock)
+    }
+
+    /// Time stamp of an input, or of the fetch.
+    pub fn of(&self, input: Option<InputSlot>) -> Timestamp {
+        match input {
+            Some(slot) if self.is_split => stamp_of(self.batch, slot.index()),
+            _ => self.timestamp,
+        }
+    }
+}
+
+/// Time stamp of the part that a slot is in.
+fn stamp_of(batch: &ResultBatch, slot: usize) -> Timestamp {
+    let mut before = 0;
+    for part in batch.parts() {
+        before += part.set_count;
+        if slot < before {
+            return part.timestamp;
+        }
+    }
+    batch.timestamp()
+}

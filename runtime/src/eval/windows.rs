@@ -1,0 +1,255 @@
+//! Values over moving windows of time: what each window of a program remembers
+//! of its operand, and what follows from it.
+//!
+//! In go, once per evaluation, the operand's instances, lanes and time stamp;
+//! out come as many lanes. An instance without a value loses what was
+//! remembered of it, and so does every instance when time goes backwards.
+//! Windows know no columns and no layouts.
+//!
+//! Samples stand in buckets: one each as a rule; but those that are closer to
+//! a bucket's first sample than 1/[`BUCKETS`] of the window share the bucket,
+//! so that an instance takes a bounded amount of memory whatever the pace of
+//! fetching is. A window costs the same per fetch however long it is:
+//!
+//! ```text
+//!   oldest                                newest
+//!   [ front: each bucket with all later    |  back: each bucket alone ] running: all of the back
+//!     ones of the front                    |
+//! ```
+//!
+//! The oldest entry of the front and the running value make the result. When
+//! the front is used up, the back becomes the front. Nothing is ever
+//! subtracted, so that no rounding error outlives its sample.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::lanes::Finder;
+use crate::kernel::ops::{self, BinaryFn, LaneBits};
+use crate::kernel::{BinaryOp, Scalar};
+use crate::model::{InstId, Timestamp};
+use crate::program::{HistoryKey, Program, Window, WindowFunction, WindowId};
+
+/// Most buckets of a window.
+const BUCKETS: f64 = 4096.0;
+/// Half-lives after which an average that nobody asks for is dropped.
+const KEPT_HALF_LIVES: f64 = 64.0;
+
+/// The windows of one context.
+#[derive(Debug, Default)]
+pub struct WindowStore {
+    /// Parallel to the windows of the program in force.
+    entries: Vec<State>,
+    /// What windows remember that the program in force does not have.
+    parked: HashMap<HistoryKey, State>,
+}
+
+/// What a window remembers.
+#[derive(Debug, Default)]
+struct State {
+    /// Time stamp of the latest sample.
+    latest: Option<Timestamp>,
+    /// Seconds for which it is worth keeping.
+    keep: f64,
+    /// Number of samples so far.
+    samples: u64,
+    /// Instances of the latest sample.
+    ids: Vec<InstId>,
+    /// Parallel to `ids`.
+    rows: Vec<Row>,
+    /// Oldest first.
+    buckets: VecDeque<Bucket>,
+    /// How many buckets, from the oldest on, are in the front.
+    front: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// Of its first sample.
+    stamp: Timestamp,
+    /// Number of its first sample.
+    first: u64,
+}
+
+/// What is remembered of an instance.
+#[derive(Debug, Default)]
+struct Row {
+    /// Number of the instance's first sample, once it has one.
+    joined: Option<u64>,
+    /// Bits of the values of the newest buckets, up to all of them.
+    values: VecDeque<u64>,
+    /// Bits of the value of all buckets in the back, or the moving average.
+    running: u64,
+}
+
+impl WindowStore {
+    /// Forgets everything.
+    pub fn forget(&mut self) {
+        self.parked.clear();
+        self.entries.iter_mut().for_each(State::clear);
+    }
+
+    /// Forgets what one window remembers: its operand has no values.
+    pub fn clear(&mut self, window: WindowId) {
+        self.entries[window.index()].clear();
+    }
+
+    /// Takes the windows of a program in use; those of the program before are
+    /// parked under their keys as long as they may be of use.
+    pub fn change_program(&mut self, old: Option<&Program>, new: &Program) {
+        if let Some(program) = old {
+            let keys = program.windows.iter().map(|window| window.key);
+            self.parked.extend(keys.zip(self.entries.drain(..)));
+        }
+        let latest = self.parked.values().filter_map(|state| state.latest).max();
+        self.parked.retain(|_, state| match (latest, state.latest) {
+            (Some(latest), Some(own)) => latest.seconds_since(own) < state.keep,
+            _ => false,
+        });
+        let state = |window: &Window| self.parked.remove(&window.key).unwrap_or_default();
+        self.entries = new.windows.iter().map(state).collect();
+    }
+
+    /// Adds a sample of the operand's lanes to a window and appends the
+    /// window's values to `out`.
+    pub fn advance(
+        &mut self,
+        id: WindowId,
+        window: &Window,
+        (ids, lanes): (&[InstId], &[u64]),
+        now: Timestamp,
+        out: &mut Vec<u64>,
+    ) {
+        let state = &mut self.entries[id.index()];
+        if state.latest.is_some_and(|latest| now < latest) {
+            state.clear();
+        }
+        state.align(ids);
+        match window.function {
+            WindowFunction::Ewma => {
+                state.keep = window.seconds * KEPT_HALF_LIVES;
+                state.average(window.seconds, lanes, now, out);
+            }
+            WindowFunction::Avg | WindowFunction::Max | WindowFunction::Min => {
+                state.keep = window.seconds;
+                state.slide(window, lanes, now, out);
+            }
+        }
+        state.latest = Some(now);
+    }
+}
+
+impl State {
+    fn clear(&mut self) {
+        *self = State::default();
+    }
+
+    /// Brings the rows into the order of `ids`, which are those of the sample
+    /// to come.
+    fn align(&mut self, ids: &[InstId]) {
+        if self.ids == ids {
+            return;
+        }
+        let mut old: Vec<Option<Row>> = self.rows.drain(..).map(Some).collect();
+        let mut finder = Finder::new(&self.ids);
+        let row = |id: &InstId| finder.find(*id).and_then(|at| old[at].take()).unwrap_or_default();
+        self.rows = ids.iter().map(row).collect();
+        self.ids.clear();
+        self.ids.extend_from_slice(ids);
+    }
+
+    /// The exponentially weighted moving average.
+    fn average(&mut self, half_life: f64, lanes: &[u64], now: Timestamp, out: &mut Vec<u64>) {
+        let elapsed = self.latest.map_or(0.0, |latest| now.seconds_since(latest));
+        // Without a half-life only the present counts.
+        let weight = if half_life > 0.0 { 1.0 - (-elapsed / half_life).exp2() } else { 1.0 };
+        for (row, bits) in self.rows.iter_mut().zip(lanes) {
+            let (before, value) = (f64::from_bits(row.running), f64::from_bits(*bits));
+            // What is not finite would never leave the average again.
+            let next = match row.joined {
+                Some(_) if before.is_finite() => before + weight * (value - before),
+                _ => value,
+            };
+            row.joined = Some(0);
+            row.running = next.to_bits();
+            out.push(row.running);
+        }
+    }
+
+    /// Mean or extreme of the samples in the window.
+    fn slide(&mut self, window: &Window, lanes: &[u64], now: Timestamp, out: &mut Vec<u64>) {
+        let combine = combine(window.function, window.scalar);
+        self.expire(window.seconds, now, combine);
+        let number = self.samples;
+        self.samples += 1;
+        let resolution = window.seconds / BUCKETS;
+        let shares = |bucket: &Bucket| now.seconds_since(bucket.stamp) < resolution;
+        let is_new = !self.buckets.back().is_some_and(shares);
+        if is_new {
+            self.buckets.push_back(Bucket { stamp: now, first: number });
+        }
+        let oldest = self.buckets.front().map_or(number, |bucket| bucket.first);
+        for (row, bits) in self.rows.iter_mut().zip(lanes) {
+            row.running = match row.values.is_empty() {
+                true => *bits,
+                false => combine(row.running, *bits),
+            };
+            match row.values.back_mut() {
+                Some(newest) if !is_new => *newest = combine(*newest, *bits),
+                _ => row.values.push_back(*bits),
+            }
+            let joined = *row.joined.get_or_insert(number);
+            // The row's oldest bucket is in the front unless the instance came later.
+            let missing = self.buckets.len() - row.values.len();
+            let all = match row.values.front() {
+                Some(front) if missing < self.front => combine(*front, row.running),
+                _ => row.running,
+            };
+            out.push(match window.function {
+                WindowFunction::Avg => {
+                    let count = self.samples - joined.max(oldest);
+                    (f64::from_bits(all) / count as f64).to_bits64()
+                }
+                _ => all,
+            });
+        }
+    }
+
+    /// Drops the buckets whose first sample is not within the window any more.
+    fn expire(&mut self, seconds: f64, now: Timestamp, combine: BinaryFn) {
+        let is_old = |bucket: &&Bucket| now.seconds_since(bucket.stamp) >= seconds;
+        let count = self.buckets.iter().take_while(is_old).count();
+        if count == 0 {
+            return;
+        }
+        self.buckets.drain(..count);
+        let left = self.buckets.len();
+        // The newest bucket stays in the back, where it can still grow.
+        let turn = count > self.front;
+        self.front = if turn { left.saturating_sub(1) } else { self.front - count };
+        for row in &mut self.rows {
+            let surplus = row.values.len().saturating_sub(left);
+            row.values.drain(..surplus);
+            if turn && let Some(newest) = row.values.back() {
+                row.running = *newest;
+                let front = row.values.len() - 1;
+                for at in (1..front).rev() {
+                    row.values[at - 1] = combine(row.values[at - 1], row.values[at]);
+                }
+            }
+        }
+    }
+}
+
+/// What makes one value of two samples.
+fn combine(function: WindowFunction, scalar: Scalar) -> BinaryFn {
+    let op = match function {
+        WindowFunction::Max => BinaryOp::Max,
+        WindowFunction::Min => BinaryOp::Min,
+        WindowFunction::Avg | WindowFunction::Ewma => BinaryOp::Add,
+    };
+    ops::binary(op, scalar)
+}
+
+#[cfg(test)]
+#[path = "windows_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! Merging sets of labels: what holds for a metric or instance in the end.
+//!
+//! In: sets from the most general level to the most special one. Out: one set
+//! in the form that `pmMergeLabelSets(3)` gives: names in order of their bytes,
+//! each once, without white space between them. Where sets come from is not
+//! known here.
+
+use std::collections::BTreeMap;
+
+use super::{InstId, LabelFlags, LabelPlace, LabelSet};
+
+/// Labels by name, each with its value as JSON and its flags.
+pub(crate) type LabelMap = BTreeMap<Box<str>, (Box<str>, LabelFlags)>;
+
+impl LabelSet {
+    /// The labels of all sets; of two with one name, that of the later set
+    /// (`pmMergeLabelSets(3)`). The sets of a value are those of the context,
+    /// the domain, the instance domain, the cluster, the item and the
+    /// instance, in this order. Sets that failed count as empty.
+    ///
+    /// The instance is that of the last set that has one.
+    pub fn merged<'s>(sets: impl IntoIterator<Item = &'s LabelSet>) -> LabelSet {
+        let mut labels = LabelMap::new();
+        let mut instance = -1;
+        for set in sets {
+            if set.instance() != -1 {
+                instance = set.instance();
+            }
+            for label in set.labels() {
+                labels.insert(label.name.into(), (compact(label.value), label.flags));
+            }
+        }
+        LabelSet::from_map(instance, &labels)
+    }
+
+    /// Writes a set from labels.
+    pub(crate) fn from_map(instance: InstId, labels: &LabelMap) -> LabelSet {
+        if labels.is_empty() {
+            return LabelSet::empty(instance);
+        }
+        let mut json = String::new();
+        let mut places = Vec::with_capacity(labels.len());
+        // Texts are far from as long as that.
+        let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        for (name, (value, flags)) in labels {
+            json.push_str(if json.is_empty() { "{\"" } else { ",\"" });
+            let at_name = offset(json.len());
+            json.push_str(name);
+            json.push_str("\":");
+            let at_value = offset(json.len());
+            json.push_str(value);
+            places.push(LabelPlace {
+                name: at_name,
+                name_len: offset(name.len()),
+                flags: *flags,
+                value: at_value,
+                value_len: offset(value.len()),
+            });
+        }
+        json.push('}');
+        LabelSet::new(instance, json, places).unwrap_or_else(|_| LabelSet::empty(instance))
+    }
+}
+
+/// A text as JSON, in quotes.
+pub(crate) fn json_string(text: &str) -> String {
+    use std::fmt::Write;
+    let mut json = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => json.extend(['\\', c]),
+            // Writing to a string cannot fail.
+            '\0'..' ' => drop(write!(json, "\\u{:04x}", u32::from(c))),
+            _ => json.push(c),
+        }
+    }
+    json.push('"');
+    json
+}
+
+/// JSON without the white space outside of its strings.
+pub(super) fn compact(json: &str) -> Box<str> {
+    let (mut in_string, mut escaped) = (false, false);
+    let kept = json.chars().filter(|c| {
+        let keep = in_string || !matches!(c, ' ' | '\t' | '\n' | '\r');
+        if !escaped && *c == '"' {
+            in_string = !in_string;
+        }
+        escaped = in_string && !escaped && *c == '\\';
+        keep
+    });
+    kept.collect::<String>().into()
+}

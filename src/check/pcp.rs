@@ -1,0 +1,155 @@
+//! libpcp's words for mistakes of meaning: `NODE: TEXT`, where NODE spells the
+//! node that was refused with its operands and TEXT says why.
+//!
+//! Where one code stands for several of libpcp's texts, the check has put the
+//! text into the diagnostic already; all else follows from code and node.
+
+use super::units_name;
+use crate::diag::{Code, Diagnostic};
+use crate::dialect::Dialect;
+use crate::syntax::ast::{Aggregate, Expr, ExprId, NodeKind, Temporal, UnaryOp};
+
+/// Completes what libpcp says in the diagnostics of one node.
+pub(super) fn complete(expr: &Expr, id: ExprId, dialect: Dialect, found: &mut [Diagnostic]) {
+    for diagnostic in found {
+        let text = diagnostic.pcp.take();
+        diagnostic.pcp = said(expr, id, dialect, diagnostic, text.as_deref()).map(Into::into);
+    }
+}
+
+/// libpcp stops at its first mistake: at a name that cannot be looked up, or
+/// else at the first node that is refused. Only that one's words stay.
+pub(super) fn keep_first(expr: &Expr, found: &mut [Diagnostic]) {
+    let of_names = |diagnostic: &Diagnostic| match diagnostic.code {
+        Code::UnknownMetric => !is_in_ternary(expr, diagnostic),
+        code => matches!(code, Code::NoDescriptor | Code::NestedDerived),
+    };
+    let name = found.iter().position(of_names);
+    let first = name.or_else(|| found.iter().position(|diagnostic| diagnostic.pcp.is_some()));
+    for (index, diagnostic) in found.iter_mut().enumerate() {
+        if first.is_some_and(|first| first != index) {
+            diagnostic.pcp = None;
+        }
+    }
+}
+
+fn said(
+    expr: &Expr,
+    id: ExprId,
+    dialect: Dialect,
+    diagnostic: &Diagnostic,
+    text: Option<&str>,
+) -> Option<String> {
+    let node = &expr.node(id).kind;
+    let text = match (diagnostic.code, node) {
+        (Code::UnknownMetric | Code::NoDescriptor | Code::NestedDerived, _) => {
+            // Version 6 says nothing about names.
+            let name = name_of(node).filter(|_| dialect.is_version_7())?;
+            let text = match diagnostic.code {
+                Code::NoDescriptor => "Metadata for operand metric not available",
+                Code::NestedDerived => "Illegal nested derived metric",
+                _ if is_in_ternary(expr, diagnostic) => "Unknown metric for ternary expression",
+                _ => "Unknown operand metric",
+            };
+            return Some(format!("operand {name}: {text}"));
+        }
+        (_, NodeKind::Ternary { guard, yes, no }) => {
+            let branches = format!("{} : {}", spelled(expr, *yes), spelled(expr, *no));
+            let text = match diagnostic.code {
+                Code::NotNumeric | Code::GuardShape => {
+                    let text = match diagnostic.code {
+                        Code::NotNumeric => "Non-arithmetic operand for ternary guard",
+                        _ => "Non-scalar ternary guard with scalar expressions",
+                    };
+                    return Some(format!("{} ? {branches}: {text}", spelled(expr, *guard)));
+                }
+                Code::BranchTypes => "Different types for ternary operands",
+                Code::IndomMismatch => "Different instance domains for ternary operands",
+                Code::BranchSemantics => "Different semantics for ternary operands",
+                _ => text?,
+            };
+            return Some(format!("{branches}: {text}"));
+        }
+        (Code::NotNumeric, NodeKind::Binary { left, .. }) => {
+            match diagnostic.span == expr.node(*left).span {
+                true => "Non-arithmetic type for left operand",
+                false => "Non-arithmetic type for right operand",
+            }
+        }
+        (Code::NotNumeric, NodeKind::Unary { op: UnaryOp::Neg, .. }) => {
+            "Non-arithmetic operand for unary negation"
+        }
+        (Code::NotNumeric, _) => "Non-arithmetic operand for function",
+        (Code::RateDimension, _) => "Incorrect time dimension for operand",
+        (Code::IncompatibleUnits, _) => "Incompatible dimensions",
+        (Code::IndomMismatch, _) => "Operands should have the same instance domain",
+        _ => text?,
+    };
+    let spelling = match node {
+        NodeKind::Binary { op, left, right, .. } => {
+            format!("{} {} {}", spelled(expr, *left), op.symbol(), spelled(expr, *right))
+        }
+        NodeKind::Unary { op: UnaryOp::Neg, operand } => format!("- {}", spelled(expr, *operand)),
+        NodeKind::Rescale { operand, units } => {
+            format!("{} RESCALE {}", spelled(expr, *operand), units_name(&units.value))
+        }
+        NodeKind::Temporal { function, operand } => {
+            let name = match function {
+                Temporal::Delta => "DELTA",
+                Temporal::Rate => "RATE",
+                Temporal::Instant => "INSTANT",
+            };
+            format!("{name}({})", leaf(expr, *operand).unwrap_or("(null)"))
+        }
+        NodeKind::Aggregate { function, metric } => {
+            let name = match function {
+                Aggregate::Avg => "AVG",
+                Aggregate::Count => "COUNT",
+                Aggregate::Max => "MAX",
+                Aggregate::Min => "MIN",
+                Aggregate::Sum => "SUM",
+            };
+            format!("{name}({})", metric.value)
+        }
+        _ => return None,
+    };
+    Some(format!("{spelling}: {text}"))
+}
+
+/// The name that a node looks up.
+fn name_of(node: &NodeKind) -> Option<&str> {
+    match node {
+        NodeKind::Metric(name) => Some(name),
+        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&metric.value),
+        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+            attributes.meta.as_ref().map(|meta| &*meta.value)
+        }
+        _ => None,
+    }
+}
+
+/// An operand as libpcp prints it.
+fn spelled(expr: &Expr, id: ExprId) -> &str {
+    leaf(expr, id).unwrap_or("<expr>")
+}
+
+/// A metric or constant as it was written.
+fn leaf(expr: &Expr, id: ExprId) -> Option<&str> {
+    match &expr.node(id).kind {
+        NodeKind::Metric(name) => Some(name),
+        NodeKind::Number(number) => Some(&number.text),
+        NodeKind::MkConst { number, .. } => Some(&number.value.text),
+        _ => None,
+    }
+}
+
+/// True if the place is within a ternary, where a missing name is found late.
+fn is_in_ternary(expr: &Expr, diagnostic: &Diagnostic) -> bool {
+    let place = diagnostic.span;
+    expr.nodes().any(|(_, node)| {
+        let span = node.span;
+        matches!(node.kind, NodeKind::Ternary { .. })
+            && span.source == place.source
+            && (span.start..=span.end).contains(&place.start)
+    })
+}

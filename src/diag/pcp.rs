@@ -1,0 +1,116 @@
+//! libpcp's own forms of messages, for tools that match on them.
+//!
+//! Whoever finds a mistake knows libpcp's words for it; here they are put into
+//! the frames in which `pmLoadDerivedConfig(3)`, `pmRegisterDerivedMetric(3)`
+//! and the binding of a metric print them. A diagnostic carries the result in
+//! [`Diagnostic::pcp`]; what libpcp has no complaint about has none.
+
+use std::fmt;
+
+use super::{Code, Diagnostic};
+
+/// A line of a definition file, as libpcp's messages name it.
+#[derive(Clone, Copy, Debug)]
+pub struct FileLine<'l> {
+    /// Name of the file.
+    pub file: &'l str,
+    /// Number of the line as libpcp counts.
+    pub number: u32,
+    /// The line, continuation lines joined.
+    pub line: &'l str,
+}
+
+impl FileLine<'_> {
+    /// A complaint about the line.
+    pub fn error(&self, text: fmt::Arguments<'_>) -> String {
+        format!("[{}:{}] Error: pmLoadDerivedConfig: {text}", self.file, self.number)
+    }
+
+    /// A complaint that repeats the line.
+    pub fn error_with_line(&self, text: fmt::Arguments<'_>) -> String {
+        format!("{}\n{}", self.error(text), self.line)
+    }
+
+    /// Text behind an attribute's value.
+    pub fn extra_text(&self, extra: &str) -> String {
+        format!(
+            "[{}:{}] Warning: pmLoadDerivedConfig: extra text ({extra}) after attribute value \
+             will be ignored",
+            self.file, self.number
+        )
+    }
+
+    /// A mistake of a `#control` line.
+    pub fn control(&self, text: &str) -> String {
+        let severity = if text.starts_with("missing '='") { "Error" } else { "Warning" };
+        format!("[{}:{}] {severity}: {text}", self.file, self.number)
+    }
+
+    /// A refused expression: `text` is what follows the `=`, and `offset` the
+    /// place in it.
+    pub fn syntax_error(
+        &self,
+        name: &str,
+        text: &str,
+        offset: usize,
+        message: Option<&str>,
+    ) -> String {
+        let blank = |(index, byte): (usize, u8)| match byte {
+            _ if index == offset => '^',
+            byte if byte.is_ascii_whitespace() || byte == 0x0b => char::from(byte),
+            _ => ' ',
+        };
+        let caret: String = text.bytes().enumerate().map(blank).collect();
+        let (file, number) = (self.file, self.number);
+        let message = message.map(|message| format!("\n{message}")).unwrap_or_default();
+        format!(
+            "[{file}:{number}] Error: pmRegisterDerived({name}, ...) syntax error\n{text}\n{caret}\
+             {message}"
+        )
+    }
+}
+
+/// A refused expression that stands in no file (`pmRegisterDerivedMetric(3)`).
+pub fn syntax_error(name: &str, text: &str, offset: i64, message: Option<&str>) -> String {
+    // The position before an empty text is printed as if it were the one after.
+    let padding =
+        " ".repeat(usize::try_from(offset.unsigned_abs()).unwrap_or(0).min(text.len().max(1)));
+    let message = message.map(|message| format!("\n{message}")).unwrap_or_default();
+    format!("Error: pmRegisterDerivedMetric(\"{name}\", ...)\n{text}\n{padding}^{message}")
+}
+
+/// What libpcp prints of a diagnostic, with line ends; nothing where it has
+/// nothing to say.
+pub fn render(diagnostic: &Diagnostic) -> Option<String> {
+    let text = diagnostic.pcp.as_deref()?;
+    Some(match is_semantic(diagnostic.code) {
+        false => format!("{text}\n"),
+        true => {
+            let name = diagnostic.metric.as_deref().unwrap_or(super::EXPRESSION);
+            format!("Semantic error: derived metric {name}: {text}\n")
+        }
+    })
+}
+
+/// True for mistakes that are found when a metric is bound.
+fn is_semantic(code: Code) -> bool {
+    code.number() >= 100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn carets_stand_where_libpcp_puts_them() {
+        let line = FileLine { file: "f", number: 3, line: "" };
+        let said = line.syntax_error("a", "\tx[\u{e9}]\t@ 3", 8, Some("Illegal character"));
+        let (head, lines) = said.split_once('\n').expect("more than one line");
+        assert_eq!(head, "[f:3] Error: pmRegisterDerived(a, ...) syntax error");
+        assert_eq!(lines, "\tx[\u{e9}]\t@ 3\n\t     \t^  \nIllegal character");
+        let alone = |text, offset| syntax_error("n", text, offset, None);
+        assert_eq!(alone("", -1), "Error: pmRegisterDerivedMetric(\"n\", ...)\n\n ^");
+        assert_eq!(alone("[x]", 0), "Error: pmRegisterDerivedMetric(\"n\", ...)\n[x]\n^");
+        assert_eq!(alone("*a", 1), "Error: pmRegisterDerivedMetric(\"n\", ...)\n*a\n ^");
+    }
+}
