@@ -80,6 +80,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     let mistakes = std::mem::take(&mut definitions.diagnostics);
     let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
     messages.diagnostics(mistakes, &definitions.sources);
+    definitions.warn_of_system_mistakes(messages);
 
     let writes_metadata = arguments.metadata == Some(None);
     let mut source: Option<Box<dyn MetadataSource>> = match &arguments.metadata {

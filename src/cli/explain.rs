@@ -1,6 +1,7 @@
 //! `pmderive explain`: what becomes of expressions and definitions, and why;
 //! and what a diagnostic's code means.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -8,12 +9,15 @@ use clap::{Args, ValueEnum};
 use pmderive_runtime::source::MetadataSource;
 
 use crate::diag::json::to_json;
-use crate::diag::{Code, Diagnostics, page};
-use crate::engine::{Backend, Engine};
+use crate::diag::{Code, Diagnostics, EXPRESSION, page};
+use crate::dialect::Language;
+use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{write_definition, write_list, write_program};
-use crate::explain::text::to_text;
+use crate::explain::text::{kernel_to_text, to_text};
 use crate::explain::{ExplainedKernel, Explanation, explain};
 use crate::json::write_string;
+use crate::source::{SourceId, Span};
+use crate::syntax::parse_expr;
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
@@ -89,6 +93,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
         true => definitions.select_all(),
         false => definitions.select(&arguments.metrics),
     }
+    definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let metadata = arguments.metadata.metadata.as_deref();
     let mut source: Box<dyn MetadataSource> =
@@ -97,7 +102,8 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
             None => Box::new(Source::open(&arguments.source, messages)?),
         };
     let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
-    let selection = definitions.selection();
+    let broken = not_understood(&definitions, arguments.definitions.language());
+    let selection = [definitions.selection(), broken.iter().collect()].concat();
     let registry = &definitions.registry;
     let explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
     let has_errors = diagnostics.errors() > 0;
@@ -116,6 +122,32 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
         }
     }
     Ok(if has_errors { Outcome::Mistake } else { Outcome::Good })
+}
+
+/// Expressions of the arguments that have syntax errors, with what was
+/// understood of them.
+fn not_understood(definitions: &Definitions, language: Language) -> Vec<Registered> {
+    let selected: HashSet<SourceId> =
+        definitions.selection().iter().map(|one| one.name_span.source).collect();
+    let texts = (0..definitions.sources.next_id().0).map(SourceId);
+    let broken = texts.filter(|source| {
+        &*definitions.sources.get(*source).name == EXPRESSION && !selected.contains(source)
+    });
+    let parsed = broken.map(|source| {
+        let text = &definitions.sources.get(source).text;
+        // The diagnostics are there already.
+        let parsed = parse_expr(source, text, 0, language, &mut Diagnostics::default());
+        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        Registered {
+            name: text.trim().into(),
+            name_span: Span::new(source, 0, end),
+            is_named: false,
+            expr: parsed.expr,
+            identity: 0,
+            pmid: None,
+        }
+    });
+    parsed.collect()
 }
 
 /// Writes to standard output.
@@ -181,18 +213,12 @@ fn text(explanation: &Explanation, arguments: &ExplainArguments) -> String {
         out.push_str("\nKernels\n");
     }
     for kernel in &program.kernels {
-        let mut indented = |text: &str, indent: &str| {
-            for line in text.lines() {
-                let _ = writeln!(out, "{}", format!("{indent}{line}").trim_end());
-            }
-        };
-        let form = kernel.ir.to_string();
-        let (head, body) = form.split_once('\n').unwrap_or((&form, ""));
-        indented(&format!("k{}  {head}", kernel.id), "  ");
-        indented(body, "    ");
+        out.push_str(&kernel_to_text(kernel));
         for (_, form) in native(kernel, arguments) {
-            indented("", "");
-            indented(&form, "      ");
+            out.push('\n');
+            for line in form.lines() {
+                let _ = writeln!(out, "{}", format!("      {line}").trim_end());
+            }
         }
     }
     out

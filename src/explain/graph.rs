@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use pmderive_runtime::eval::Binding;
-use pmderive_runtime::kernel::{Body, KernelIr, Scalar, interp};
+use pmderive_runtime::kernel::{Body, Inst, KernelIr, Scalar, interp};
 use pmderive_runtime::model::{ValueType, write_exact_double, write_exact_float};
 use pmderive_runtime::program::{
     History, HistoryId, HistoryKey, InputSlot, NodeId, OnFailure, Op, Placement, PreviousLanes,
@@ -113,6 +113,7 @@ impl Words {
         identities: &[u64],
     ) -> ExplainedProgram {
         let users = users(program, outputs);
+        let fused = fused(program, &users);
         let mut used = vec![false; program.inputs.len()];
         let mut nodes = Vec::new();
         for (id, users) in users {
@@ -126,7 +127,7 @@ impl Words {
                 value_type: node.value_type,
                 is_set: node.is_set,
                 users,
-                place: place(program, id),
+                place: place(program, id, fused[id.index()]),
             });
         }
         let inputs = names.into_iter().zip(&program.inputs).zip(&binding.pmids).zip(used);
@@ -163,7 +164,7 @@ impl Words {
             kept.push((format!("w{at}"), words));
         }
         let roots = program.outputs.iter().map(|output| output.root);
-        let places = roots.map(|root| format!("{} ({})", name(root), place(program, root)));
+        let places = roots.map(|root| format!("{} ({})", name(root), place(program, root, false)));
         let mut kernels: Vec<u32> = program.steps.iter().map(|step| step.kernel.0).collect();
         kernels.sort_unstable();
         kernels.dedup();
@@ -195,11 +196,24 @@ impl Words {
                     Some(template) => template.fill(&operands),
                     None => {
                         let operands: Vec<String> = operands.into_iter().map(name).collect();
-                        format!("computed of {}", operands.join(", "))
+                        format!("{} of {}", verb(program, op), operands.join(", "))
                     }
                 }
             }
         }
+    }
+}
+
+/// What an operation does that no part of an expression stands for.
+fn verb(program: &Program, op: &Op) -> String {
+    let Op::Map { kernel, .. } = op else { return "computed".to_owned() };
+    let ir = program.kernels.get(kernel.index()).map(|kernel| kernel.ir());
+    match ir.map(|ir| &ir.body) {
+        Some(Body::Map { insts, result, .. }) => match insts.get(usize::from(result.0)) {
+            Some(Inst::Binary(op, ..)) => format!("{op:?}").to_lowercase(),
+            _ => "computed".to_owned(),
+        },
+        _ => "computed".to_owned(),
     }
 }
 
@@ -226,7 +240,7 @@ fn users(program: &Program, outputs: &[&str]) -> Vec<(NodeId, Vec<String>)> {
 }
 
 /// How the values of an operation come about in the regular case.
-fn place(program: &Program, id: NodeId) -> String {
+fn place(program: &Program, id: NodeId, is_fused: bool) -> String {
     let node = &program.nodes[id.index()];
     match program.placements.get(id.index()).and_then(Option::as_ref) {
         Some(Placement::Input(_)) => "as fetched".to_owned(),
@@ -237,19 +251,25 @@ fn place(program: &Program, id: NodeId) -> String {
         None => match node.op {
             Op::Constant(_) | Op::ConstantPerInstance { .. } => "constant of a kernel".to_owned(),
             Op::Nothing | Op::NoValue => "nothing to compute".to_owned(),
-            _ if steps_with(program, id) => "within a kernel".to_owned(),
+            _ if is_fused => "within a kernel".to_owned(),
             _ => "one operation at a time".to_owned(),
         },
     }
 }
 
-/// True if an output that needs the operation is computed by a step.
-fn steps_with(program: &Program, id: NodeId) -> bool {
-    let by_step = |root: NodeId| {
-        program.placements.get(root.index()).is_some_and(|placement| placement.is_some())
-    };
-    let mut outputs = program.outputs.iter().filter(|one| one.nodes.binary_search(&id).is_ok());
-    outputs.any(|output| by_step(output.root))
+/// Which operations are parts of kernels of others: those without a place of
+/// their own below one that a step or another such operation computes.
+fn fused(program: &Program, needed: &[(NodeId, Vec<String>)]) -> Vec<bool> {
+    let mut fused = vec![false; program.nodes.len()];
+    let placement = |id: NodeId| program.placements.get(id.index()).and_then(Option::as_ref);
+    for (id, _) in needed.iter().rev() {
+        if fused[id.index()] || placement(*id).is_some() {
+            program.nodes[id.index()].op.operands(|operand| {
+                fused[operand.index()] |= placement(operand).is_none();
+            });
+        }
+    }
+    fused
 }
 
 fn operand_words(program: &Program, operand: &StepOperand) -> String {
@@ -261,6 +281,9 @@ fn operand_words(program: &Program, operand: &StepOperand) -> String {
     match operand {
         StepOperand::Column(node) => format!("{}, each instance", name(*node)),
         StepOperand::Single(node) => format!("{}, a single value", name(*node)),
+        StepOperand::First { node, of } if node == of => {
+            format!("the first instance of {}", name(*node))
+        }
         StepOperand::First { node, of } => {
             format!("{} of the first instance of {}", name(*node), name(*of))
         }

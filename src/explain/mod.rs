@@ -25,7 +25,7 @@ use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Engine, Examination, Registered, Registry};
 use crate::plan::Planned;
 use crate::source::Span;
-use crate::syntax::ast::{Expr, ExprId};
+use crate::syntax::ast::{Expr, ExprId, NodeKind};
 use crate::syntax::{print_expr, print_node};
 use notes::Noted;
 
@@ -100,7 +100,8 @@ pub struct ExplainedNode {
 pub enum Outcome {
     /// What its values mean.
     Typed(Desc),
-    /// It is refused, for these reasons.
+    /// It is refused, for these reasons; text that is not understood may have
+    /// its reason elsewhere.
     Refused(Vec<Code>),
     /// An operand of it is refused.
     Unknown,
@@ -184,7 +185,7 @@ pub struct ExplainedKernel {
 }
 
 /// Explains a selection of definitions against a source; what is wrong with
-/// them is in `diagnostics`.
+/// them is in `diagnostics`, where what is wrong with their texts may be already.
 ///
 /// # Errors
 /// The source failed.
@@ -195,7 +196,6 @@ pub fn explain(
     source: &mut dyn MetadataSource,
     diagnostics: &mut Diagnostics,
 ) -> Result<Explanation, SourceError> {
-    let first = diagnostics.len();
     let Examination { names, expressions } =
         engine.examine(registry, selection, source, diagnostics)?;
     let usable: Vec<(u64, &TypedExpr)> = selection
@@ -214,7 +214,6 @@ pub fn explain(
     // Mistakes whose node is not found yet.
     let mut reported: Vec<(Span, Code)> = diagnostics
         .iter()
-        .skip(first)
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .map(|diagnostic| (diagnostic.span, diagnostic.code))
         .collect();
@@ -290,7 +289,11 @@ fn explain_nodes(
                 };
                 let codes: Vec<Code> =
                     reported.extract_if(.., |one| own(one)).map(|(_, code)| code).collect();
-                if codes.is_empty() { Outcome::Unknown } else { Outcome::Refused(codes) }
+                match node.kind {
+                    NodeKind::Error => Outcome::Refused(codes),
+                    _ if codes.is_empty() => Outcome::Unknown,
+                    _ => Outcome::Refused(codes),
+                }
             }
         };
         let node_id = of_node(id);

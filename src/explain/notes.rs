@@ -12,7 +12,7 @@ use crate::check::typed::{
 };
 use crate::check::{Examined, describe, units_name};
 use crate::dialect::Dialect;
-use crate::syntax::ast::{Aggregate, BinaryOp, Expr, ExprId, NodeKind};
+use crate::syntax::ast::{Aggregate, BinaryOp, Expr, ExprId, Function, NodeKind};
 
 /// An expression with what checking found.
 pub struct Noted<'n> {
@@ -44,6 +44,10 @@ impl Noted<'_> {
                 if self.examined.nodes[id.0 as usize].is_some() {
                     notes.push("a derived metric, whose expression is computed here".to_owned());
                 }
+                return notes;
+            }
+            NodeKind::Call { function: Function::Clamp, .. } => {
+                notes.push("the first operand, raised to the second, cut to the third".to_owned());
                 return notes;
             }
             NodeKind::Anon(_) => {
@@ -139,13 +143,11 @@ impl Noted<'_> {
                     Decrease::Wrap => "a value below the one before counts as one that wrapped",
                     Decrease::Negative => "negative where the value fell",
                 });
-                let units = &self.desc(*operand).units;
-                match time_factor {
-                    Some(factor) => notes.push(format!(
+                if let Some(factor) = time_factor {
+                    notes.push(format!(
                         "units: {} per second is a plain number when multiplied by {factor}",
-                        units_name(units)
-                    )),
-                    None => notes.push(format!("units: {} per second", units_name(units))),
+                        units_name(&self.desc(*operand).units)
+                    ));
                 }
             }
             TypedKind::Same(operand) => {
@@ -268,7 +270,7 @@ impl Noted<'_> {
             }
             if !op.is_boolean() && dimensioned && l.units != r.units {
                 let [l, r] = [&l.units, &r.units].map(units_name);
-                notes.push(format!("compared as they are: no {l} is made a {r}"));
+                notes.push(format!("compared as they are: neither {l} nor {r} is converted"));
             }
         }
         match (l.indom, r.indom) {

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use super::graph::shape;
-use super::{Explained, ExplainedNode, ExplainedProgram, Explanation, Fate, Outcome};
+use super::{
+    Explained, ExplainedKernel, ExplainedNode, ExplainedProgram, Explanation, Fate, Outcome,
+};
 use crate::check::units_name;
 
 /// Columns of a line.
@@ -145,6 +147,7 @@ impl Tree<'_> {
                 &units_name(&desc.units),
                 &desc.indom.map_or("single".to_owned(), |indom| indom.to_string()),
             ]),
+            Outcome::Refused(codes) if codes.is_empty() => "not understood".to_owned(),
             Outcome::Refused(codes) => {
                 let codes: Vec<String> = codes.iter().map(|code| code.to_string()).collect();
                 format!("refused: {}", codes.join(", "))
@@ -204,6 +207,19 @@ fn paragraph(out: &mut String, first: &str, rest: &str, text: &str) {
     let _ = writeln!(out, "{current}");
 }
 
+/// A kernel of the program.
+pub fn kernel_to_text(kernel: &ExplainedKernel) -> String {
+    let mut out = String::new();
+    let form = kernel.ir.to_string();
+    let mut lines = form.lines();
+    let head = lines.next().unwrap_or_default();
+    paragraph(&mut out, &format!("  {:<3} ", format!("k{}", kernel.id)), "          ", head);
+    for line in lines {
+        let _ = writeln!(out, "    {line}");
+    }
+    out
+}
+
 fn heading(out: &mut String, title: &str) {
     let _ = writeln!(out, "\n{title}");
 }
@@ -220,7 +236,7 @@ fn write_program(out: &mut String, program: &ExplainedProgram, definitions: &[Ex
         let name = &input.name;
         let _ = writeln!(out, "  {name:<width$}  {pmid:<12} {shape}");
         if input.is_mentioned_only {
-            let why = "· in a branch that is never chosen; it still decides which records count";
+            let why = "· no operation needs it, but it decides which records of an archive count";
             let _ = writeln!(out, "       {why}");
         }
     }
