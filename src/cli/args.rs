@@ -48,9 +48,6 @@ pub struct EvalArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
-    /// Taken so that it can be said why it is of no use.
-    #[arg(long, hide = true)]
-    pub metadata: Option<PathBuf>,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -72,6 +69,9 @@ pub struct EvalArguments {
     /// Say why there is no value.
     #[arg(long)]
     pub why: bool,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
     /// Derived metrics by name, and expressions; without any, all metrics that
     /// the definition files define.
     #[arg(value_name = "NAME|EXPRESSION")]
