@@ -20,7 +20,9 @@ pub mod deps;
 pub mod diag;
 pub mod dialect;
 pub mod engine;
+pub mod equivalent_domains;
 pub mod explain;
+pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;

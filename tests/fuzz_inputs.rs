@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use pmderive::engine::{fuzz_compile, fuzz_eval};
+use pmderive::format::fuzz_format;
 #[cfg(feature = "jit")]
 use pmderive::jit::fuzz_kernel_diff;
 use pmderive::metadata::fuzz_metadata;
@@ -39,6 +40,7 @@ replays! {
     compile: fuzz_compile;
     definitions: fuzz_definitions;
     eval: fuzz_eval;
+    format: fuzz_format;
     metadata: fuzz_metadata;
     parse: fuzz_parse;
 }

@@ -78,6 +78,30 @@ fn steady_evaluation_allocates_nothing() {
     }
 }
 
+/// What kernels do not compute alone allocates nothing either, once windows
+/// are full; and the other metrics beside it stay what they were.
+#[test]
+fn steady_extensions_allocate_nothing() {
+    let _code = code();
+    let text = "\
+        t.top = topk(5, rate(synth.c64.m0))\n\
+        t.top_of_top = delta(topk(5, synth.g64.m1)) * synth.g64.m2\n\
+        t.quantile = quantile(0.9, delta(synth.c64.m1)) + stdev(synth.gd.m1)\n\
+        t.avg = avg_over(synth.gd.m0 + 1, \"5 sec\") / ewma(synth.gd.m0, \"5 sec\")\n\
+        t.rate = rate(max_over(rate(synth.c64.m2), \"9 sec\"))\n\
+        t.math = clamp(log(synth.gd.m3), 0, 5) + pow(abs(synth.gd.m2), 0.5)\n\
+        t.text = synth.text.m0 == synth.text.m1 && matchvalue(/x[0-4]*$/, synth.text.m0)\n\
+        t.is = synth.text.m0 == \"text 3\"\n";
+    for backend in [Backend::Interp, Backend::Jit] {
+        let mut session = Session::new(text, Synth::new(4, 40), backend);
+        session.fetch(100);
+        let made = allocations(|| {
+            session.fetch(100);
+        });
+        assert_eq!(made, 0, "{backend:?}");
+    }
+}
+
 #[cfg(all(feature = "jit", target_os = "linux"))]
 mod native_code {
     use pmderive::dialect::Dialect;

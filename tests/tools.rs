@@ -90,6 +90,20 @@ const RUNS: &[(&str, &[&str])] = &[
             "ewma(rate(disk.dev.read), \"30 sec\") / clamp(hinv.ncpu, 1, 4)",
         ],
     ),
+    (
+        "explain_derived_operands",
+        &[
+            "explain",
+            "-a",
+            FLEET,
+            "-c",
+            "tests/tools/nested.conf",
+            "--extensions",
+            "nested.twice",
+            "nested.guard",
+            "nested.end",
+        ],
+    ),
     ("explain_a_hidden_definition", &["explain", "-a", FLEET, "-c", "tests/tools/hidden.conf"]),
     (
         "explain_as_json",

@@ -2,7 +2,7 @@
 //! metrics and to evaluate a compiled program over them.
 //!
 //! ```text
-//!   archive/  local/  transport/+proto/+pdu/        sources of metrics
+//!   archive/  local/  memory  transport/+proto/+pdu/ sources of metrics
 //!        \      |      /
 //!         context/                                  MetadataSource + FetchSource
 //!            │  ResultBatch (encoded results)
@@ -22,6 +22,7 @@ pub mod context;
 pub mod eval;
 pub mod kernel;
 pub mod local;
+pub mod memory;
 pub mod model;
 pub mod pattern;
 pub mod pdu;

@@ -15,6 +15,8 @@ use super::explain::ExplainArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
+use super::fmt::FmtArguments;
+
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
 #[command(version, disable_help_flag = true, disable_help_subcommand = true)]
@@ -36,6 +38,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Say what becomes of an expression, and why.
     Explain(ExplainArguments),
+    /// Bring definition files into their usual form.
+    Fmt(FmtArguments),
     /// List the metrics that definitions need of a source.
     Deps(DepsArguments),
     /// Answer cases of the conformance corpus.
@@ -147,6 +151,14 @@ pub struct DefinitionArguments {
     /// Read definitions from files and directories, several with colons between them.
     #[arg(short, long = "config", value_name = "CONFIG")]
     pub configs: Vec<String>,
+    /// Their language.
+    #[command(flatten)]
+    pub language: LanguageArguments,
+}
+
+/// The language of definitions.
+#[derive(Debug, Args)]
+pub struct LanguageArguments {
     /// Give the answers of this version of libpcp, wrong ones included.
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub compat: Compat,
@@ -158,6 +170,13 @@ pub struct DefinitionArguments {
 impl DefinitionArguments {
     /// The language of the definitions.
     pub fn language(&self) -> Language {
+        self.language.chosen()
+    }
+}
+
+impl LanguageArguments {
+    /// The language that was chosen.
+    pub fn chosen(&self) -> Language {
         Language { dialect: self.compat.into(), extensions: self.extensions }
     }
 }

@@ -8,7 +8,8 @@ use std::io::{self, Write};
 
 use crate::diag::json::to_json;
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine};
+use crate::engine::{Backend, Engine, report_cycles};
+use crate::equivalent_domains::EquivalentDomains;
 
 use super::args::{CheckArguments, CheckFormat};
 use super::definitions::Definitions;
@@ -36,10 +37,19 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let opened = open_metadata(&arguments.source, metadata, messages);
     let is_offline = matches!(opened, Ok(None));
     let checked = opened.and_then(|source| {
-        let Some(mut source) = source else { return Ok(()) };
-        let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
+        let Some(mut source) = source else {
+            report_cycles(&definitions.registry, &mut diagnostics);
+            return Ok(());
+        };
+        let engine = Engine::new(arguments.definitions.language(), Backend::Interp)
+            .with_equivalent_domains(EquivalentDomains::of_this_machine());
         let selection = definitions.selection();
-        engine.compile(&definitions.registry, &selection, &mut *source, &mut diagnostics).map(drop)
+        let compiled =
+            engine.compile(&definitions.registry, &selection, &mut *source, &mut diagnostics);
+        if let Some(warning) = engine.take_warning() {
+            messages.warning(&warning);
+        }
+        compiled.map(drop)
     });
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;

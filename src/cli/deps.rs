@@ -13,6 +13,7 @@ use pmderive_runtime::source::MetadataSource;
 use crate::bind::Name;
 use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
+use crate::engine::{Backend, Engine};
 use crate::json::{write_desc, write_status, write_string};
 use crate::metadata::RecordedMetadata;
 
@@ -90,11 +91,11 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         }
     };
     let selection = definitions.selection();
-    let language = arguments.definitions.language();
+    let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
     let registry = &definitions.registry;
     let needs = match &mut source {
-        Some(source) => dependencies(registry, &selection, language, Some(&mut **source))?,
-        None => dependencies(registry, &selection, language, None)?,
+        Some(source) => dependencies(&engine, registry, &selection, Some(&mut **source))?,
+        None => dependencies(&engine, registry, &selection, None)?,
     };
     for (name, by) in &needs.refused {
         messages.warning(&format_args!(
@@ -117,7 +118,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     output.flush()?;
     let lacking = |metric: &Dependency| metric.is_missing() && metric.need() <= Need::Metadata;
     if needs.metrics.iter().any(lacking) {
-        outcome = outcome.max(Outcome::MetricFailed);
+        outcome = outcome.max(Outcome::Failed);
     }
     Ok(outcome)
 }
@@ -229,7 +230,7 @@ fn json(needs: &Dependencies, source: Option<&str>) -> String {
                 None
             }
             Some(Name::Unknown(status) | Name::NoDescriptor(status)) => Some(status),
-            Some(Name::Derived) | None => None,
+            Some(Name::Derived | Name::Nested { .. } | Name::Unusable) | None => None,
         };
         if let Some(status) = status {
             out.push(',');

@@ -16,6 +16,7 @@ use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Metric, Registered, Sample};
+use crate::equivalent_domains::EquivalentDomains;
 
 use super::args::EvalArguments;
 use super::definitions::{Definitions, concerns};
@@ -95,13 +96,17 @@ impl<'r> Session<'r> {
     fn open(
         arguments: &EvalArguments,
         definitions: &'r Definitions,
-        source: Source,
+        mut source: Source,
         messages: &'r mut Messages,
     ) -> Result<Session<'r>, Stop> {
         let is_live = !matches!(source, Source::Archive(_));
+        source.follow(arguments.definitions.language().dialect);
         let mut samples = arguments.samples.or(is_live.then_some(1));
         let backend = arguments.backend.for_samples(samples);
-        let engine = Arc::new(Engine::new(arguments.definitions.language(), backend));
+        let engine = Arc::new(
+            Engine::new(arguments.definitions.language(), backend)
+                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
+        );
         let selection = definitions.selection();
         let mut diagnostics = Diagnostics::default();
         let name = source.name();
@@ -156,7 +161,7 @@ impl<'r> Session<'r> {
                 Err(Stop::Source(error)) if error.is_end_of_archive() => {
                     if printed == 0 {
                         self.nothing_found(!is_first);
-                        outcome = outcome.max(Outcome::MetricFailed);
+                        outcome = outcome.max(Outcome::Failed);
                     }
                     break;
                 }
@@ -303,7 +308,7 @@ impl Printer {
                 Finding::Values(_) | Finding::Empty(_) => None,
                 Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
             };
-            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::MetricFailed));
+            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::Failed));
             if let Some(status) = failure.filter(|_| !self.renderer.shows_failures())
                 && *before != failure
             {

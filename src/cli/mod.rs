@@ -17,6 +17,7 @@ mod definitions;
 mod deps;
 mod eval;
 mod explain;
+mod fmt;
 mod messages;
 mod output;
 mod replay;
@@ -36,8 +37,8 @@ use messages::Messages;
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
     Good = 0,
-    /// Some metric failed.
-    MetricFailed = 1,
+    /// Some metric failed, or a file has not the form that it should have.
+    Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
     /// The source failed.
@@ -78,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
         Command::Explain(arguments) => explain::run(arguments, &mut messages),
+        Command::Fmt(arguments) => fmt::run(arguments, &messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };

@@ -45,6 +45,8 @@ pub struct Registry {
     by_name: Layers<Arc<str>, Option<Arc<Registered>>>,
     by_pmid: Layers<Pmid, Option<Arc<Registered>>>,
     texts: Layers<Pmid, Texts>,
+    /// Names of definitions of files that have mistakes in their text.
+    refused: Layers<Arc<str>, ()>,
     controls: Controls,
     /// Identifiers of global metrics given so far.
     given: u32,
@@ -109,6 +111,7 @@ impl Registry {
             by_name: Layers::default(),
             by_pmid: Layers::default(),
             texts: Layers::default(),
+            refused: Layers::default(),
             controls: Controls::default(),
             given: 0,
             anonymous: None,
@@ -217,7 +220,9 @@ impl Registry {
                     // What is wrong is in the diagnostics.
                     let _ = self.insert(registered, diagnostics);
                 }
-                DefinitionItem::Definition(_) => {}
+                DefinitionItem::Definition(definition) => {
+                    self.refused.insert(definition.name.value.into(), ());
+                }
                 DefinitionItem::Text(text) => {
                     let (name, kind) = (&text.metric.value, text.kind);
                     // The reader has made sure of the name, unless the metric
@@ -414,6 +419,11 @@ impl Registry {
     /// `PM_ERR_NAME`, or `PM_ERR_BADDERIVE` in version 6, if there is none.
     pub fn control_option(&self, code: i32) -> Result<ControlOption, PmStatus> {
         option_of(code, self.language.dialect)
+    }
+
+    /// True for the name of a definition of a file that has mistakes in its text.
+    pub(crate) fn is_refused(&self, name: &str) -> bool {
+        self.refused.get(name).is_some()
     }
 
     /// The definition of a name.

@@ -43,7 +43,7 @@ pub fn write_definition(out: &mut String, explained: &Explained) {
         Fate::Hidden(output) => ("hidden", Some(output)),
         Fate::Refused => ("refused", None),
     };
-    let _ = write!(out, ",\"fate\":\"{fate}\"");
+    let _ = write!(out, ",\"operand_only\":{},\"fate\":\"{fate}\"", explained.is_operand);
     if let Some(output) = output {
         let _ = write!(out, ",\"output\":{output}");
     }

@@ -18,11 +18,11 @@ use pmderive_runtime::model::{Pmid, ValueType};
 use pmderive_runtime::program::NodeId;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::bind::{Name, Names};
+use crate::bind::{Name, Names, references};
 use crate::check::Examined;
-use crate::check::typed::{Desc, TypedExpr};
+use crate::check::typed::Desc;
 use crate::diag::{Code, Diagnostics, Severity};
-use crate::engine::{Engine, Examination, Registered, Registry};
+use crate::engine::{Arranged, Engine, Registered, Registry};
 use crate::plan::Planned;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, NodeKind};
@@ -32,7 +32,8 @@ use notes::Noted;
 /// What became of a selection of definitions.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// The definitions, in the order asked for.
+    /// The definitions in the order asked for, and after them those that they
+    /// need as operands.
     pub definitions: Vec<Explained>,
     /// What computes those that can be used, if there are any.
     pub program: Option<ExplainedProgram>,
@@ -45,6 +46,8 @@ pub struct Explained {
     pub name: Box<str>,
     /// False for an expression without a name.
     pub is_named: bool,
+    /// True if it was not asked for but is needed.
+    pub is_operand: bool,
     /// The expression as it is printed by us.
     pub text: String,
     /// What became of it as a whole.
@@ -196,19 +199,15 @@ pub fn explain(
     source: &mut dyn MetadataSource,
     diagnostics: &mut Diagnostics,
 ) -> Result<Explanation, SourceError> {
-    let Examination { names, expressions } =
-        engine.examine(registry, selection, source, diagnostics)?;
-    let usable: Vec<(u64, &TypedExpr)> = selection
-        .iter()
-        .zip(&expressions)
-        .filter(|(_, examined)| examined.is_whole)
-        .map(|(one, examined)| (one.identity, &examined.typed))
-        .collect();
+    let examination = engine.examine(registry, selection, source, diagnostics)?;
+    let Arranged { typed, outputs } = examination.arranged();
     let planned: Vec<Planned<'_>> =
-        usable.iter().map(|(definition, expr)| Planned { definition: *definition, expr }).collect();
+        typed.iter().map(|(definition, expr)| Planned { definition: *definition, expr }).collect();
     let (program, binding) = engine.plan(&planned);
-    let mut lowered = engine.nodes_of(&planned).into_iter().enumerate();
+    let lowered = engine.nodes_of(&planned);
 
+    let names = &examination.names;
+    let all = engine.needed(registry, selection);
     let mut definitions = Vec::with_capacity(selection.len());
     let mut words = graph::Words::default();
     // Mistakes whose node is not found yet.
@@ -217,27 +216,32 @@ pub fn explain(
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
         .map(|diagnostic| (diagnostic.span, diagnostic.code))
         .collect();
-    for (one, examined) in selection.iter().zip(&expressions) {
-        let output = if examined.is_whole { lowered.next() } else { None };
-        let (position, nodes) = output.map_or((None, Vec::new()), |(at, n)| (Some(at), n));
-        // Nothing is found out about the expression of a hidden definition.
-        let is_hidden = examined.nodes.len() != one.expr.len();
+    for (position, one) in all.iter().enumerate() {
+        if !examination.is_wanted(position) {
+            continue;
+        }
+        let examined = &examination.expressions[position];
+        let output = outputs[position];
+        let nodes = output.map_or(&[][..], |output| &lowered[output]);
+        let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
         let of_node = |id: ExprId| {
             let typed = examined.nodes.get(id.0 as usize).copied().flatten()?;
             nodes.get(typed.0 as usize).copied()
         };
-        let explained = match is_hidden {
-            true => Vec::new(),
-            false => {
+        // Nothing is found out about a definition that is hidden or in a cycle.
+        let explained = match examined.nodes.len() == one.expr.len() {
+            false => Vec::new(),
+            true => {
                 words.read(&one.expr, of_node);
-                explain_nodes(&one.expr, examined, &names, engine, &program, &mut reported, of_node)
+                explain_nodes(&one.expr, examined, names, engine, &program, &mut reported, of_node)
             }
         };
         definitions.push(Explained {
             name: one.name.clone(),
             is_named: one.is_named,
             text: print_expr(&one.expr),
-            fate: match position {
+            is_operand: position >= selection.len(),
+            fate: match output {
                 None => Fate::Refused,
                 Some(at) if is_hidden => Fate::Hidden(at),
                 Some(at) => Fate::Output(at),
@@ -248,14 +252,15 @@ pub fn explain(
     let program = match planned.is_empty() {
         true => None,
         false => {
-            let names = input_names(selection, &names, &binding.pmids, source)?;
-            let titles: Vec<String> = definitions
-                .iter()
-                .filter(|one| one.fate != Fate::Refused)
-                .map(Explained::short_name)
-                .collect();
+            let names = input_names(&all, names, &binding.pmids, source)?;
+            let mut titles = vec![String::new(); planned.len()];
+            for one in &definitions {
+                if let Fate::Output(output) | Fate::Hidden(output) = one.fate {
+                    titles[output] = one.short_name();
+                }
+            }
             let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-            let identities: Vec<u64> = usable.iter().map(|(identity, _)| *identity).collect();
+            let identities: Vec<u64> = typed.iter().map(|(identity, _)| *identity).collect();
             Some(words.program(&program, &binding, names, &titles, &identities))
         }
     };
@@ -325,7 +330,7 @@ fn input_names(
 ) -> Result<Vec<Box<str>>, SourceError> {
     let mut known: HashMap<Pmid, Box<str>> = HashMap::new();
     for one in selection {
-        let mentioned = one.expr.nodes().flat_map(|(_, node)| crate::bind::names_of(&node.kind));
+        let mentioned = references(&one.expr).map(|reference| reference.name);
         for name in mentioned.chain([&*one.name]) {
             if let Name::Metric(desc) = names.get(name) {
                 known.entry(desc.pmid).or_insert_with(|| name.into());

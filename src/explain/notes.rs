@@ -40,12 +40,6 @@ impl Noted<'_> {
                     }),
                 );
             }
-            NodeKind::Metric(name) if matches!(self.names.get(name), Name::Derived) => {
-                if self.examined.nodes[id.0 as usize].is_some() {
-                    notes.push("a derived metric, whose expression is computed here".to_owned());
-                }
-                return notes;
-            }
             NodeKind::Call { function: Function::Clamp, .. } => {
                 notes.push("the first operand, raised to the second, cut to the third".to_owned());
                 return notes;
@@ -83,6 +77,7 @@ impl Noted<'_> {
         let mut note = |text: &str| notes.push(text.to_owned());
         match kind {
             TypedKind::Metric(_) | TypedKind::Constant(_) | TypedKind::Text(_) => {}
+            TypedKind::Derived(_) => note("a derived metric, which is explained by itself"),
             // Said where the guard is looked at.
             TypedKind::Chosen { .. } => {}
             TypedKind::NoValue => note("takes the value away where it is chosen"),

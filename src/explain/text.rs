@@ -41,6 +41,9 @@ fn definition(out: &mut String, explained: &Explained) {
         false => explained.text.clone(),
     };
     paragraph(out, "", "    ", &title);
+    if explained.is_operand {
+        paragraph(out, "  ", "  ", "This is needed by a definition above.");
+    }
     match explained.fate {
         Fate::Hidden(_) => {
             paragraph(
@@ -49,6 +52,10 @@ fn definition(out: &mut String, explained: &Explained) {
                 "  ",
                 "A metric of the source has this name. It counts in place of the definition.",
             );
+            return;
+        }
+        Fate::Refused if explained.nodes.is_empty() => {
+            paragraph(out, "  ", "  ", "This is refused as a whole.");
             return;
         }
         Fate::Refused => {
@@ -273,8 +280,10 @@ fn write_program(out: &mut String, program: &ExplainedProgram, definitions: &[Ex
             let _ = writeln!(out, "       c{at} = {constant}");
         }
     }
-    let usable = definitions.iter().filter(|one| one.fate != Fate::Refused);
-    for (one, place) in usable.zip(&program.outputs) {
-        paragraph(out, "  ", "      ", &format!("{} is {place}", one.short_name()));
+    for one in definitions {
+        let (Fate::Output(output) | Fate::Hidden(output)) = one.fate else { continue };
+        if let Some(place) = program.outputs.get(output) {
+            paragraph(out, "  ", "      ", &format!("{} is {place}", one.short_name()));
+        }
     }
 }

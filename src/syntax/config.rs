@@ -6,6 +6,7 @@
 //! mistake ends the line it is in and nothing else.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -19,6 +20,7 @@ use super::control::{ControlOption, parse_options};
 use super::lines::{Line, Lines};
 use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::{Origin, offset};
+use super::outline::{LineForm, OutlinedLine};
 use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
 
@@ -122,6 +124,16 @@ struct Reading<'r, 't> {
     lines: &'r mut Lines<'t>,
     diagnostics: &'r mut Diagnostics,
     items: &'r mut Vec<DefinitionItem>,
+    /// What the line turns out to be; a mistake until something better is known.
+    form: &'r mut LineForm,
+}
+
+/// The text of an attribute.
+struct Value {
+    text: Box<str>,
+    is_quoted: bool,
+    /// Something follows the closing quote.
+    has_rest: bool,
 }
 
 impl<'r> Reading<'r, '_> {
@@ -167,31 +179,50 @@ impl DefinitionReader {
         diagnostics: &mut Diagnostics,
     ) -> Vec<DefinitionItem> {
         let file = sources.get(source);
-        let mut lines = Lines::new(source, &file.text, self.language.dialect);
+        let lines = Lines::new(source, &file.text, self.language.dialect);
+        self.lines(&file.name, earlier, lines, diagnostics, |_| {})
+    }
+
+    /// Reads lines, and shows each with its form.
+    pub(super) fn lines<'t>(
+        &mut self,
+        file: &str,
+        earlier: &dyn Earlier,
+        mut lines: Lines<'t>,
+        diagnostics: &mut Diagnostics,
+        mut show: impl FnMut(OutlinedLine<'t>),
+    ) -> Vec<DefinitionItem> {
         let (mut items, mut lag) = (Vec::new(), 0);
+        let mut start = lines.position();
         while let Some(line) = lines.next_line() {
-            let (lines, items) = (&mut lines, &mut items);
-            let (file, lag) = (&*file.name, &mut lag);
-            let reading = Reading { file, lag, earlier, lines, diagnostics, items };
-            self.line(line, reading);
+            let mut form = LineForm::Mistake;
+            let (lines, items, lag) = (&mut lines, &mut items, &mut lag);
+            let form_of = &mut form;
+            let reading = Reading { file, lag, earlier, lines, diagnostics, items, form: form_of };
+            self.line(&line, reading);
+            show(OutlinedLine { line, range: start..lines.position(), form });
+            start = lines.position();
         }
         items
     }
 
-    fn line(&mut self, line: Line<'_>, reading: Reading<'_, '_>) {
+    fn line(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
         let text = &*line.text;
         if text.is_empty() || text == "\r" {
+            *reading.form = LineForm::Blank;
             return;
         }
         if text.starts_with('#') {
-            return self.comment(&line, reading);
+            *reading.form = LineForm::Comment;
+            return self.comment(line, reading);
         }
         let whole = trimmed(text, 0..text.len());
-        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
-        let pcp = reading.said_of(&line);
+        let place = |range: &Range<usize>| span(&line.origin, range);
+        let pcp = reading.said_of(line);
         let no_assign =
             || pcp.error_with_line(format_args!("missing ``='' after derived metric name"));
         if whole.is_empty() {
+            *reading.form = LineForm::Blank;
             let blanks = span(&line.origin, &(0..text.len()));
             reading.diagnostics.push(
                 Diagnostic::warning(Code::BadDefinitionLine, blanks, "a line of blanks only")
@@ -216,9 +247,9 @@ impl DefinitionReader {
         };
         let (open, close) = (text[..assign].find('('), text[..assign].find(')'));
         if open.is_some() || close.is_some() {
-            return self.attribute(&line, assign, open, close, reading);
+            return self.attribute(line, assign, open, close, reading);
         }
-        self.definition(&line, assign, reading);
+        self.definition(line, assign, reading);
     }
 
     fn comment(&mut self, line: &Line<'_>, reading: Reading<'_, '_>) {
@@ -285,6 +316,10 @@ impl DefinitionReader {
             reading.diagnostics,
         );
         reading.diagnostics.name_metric(first, &name.value);
+        if expr.error.is_none() {
+            *reading.form =
+                LineForm::Definition { name: range, expression: value.start..text.len() };
+        }
         let said = |offset: usize, message: Option<&str>| {
             pcp.syntax_error(&name.value, &text[assign + 1..], offset, message)
         };
@@ -329,13 +364,16 @@ impl DefinitionReader {
         mut reading: Reading<'_, '_>,
     ) {
         let text = &*line.text;
-        let place = |range: &std::ops::Range<usize>| span(&line.origin, range);
-        let error = |range: std::ops::Range<usize>, message: String| {
+        let place = |range: &Range<usize>| span(&line.origin, range);
+        let error = |range: Range<usize>, message: String| {
             Diagnostic::error(Code::BadAttribute, place(&range), message)
         };
         let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
         let mut pcp = reading.said_of(line);
         let value = self.value(line, assign, &mut pcp, &mut reading);
+        if let Err(form) = &value {
+            *reading.form = form.clone();
+        }
         let (open, close) = match (open, close) {
             (Some(open), Some(close)) if open < close => (open, close),
             (Some(open), None) => {
@@ -390,7 +428,16 @@ impl DefinitionReader {
                 return;
             }
         };
-        let Some(value) = value else { return };
+        let Ok(value) = value else { return };
+        if !value.has_rest {
+            let start = trimmed(text, assign + 1..text.len()).start;
+            *reading.form = LineForm::Text {
+                name: range.clone(),
+                kind,
+                value: line.origin.offset(offset(start)) as usize,
+                is_quoted: value.is_quoted,
+            };
+        }
         let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
         if !self.defined.contains_key(name) && !reading.earlier.defines(name) {
             // A metric whose definition was refused needs no second complaint.
@@ -428,19 +475,19 @@ impl DefinitionReader {
             return;
         }
         self.texts.insert(key, metric.span);
-        let text = HelpText { metric, kind, text: value, line: line.number };
+        let text = HelpText { metric, kind, text: value.text, line: line.number };
         reading.items.push(DefinitionItem::Text(text));
     }
 
-    /// The text after the `=` of an attribute. In quotes it may go on over
-    /// lines, which are then passed.
+    /// The text after the `=` of an attribute, or the form of a line without
+    /// one. In quotes it may go on over lines, which are then passed.
     fn value(
         &self,
         line: &Line<'_>,
         assign: usize,
         pcp: &mut FileLine<'_>,
         Reading { lag, lines, diagnostics, .. }: &mut Reading<'_, '_>,
-    ) -> Option<Box<str>> {
+    ) -> Result<Value, LineForm> {
         let text = &*line.text;
         let value = trimmed(text, assign + 1..text.len());
         let quote = match text[value.clone()].chars().next() {
@@ -449,13 +496,14 @@ impl DefinitionReader {
                 let said = pcp.error_with_line(format_args!("attribute value missing"));
                 diagnostics
                     .push(Diagnostic::error(Code::BadAttribute, end, "there is no text").pcp(said));
-                return None;
+                return Err(LineForm::Mistake);
             }
             Some(quote @ ('"' | '\'')) => quote,
             // Without quotes, all to the end of the line, blanks included.
             Some(_) => {
                 let rest = &text[value.start..];
-                return Some(rest.strip_suffix('\r').unwrap_or(rest).into());
+                let text = rest.strip_suffix('\r').unwrap_or(rest).into();
+                return Ok(Value { text, is_quoted: false, has_rest: false });
             }
         };
         let source = span(&line.origin, &(value.start..value.start + 1));
@@ -482,7 +530,8 @@ impl DefinitionReader {
                     count(&lines.text()[start..after]);
                     let rest = lines.text()[after..].split('\n').next().unwrap_or("");
                     let extra = trimmed(rest, 0..rest.len());
-                    if !extra.is_empty() {
+                    let has_rest = !extra.is_empty();
+                    if has_rest {
                         let origin = Origin::new(source.source, offset(after));
                         let place = span(&origin, &extra);
                         let message = "text after the closing quote is ignored";
@@ -493,7 +542,7 @@ impl DefinitionReader {
                         );
                     }
                     lines.skip_line_of(start + position);
-                    return Some(plain.into());
+                    return Ok(Value { text: plain.into(), is_quoted: true, has_rest });
                 }
                 other => plain.push(other),
             }
@@ -505,14 +554,14 @@ impl DefinitionReader {
                 .help(format!("end it with `{quote}`"))
                 .pcp(pcp.error(format_args!("missing termination ({quote}) for value"))),
         );
-        None
+        Err(LineForm::Unterminated)
     }
 }
 
 /// What is wrong with a metric's name, if anything is.
 fn check_name(
     name: &str,
-    range: &std::ops::Range<usize>,
+    range: &Range<usize>,
     end: usize,
     origin: &Origin,
     pcp: &FileLine<'_>,
@@ -546,14 +595,14 @@ pub(crate) fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
 }
 
 /// The range without blanks at its ends; an empty one stands where it ended.
-fn trimmed(text: &str, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let inside = &text[range.clone()];
     let end = range.start + inside.trim_end_matches(is_space).len();
     let start = range.end - inside.trim_start_matches(is_space).len();
     start.min(end)..end
 }
 
-fn span(origin: &Origin, range: &std::ops::Range<usize>) -> Span {
+fn span(origin: &Origin, range: &Range<usize>) -> Span {
     origin.span(offset(range.start), offset(range.end))
 }
 

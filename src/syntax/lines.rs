@@ -45,6 +45,11 @@ impl<'t> Lines<'t> {
         self.text
     }
 
+    /// Offset of the first byte that has not been read.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
     /// The next logical line. The last one need not have a line end.
     pub fn next_line(&mut self) -> Option<Line<'t>> {
         if self.position >= self.text.len() {

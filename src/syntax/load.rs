@@ -51,48 +51,19 @@ impl Loader<'_> {
     }
 
     fn component(&mut self, path: &Path) {
-        // Directories seen, so that a link to one above ends.
-        let mut seen = HashSet::new();
-        let mut waiting = vec![path.to_owned()];
-        while let Some(path) = waiting.pop() {
-            let metadata = match fs::metadata(&path) {
-                Ok(metadata) => metadata,
-                Err(error) => {
-                    self.unreadable(&path, &error.to_string());
-                    continue;
+        for found in definition_files(path) {
+            let read = found.and_then(|path| match read_definition_file(&path) {
+                Ok(bytes) => Ok((path, bytes)),
+                Err(reason) => Err(Unreadable { path, reason }),
+            });
+            match read {
+                Ok((path, bytes)) => {
+                    let text = String::from_utf8_lossy(&bytes);
+                    let id = self.sources.add(path.to_string_lossy(), text);
+                    self.loaded.push(id);
                 }
-            };
-            if metadata.is_file() {
-                self.file(&path);
-            } else if metadata.is_dir() {
-                if let Ok(real) = fs::canonicalize(&path)
-                    && !seen.insert(real)
-                {
-                    continue;
-                }
-                match entries(&path) {
-                    // The last is taken first.
-                    Ok(entries) => waiting.extend(entries.into_iter().rev()),
-                    Err(error) => self.unreadable(&path, &error.to_string()),
-                }
+                Err(Unreadable { path, reason }) => self.unreadable(&path, &reason),
             }
-        }
-    }
-
-    fn file(&mut self, path: &Path) {
-        let mut bytes = Vec::new();
-        let read = fs::File::open(path)
-            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-        match read {
-            Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
-                self.unreadable(path, &format!("larger than {MAX_FILE_BYTES} bytes"));
-            }
-            Ok(_) => {
-                let text = String::from_utf8_lossy(&bytes);
-                let id = self.sources.add(path.to_string_lossy(), text);
-                self.loaded.push(id);
-            }
-            Err(error) => self.unreadable(path, &error.to_string()),
         }
     }
 
@@ -106,6 +77,61 @@ impl Loader<'_> {
             false => format!("cannot read {name}: {reason}"),
         };
         diagnostics.push(Diagnostic::error(Code::UnreadableFile, Span::new(id, 0, 0), message));
+    }
+}
+
+/// A file or directory that cannot be read.
+pub struct Unreadable {
+    /// Which.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: String,
+}
+
+/// The files that a path stands for: itself, or all below a directory, in the
+/// order of loading. What is neither file nor directory is passed over.
+pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
+    let mut files = Vec::new();
+    // Directories seen, so that a link to one above ends.
+    let mut seen = HashSet::new();
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let metadata = match fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                files.push(Err(Unreadable { path, reason: error.to_string() }));
+                continue;
+            }
+        };
+        if metadata.is_file() {
+            files.push(Ok(path));
+        } else if metadata.is_dir() {
+            if let Ok(real) = fs::canonicalize(&path)
+                && !seen.insert(real)
+            {
+                continue;
+            }
+            match entries(&path) {
+                // The last is taken first.
+                Ok(entries) => waiting.extend(entries.into_iter().rev()),
+                Err(error) => files.push(Err(Unreadable { path, reason: error.to_string() })),
+            }
+        }
+    }
+    files
+}
+
+/// The bytes of a definition file, or why it cannot be read.
+pub fn read_definition_file(path: &Path) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read =
+        fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
+    match read {
+        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
+            Err(format!("larger than {MAX_FILE_BYTES} bytes"))
+        }
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
     }
 }
 

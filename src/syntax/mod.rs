@@ -31,12 +31,13 @@ mod lines;
 mod load;
 mod names;
 mod origin;
+mod outline;
 mod pcp_error;
 mod print;
 mod repair;
 mod suggest;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod token;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -48,7 +49,6 @@ use builder::Builder;
 use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
-use token::TokenAt;
 
 pub(crate) use config::bad_name;
 pub use config::{
@@ -57,10 +57,14 @@ pub use config::{
 pub use control::{ControlOption, parse_control};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
+pub(crate) use load::{Unreadable, definition_files, read_definition_file};
+pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
+pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
 pub use suggest::nearest;
+pub(crate) use token::{Token, TokenAt};
 
 #[allow(
     clippy::all,
@@ -100,6 +104,11 @@ pub fn parse_expr(
     diagnostics: &mut Diagnostics,
 ) -> ParsedExpr {
     parse_at(&Origin::new(source, base), text, language.into(), diagnostics)
+}
+
+/// The tokens of an expression.
+pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
+    lexer::lex(text, language)
 }
 
 /// Parses an expression whose bytes lead to their places through `origin`.
@@ -165,8 +174,7 @@ fn build(
     first_diagnostic: usize,
 ) -> Expr {
     let explainer = Explainer::new(text, tokens, language);
-    let mut builder =
-        Builder::new(origin, language.dialect, explainer, diagnostics, first_diagnostic);
+    let mut builder = Builder::new(origin, language, explainer, diagnostics, first_diagnostic);
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),

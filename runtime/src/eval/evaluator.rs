@@ -9,6 +9,7 @@ use super::history::HistoryStore;
 use super::lanes::LaneSet;
 use super::layout::{Domain, Layout, OutputLayout, Phase};
 use super::results::Evaluation;
+use super::selected::Selected;
 use super::windows::WindowStore;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
@@ -38,6 +39,7 @@ pub struct Evaluator {
     program: Arc<Program>,
     list: FetchList,
     named: Vec<InDom>,
+    selected: Selected,
     types: Vec<ValueType>,
     /// Most recently used first; the first is in force.
     layouts: Vec<Arc<Layout>>,
@@ -97,6 +99,7 @@ impl Evaluator {
         Evaluator {
             list: FetchList::new(binding.pmids, binding.fetched_domains),
             named: binding.named_domains,
+            selected: Selected::default(),
             types: types.collect(),
             layouts: Vec::new(),
             irregular: Vec::new(),
@@ -191,9 +194,10 @@ impl Evaluator {
         for (position, indom) in self.named.iter().enumerate() {
             named.push(self.named_domain(position, *indom, &surveys, source)?);
         }
+        let names = self.selected.names(&self.program, &surveys, &named);
         let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
-            layout.lasting && layout.matches(&surveys, &named, &workspace.batch.domains)
+            layout.lasting && layout.matches(&surveys, &named, &names, &workspace.batch.domains)
         });
         let layout = match known {
             Some(at) => self.layouts.remove(at),
@@ -205,7 +209,7 @@ impl Evaluator {
                         self.history.resident_lanes(HistoryId(index), self.layouts.first()?)
                     })
                     .collect();
-                let layout = Layout::new(&self.program, &samples, surveys, named, fetched);
+                let layout = Layout::new(&self.program, &samples, surveys, named, names, fetched);
                 let malformed = |error: super::layout::TooLarge| SourceError::Malformed {
                     target: source.name(),
                     message: error.to_string(),
@@ -468,7 +472,13 @@ fn decode(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut
 
 impl Layout {
     /// True when the layout was made for just this constellation.
-    fn matches(&self, surveys: &[Survey], named: &[Domain], fetched: &[Domain]) -> bool {
+    fn matches(
+        &self,
+        surveys: &[Survey],
+        named: &[Domain],
+        names: &[Domain],
+        fetched: &[Domain],
+    ) -> bool {
         let input = |(input, survey): (&super::layout::InputLayout, &Survey)| {
             survey.sound
                 && input.raw_count == survey.raw_count
@@ -478,6 +488,7 @@ impl Layout {
         let same = |(a, b): (&Domain, &Domain)| same_domain(a, b);
         self.inputs.iter().zip(surveys).all(input)
             && self.named.iter().zip(named).all(same)
+            && *self.names == *names
             && self.fetched.iter().zip(fetched).all(same)
             && self.fetched.len() == fetched.len()
     }

@@ -97,6 +97,13 @@ impl PmStatus {
         let (_, name, _) = TABLE.iter().find(|(code, ..)| *code == self.0)?;
         Some(format!("PM_ERR_{name}"))
     }
+
+    /// The status of a symbolic name such as `PM_ERR_EOL`.
+    pub fn from_name(name: &str) -> Option<PmStatus> {
+        let name = name.strip_prefix("PM_ERR_")?;
+        let (code, ..) = TABLE.iter().find(|(_, known, _)| *known == name)?;
+        Some(PmStatus(*code))
+    }
 }
 
 impl fmt::Display for PmStatus {

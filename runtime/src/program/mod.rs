@@ -10,6 +10,7 @@
 //! on its own, and as [steps](Step), in which whole trees are fused into one
 //! kernel for the regular case that every operand has its values.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::kernel::{Kernel, ReduceOp, Scalar};
@@ -443,6 +444,52 @@ pub enum Reason {
     InstanceMissing,
     /// The definition says so: `novalue()`.
     NoValue,
+}
+
+impl Reason {
+    /// The word of the reason in JSON and in files of unit tests, which does
+    /// not change.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Reason::FirstSample => "first-sample",
+            Reason::Gap => "gap",
+            Reason::CounterFell => "counter-fell",
+            Reason::OperandEmpty => "operand-empty",
+            Reason::OperandFailed(_) => "operand-failed",
+            Reason::InstanceMissing => "instance-missing",
+            Reason::NoValue => "novalue",
+        }
+    }
+
+    /// All words.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        let all = [
+            Reason::FirstSample,
+            Reason::Gap,
+            Reason::CounterFell,
+            Reason::OperandEmpty,
+            Reason::OperandFailed(PmStatus::GENERIC),
+            Reason::InstanceMissing,
+            Reason::NoValue,
+        ];
+        all.into_iter().map(Reason::word)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::FirstSample => "a difference needs two samples, and this is the first",
+            Reason::Gap => "there is a gap in the data since the previous sample",
+            Reason::CounterFell => "every counter went backwards",
+            Reason::OperandEmpty => "an operand has no values",
+            Reason::OperandFailed(status) => {
+                return write!(f, "an operand failed in the previous sample: {status}");
+            }
+            Reason::InstanceMissing => "no instance is in all operands, or none is selected",
+            Reason::NoValue => "the definition says so",
+        })
+    }
 }
 
 /// Outcome of an evaluation for a node or a metric.

@@ -11,12 +11,11 @@
 //! A value without a domain has instance -1 and no name.
 
 use pmderive_runtime::model::PmStatus;
-use pmderive_runtime::program::Reason;
 
 use crate::engine::Metric;
 use crate::json::{write_desc, write_status, write_string, write_values};
 
-use super::{Finding, Renderer, Shown, Why, append};
+use super::{Finding, Renderer, Shown, append};
 
 /// The JSON form.
 pub struct Json;
@@ -54,7 +53,7 @@ fn write_metric(
         Finding::Values(values) => write_values(out, &values, shown.domain(index)),
         Finding::Empty(reason) => {
             out.push_str("\"n\":0,\"values\":[],\"why\":");
-            write_why(out, reason_word(reason), &Why(reason).to_string());
+            write_why(out, reason.word(), &reason.to_string());
         }
         Finding::Failed(status) => write_failure(out, status),
         Finding::Unusable(status, mistake) => {
@@ -78,17 +77,4 @@ fn write_why(out: &mut String, reason: &str, text: &str) {
     out.push_str(",\"text\":");
     write_string(out, text);
     out.push('}');
-}
-
-/// The word of a reason, which does not change.
-fn reason_word(reason: Reason) -> &'static str {
-    match reason {
-        Reason::FirstSample => "first-sample",
-        Reason::Gap => "gap",
-        Reason::CounterFell => "counter-fell",
-        Reason::OperandEmpty => "operand-empty",
-        Reason::OperandFailed(_) => "operand-failed",
-        Reason::InstanceMissing => "instance-missing",
-        Reason::NoValue => "novalue",
-    }
 }

@@ -114,25 +114,6 @@ impl EvalFormat {
     }
 }
 
-/// Why there is no value, in words.
-struct Why(Reason);
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.0 {
-            Reason::FirstSample => "a difference needs two samples, and this is the first",
-            Reason::Gap => "there is a gap in the data since the previous sample",
-            Reason::CounterFell => "every counter went backwards",
-            Reason::OperandEmpty => "an operand has no values",
-            Reason::OperandFailed(status) => {
-                return write!(f, "an operand failed in the previous sample: {status}");
-            }
-            Reason::InstanceMissing => "no instance is in all operands, or none is selected",
-            Reason::NoValue => "the definition says so",
-        })
-    }
-}
-
 /// Appends formatted text.
 fn append(out: &mut String, text: fmt::Arguments<'_>) {
     // Writing to a string does not fail.

@@ -8,7 +8,7 @@ use pmderive_runtime::model::{UtcTime, write_double, write_float, write_unknown_
 use crate::check::typed::Desc;
 use crate::json::text;
 
-use super::{Finding, Renderer, Shown, Why, append};
+use super::{Finding, Renderer, Shown, append};
 
 /// The text form.
 pub struct Text {
@@ -65,7 +65,7 @@ impl Renderer for Text {
                     }
                 }
                 Finding::Empty(reason) if self.why => {
-                    append(out, format_args!("No value(s) available! ({})\n", Why(reason)));
+                    append(out, format_args!("No value(s) available! ({})\n", reason));
                 }
                 Finding::Empty(_) => out.push_str("No value(s) available!\n"),
                 Finding::Unusable(status, mistake) if self.why => {

@@ -1,0 +1,7 @@
+//! A file of metric definitions, formatted.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::format::fuzz_format(data));

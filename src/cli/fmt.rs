@@ -1,0 +1,183 @@
+//! `pmderive fmt`: brings definition files into their canonical form.
+//!
+//! Reads files and replaces, prints or compares them; the form itself is the
+//! business of [`crate::format`]. A file is replaced as a whole or not at all.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use similar::TextDiff;
+
+use crate::format::format_definitions;
+use crate::syntax::{MAX_FILE_BYTES, Unreadable, definition_files, read_definition_file};
+
+use super::args::LanguageArguments;
+use super::messages::Messages;
+use super::{Outcome, Stop};
+
+/// Said after the options.
+const NOTES: &str = "\
+A definition longer than 100 columns goes on in further lines, which PCP before version 7 does not
+understand: give `--compat 6.0` for files that it has to read, and every definition stays on one
+line. Lines with mistakes stay as they are; `pmderive check` shows what is wrong with them.";
+
+/// Arguments of `fmt`.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct FmtArguments {
+    /// Change no file; print what would change, and exit with 1 if anything would.
+    #[arg(long, conflicts_with = "stdout")]
+    check: bool,
+    /// Print the formatted text instead of changing the file.
+    #[arg(long)]
+    stdout: bool,
+    /// Language of the files.
+    #[command(flatten)]
+    language: LanguageArguments,
+    /// Files to format; a directory stands for all files below it, `-` for
+    /// standard input, which is printed.
+    #[arg(required = true, value_name = "FILE|DIRECTORY|-")]
+    files: Vec<PathBuf>,
+}
+
+/// Where a text comes from.
+enum Input {
+    StandardInput,
+    File(PathBuf),
+}
+
+/// Runs the command.
+pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Outcome, Stop> {
+    let mut outcome = Outcome::Good;
+    for path in &arguments.files {
+        for input in inputs(path) {
+            let done = input.and_then(|input| {
+                let text = input.read()?;
+                Ok((input, text))
+            });
+            outcome = outcome.max(match done {
+                Ok((input, text)) => format(&input, &text, arguments, messages)?,
+                Err(unreadable) => {
+                    let Unreadable { path, reason } = unreadable;
+                    messages.error(&format_args!("cannot read {}: {reason}", path.display()));
+                    Outcome::Mistake
+                }
+            });
+        }
+    }
+    Ok(outcome)
+}
+
+/// What an argument stands for.
+fn inputs(path: &Path) -> Vec<Result<Input, Unreadable>> {
+    if path == Path::new("-") {
+        return vec![Ok(Input::StandardInput)];
+    }
+    let files = definition_files(path);
+    if files.is_empty() && !path.is_dir() {
+        let reason = "neither a file nor a directory".to_owned();
+        return vec![Err(Unreadable { path: path.to_owned(), reason })];
+    }
+    files.into_iter().map(|file| file.map(Input::File)).collect()
+}
+
+impl Input {
+    fn name(&self) -> String {
+        match self {
+            Input::StandardInput => "<standard input>".to_owned(),
+            Input::File(path) => path.display().to_string(),
+        }
+    }
+
+    fn read(&self) -> Result<String, Unreadable> {
+        let bytes = match self {
+            Input::File(path) => read_definition_file(path),
+            Input::StandardInput => read_standard_input(),
+        };
+        // Other bytes would not survive the way through a text.
+        let text = bytes.and_then(|bytes| {
+            String::from_utf8(bytes).map_err(|error| {
+                let offset = error.utf8_error().valid_up_to();
+                format!("at byte {offset} is something that is not UTF-8")
+            })
+        });
+        text.map_err(|reason| Unreadable { path: self.name().into(), reason })
+    }
+}
+
+fn read_standard_input() -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+    match read {
+        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
+            Err(format!("more than {MAX_FILE_BYTES} bytes"))
+        }
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn format(
+    input: &Input,
+    text: &str,
+    arguments: &FmtArguments,
+    messages: &Messages,
+) -> Result<Outcome, Stop> {
+    let formatted = format_definitions(text, arguments.language.chosen());
+    let name = input.name();
+    if formatted.mistakes > 0 {
+        let lines =
+            if formatted.mistakes == 1 { "line has a mistake" } else { "lines have mistakes" };
+        messages.warning(&format_args!(
+            "{name}: {} {lines} and stayed as before; `pmderive check -c` shows more",
+            formatted.mistakes
+        ));
+    }
+    let is_same = formatted.text == text;
+    if arguments.check {
+        if is_same {
+            return Ok(Outcome::Good);
+        }
+        let diff = TextDiff::from_lines(text, &formatted.text);
+        print(&diff.unified_diff().header(&name, &name).to_string())?;
+        return Ok(Outcome::Failed);
+    }
+    match input {
+        Input::File(path) if !arguments.stdout => {
+            if !is_same && let Err(error) = replace(path, &formatted.text) {
+                messages.error(&format_args!("cannot write {name}: {error}"));
+                return Ok(Outcome::SourceFailed);
+            }
+        }
+        _ => print(&formatted.text)?,
+    }
+    Ok(Outcome::Good)
+}
+
+fn print(text: &str) -> Result<(), Stop> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Gives a file another text, keeping its owner and permissions. Whoever reads
+/// it meanwhile sees the one text or the other.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays one.
+    let path = fs::canonicalize(path)?;
+    let metadata = fs::metadata(&path)?;
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    let mut file = tempfile::Builder::new().prefix(".pmderive-").tempfile_in(directory)?;
+    file.write_all(text.as_bytes())?;
+    let owner = file.as_file().metadata()?;
+    if (owner.uid(), owner.gid()) != (metadata.uid(), metadata.gid()) {
+        fchown(file.as_file(), Some(metadata.uid()), Some(metadata.gid()))?;
+    }
+    file.as_file().set_permissions(metadata.permissions())?;
+    file.as_file().sync_all()?;
+    file.persist(&path)?;
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! The layout of one expression: blanks between its tokens, and line breaks
+//! where it is too long for one line.
+//!
+//! Takes the tokens of a correct expression and gives text with the same
+//! tokens. A tree is not needed: where lines may break follows from how tightly
+//! operators bind, which the tokens tell. Every step is a loop over the
+//! tokens, so no expression is too long or too deep.
+
+use crate::syntax::{Token, TokenAt};
+
+/// Columns of a line, the mark that continues it included.
+pub const MAX_COLUMNS: usize = 100;
+/// What ends a line that goes on in the next.
+const CONTINUATION: &str = " \\\n";
+/// Columns of the continuation mark with the blank before it.
+const CONTINUATION_COLUMNS: usize = 2;
+/// Columns that each broken group moves its lines to the right, and the
+/// number of groups that count, so that deep nesting leaves room for text.
+const INDENTATION: usize = 4;
+const MAX_INDENTED_GROUPS: usize = 10;
+
+/// Whether an expression may be written over several lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineBreaks {
+    /// Where it is too long for one.
+    Allowed,
+    /// Never.
+    Forbidden,
+}
+
+/// Appends an expression to a line of which `out` holds the last `column` columns.
+pub fn write_expression(
+    text: &str,
+    tokens: &[TokenAt<'_>],
+    column: usize,
+    breaks: LineBreaks,
+    out: &mut String,
+) {
+    let layout = Layout::new(text, tokens);
+    let all = 0..tokens.len();
+    if breaks == LineBreaks::Forbidden || column + layout.columns(all) <= MAX_COLUMNS {
+        layout.write_flat(out);
+    } else {
+        layout.write_broken(column, out);
+    }
+}
+
+/// Operators that lines may break before, loosest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Ternary,
+    Boolean,
+    Relation,
+    Sum,
+    Product,
+}
+
+/// Tokens whose breaks are made together or not at all: an operand chain of
+/// one level, or the arguments of a call.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    first: usize,
+    last: usize,
+}
+
+/// An expression with its measures.
+struct Layout<'t> {
+    pieces: Vec<&'t str>,
+    /// Whether a blank stands before each token.
+    blank_before: Vec<bool>,
+    /// Whether a line may break before each token.
+    break_before: Vec<bool>,
+    /// Columns of all tokens before each in one line, and at last of all.
+    columns_before: Vec<usize>,
+    /// Ordered by their first tokens, the larger ones first.
+    groups: Vec<Group>,
+}
+
+impl<'t> Layout<'t> {
+    fn new(text: &'t str, tokens: &[TokenAt<'_>]) -> Layout<'t> {
+        let piece = |at: &TokenAt<'_>| &text[at.start as usize..at.end as usize];
+        let pieces: Vec<&str> = tokens.iter().map(piece).collect();
+        let roles = roles(tokens);
+        let blank_before: Vec<bool> = (0..tokens.len())
+            .map(|index| index > 0 && is_apart(&roles, index) && !sticks(tokens, index))
+            .collect();
+        let mut columns_before = Vec::with_capacity(tokens.len() + 1);
+        let mut columns = 0;
+        for (piece, blank) in pieces.iter().zip(&blank_before) {
+            columns_before.push(columns);
+            columns += piece.chars().count() + usize::from(*blank);
+        }
+        columns_before.push(columns);
+        let (groups, break_before) = groups(&roles);
+        Layout { pieces, blank_before, break_before, columns_before, groups }
+    }
+
+    /// Columns of tokens in one line, without the blank before the first.
+    fn columns(&self, tokens: std::ops::Range<usize>) -> usize {
+        let blank = self.blank_before.get(tokens.start).is_some_and(|blank| *blank);
+        (self.columns_before[tokens.end] - self.columns_before[tokens.start])
+            .saturating_sub(usize::from(blank))
+    }
+
+    fn write_flat(&self, out: &mut String) {
+        for (piece, blank) in self.pieces.iter().zip(&self.blank_before) {
+            out.extend(blank.then_some(' '));
+            out.push_str(piece);
+        }
+    }
+
+    /// Breaks the outermost group, and of those within it those that do not fit.
+    fn write_broken(&self, mut column: usize, out: &mut String) {
+        let limit = MAX_COLUMNS - CONTINUATION_COLUMNS;
+        // For each token, the first one from there on that a line may begin with.
+        let mut next_break = vec![self.pieces.len(); self.pieces.len() + 1];
+        for index in (0..self.pieces.len()).rev() {
+            next_break[index] =
+                if self.break_before[index] { index } else { next_break[index + 1] };
+        }
+        let mut groups = self.groups.iter().peekable();
+        // Groups around the token at hand, with the verdict on each.
+        let mut around: Vec<(Group, bool)> = Vec::new();
+        let mut broken = 0;
+        for (index, piece) in self.pieces.iter().enumerate() {
+            while let Some((group, is_broken)) = around.last().copied()
+                && group.last < index
+            {
+                broken -= usize::from(is_broken);
+                around.pop();
+            }
+            // The innermost group around a break is the one that it belongs to.
+            if self.break_before[index] && around.last().is_some_and(|(_, is_broken)| *is_broken) {
+                out.push_str(CONTINUATION);
+                column = INDENTATION * broken.min(MAX_INDENTED_GROUPS);
+                out.extend(std::iter::repeat_n(' ', column));
+            } else if self.blank_before[index] {
+                out.push(' ');
+                column += 1;
+            }
+            while let Some(group) = groups.next_if(|group| group.first == index) {
+                let parent_is_broken = around.last().is_none_or(|(_, is_broken)| *is_broken);
+                let end = next_break[group.last + 1];
+                let is_broken = parent_is_broken && column + self.columns(group.first..end) > limit;
+                broken += usize::from(is_broken);
+                around.push((*group, is_broken));
+            }
+            out.push_str(piece);
+            column += piece.chars().count();
+        }
+    }
+}
+
+/// What a token is to its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// Stands for a value, or ends something that does.
+    Operand,
+    /// `-` or `!` of one operand.
+    Prefix,
+    /// An infix operator, `?` and `:` included.
+    Infix(Level),
+    /// A function's name; its parenthesis follows.
+    Function,
+    Open,
+    Close,
+    Comma,
+    Assign,
+}
+
+fn roles(tokens: &[TokenAt<'_>]) -> Vec<Role> {
+    let mut roles: Vec<Role> = Vec::with_capacity(tokens.len());
+    for at in tokens {
+        let after_operand = matches!(roles.last(), Some(Role::Operand | Role::Close));
+        roles.push(match at.token {
+            Token::LeftParen => Role::Open,
+            Token::RightParen => Role::Close,
+            Token::Comma => Role::Comma,
+            Token::Assign => Role::Assign,
+            Token::Bang => Role::Prefix,
+            Token::Minus if !after_operand => Role::Prefix,
+            Token::Question | Token::Colon => Role::Infix(Level::Ternary),
+            Token::AndAnd | Token::OrOr => Role::Infix(Level::Boolean),
+            Token::Plus | Token::Minus => Role::Infix(Level::Sum),
+            Token::Star | Token::Slash => Role::Infix(Level::Product),
+            token if token.is_binary_operator() => Role::Infix(Level::Relation),
+            token if token.is_function() => Role::Function,
+            _ => Role::Operand,
+        });
+    }
+    roles
+}
+
+/// True if a blank separates a token from the one before it.
+fn is_apart(roles: &[Role], index: usize) -> bool {
+    let (before, here) = (roles[index - 1], roles[index]);
+    !matches!(before, Role::Open | Role::Prefix | Role::Function | Role::Assign)
+        && !matches!(here, Role::Close | Role::Comma | Role::Assign)
+}
+
+/// True for an instance name, which stands directly behind its operand.
+fn sticks(tokens: &[TokenAt<'_>], index: usize) -> bool {
+    matches!(tokens[index].token, Token::Instance(_))
+}
+
+/// A group of which more is to come.
+enum Growing {
+    /// Operands of one level.
+    Chain { level: Level, first: usize },
+    /// What is in a parenthesis.
+    Parenthesis { first: usize, has_comma: bool, operand: usize },
+}
+
+/// The groups, and where lines may break.
+fn groups(roles: &[Role]) -> (Vec<Group>, Vec<bool>) {
+    let mut groups = Vec::new();
+    let mut break_before = vec![false; roles.len()];
+    let mut growing: Vec<Growing> = Vec::new();
+    // Where the operand begins that the token at hand belongs to.
+    let mut operand = 0;
+    for (index, role) in roles.iter().enumerate() {
+        // Chains that this token ends: all of its parenthesis, or the tighter ones.
+        let loosest = match role {
+            Role::Infix(level) => Some(*level),
+            Role::Comma | Role::Close => None,
+            _ => {
+                if *role == Role::Open {
+                    let first = index + 1;
+                    growing.push(Growing::Parenthesis { first, has_comma: false, operand });
+                    operand = first;
+                }
+                continue;
+            }
+        };
+        while let Some(Growing::Chain { level, first }) = growing.last()
+            && loosest.is_none_or(|loosest| *level > loosest)
+        {
+            groups.push(Group { first: *first, last: index - 1 });
+            operand = *first;
+            growing.pop();
+        }
+        match (role, growing.last_mut()) {
+            (Role::Infix(level), top) => {
+                if !matches!(top, Some(Growing::Chain { level: of, .. }) if of == level) {
+                    growing.push(Growing::Chain { level: *level, first: operand });
+                }
+                break_before[index] = true;
+                operand = index + 1;
+            }
+            (Role::Comma, Some(Growing::Parenthesis { has_comma, .. })) => {
+                *has_comma = true;
+                if let Some(next) = break_before.get_mut(index + 1) {
+                    *next = true;
+                }
+                operand = index + 1;
+            }
+            (_, Some(Growing::Parenthesis { first, has_comma, operand: outer })) => {
+                if *has_comma {
+                    groups.push(Group { first: *first, last: index - 1 });
+                }
+                operand = *outer;
+                growing.pop();
+            }
+            // Correct expressions have no such thing.
+            (_, _) => {}
+        }
+    }
+    for group in growing {
+        if let Growing::Chain { first, .. } = group {
+            groups.push(Group { first, last: roles.len() - 1 });
+        }
+    }
+    groups.sort_by_key(|group| (group.first, std::cmp::Reverse(group.last)));
+    (groups, break_before)
+}
