@@ -26,6 +26,8 @@ pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;
+mod layers;
+pub mod lint;
 pub mod metadata;
 pub mod plan;
 pub mod replay;

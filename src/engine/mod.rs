@@ -6,11 +6,12 @@
 mod backend;
 mod context;
 mod controls;
+mod derived;
 mod fuzz;
 mod identifiers;
-mod layers;
 mod nesting;
 mod registry;
+mod shared;
 mod system;
 
 use std::cell::{OnceCell, RefCell};
@@ -36,11 +37,13 @@ use crate::syntax::{ControlOption, nearest};
 pub use backend::Backend;
 use backend::Compiler;
 pub use context::{Context, Sample};
+pub use derived::DerivedContext;
 #[doc(hidden)]
 pub use fuzz::{fuzz_compile, fuzz_eval};
 pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
 pub use registry::{Registered, Registry};
+pub use shared::{Refused, SharedRegistry, Snapshot};
 
 /// See the module's description.
 pub struct Engine {

@@ -31,7 +31,13 @@ impl Noted<'_> {
             NodeKind::Defined(name) => notes.extend(match self.names.get(&name.value) {
                 Name::Metric(_) => Some("the source has it, so this is always 1".to_owned()),
                 Name::Unknown(status) => Some(format!("always 0, since the source says: {status}")),
-                _ => None,
+                Name::Nested { .. } => {
+                    Some("a derived metric that can be used, so this is always 1".to_owned())
+                }
+                Name::Unusable => {
+                    Some("always 0, since the definition of that name is refused".to_owned())
+                }
+                Name::NoDescriptor(_) | Name::Derived => None,
             }),
             NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
                 notes.extend(

@@ -55,7 +55,7 @@ fn definition(out: &mut String, explained: &Explained) {
             return;
         }
         Fate::Refused if explained.nodes.is_empty() => {
-            paragraph(out, "  ", "  ", "This is refused as a whole.");
+            paragraph(out, "  ", "  ", "This is refused as a whole; the diagnostics say why.");
             return;
         }
         Fate::Refused => {

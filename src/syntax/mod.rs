@@ -63,7 +63,7 @@ pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
-pub use suggest::nearest;
+pub use suggest::{choices, nearest};
 pub(crate) use token::{Token, TokenAt};
 
 #[allow(
