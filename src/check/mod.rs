@@ -57,12 +57,6 @@ pub struct Examined {
     pub guards: Vec<Option<bool>>,
 }
 
-/// Which nodes of an expression are left when branches that are never chosen
-/// are taken away.
-pub fn live_nodes(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<bool> {
-    ternary::live(expr, &ternary::known_guards(expr, names, dialect))
-}
-
 /// Checks an expression as [`check`] does and keeps everything that was found.
 pub fn examine(
     expr: &Expr,

@@ -63,7 +63,7 @@ pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
-pub use print::print_expr;
+pub use print::{print_expr, print_node};
 pub use suggest::{choices, nearest};
 pub(crate) use token::{Token, TokenAt};
 
