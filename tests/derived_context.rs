@@ -14,7 +14,7 @@ use pmderive::source::SourceMap;
 use pmderive::syntax::ControlOption;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
-    InDom, LabelLevel, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
+    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
@@ -161,10 +161,8 @@ fn descriptors_have_the_operands_domain() {
     let mut pmids: Vec<Pmid> = names.iter().map(|name| pmid(&mut context, name)).collect();
     pmids.extend([Pmid::new(7, 0, 99), Pmid::new(511, 0, 7), Pmid::new(511, 0, 99)]);
     let descs = context.lookup_descs(&pmids).expect("memory does not fail");
-    let found: Vec<Result<(Pmid, ValueType, Option<InDom>, Semantics), PmStatus>> = descs
-        .into_iter()
-        .map(|desc| desc.map(|d| (d.pmid, d.value_type, d.indom, d.semantics)))
-        .collect();
+    let fields = |desc: MetricDesc| (desc.pmid, desc.value_type, desc.indom, desc.semantics);
+    let found: Vec<_> = descs.into_iter().map(|desc| desc.map(fields)).collect();
     let domain = Some(table_source::DOMAIN);
     let expected = [
         Ok((pmids[0], ValueType::U32, domain, Semantics::Instant)),
@@ -449,7 +447,7 @@ fn limits_and_options() {
     assert_eq!(words.as_deref(), Some("Too many global derived metrics"));
     assert_eq!(
         shared.register("d.c", "1").expect_err("again").to_string(),
-        "there are 2 definitions already, and no more are allowed"
+        "GLOBAL_LIMIT allows no more than 2 definitions"
     );
     assert!(shared.replace("d.b", "2").is_ok());
 
