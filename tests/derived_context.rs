@@ -618,6 +618,13 @@ fn nested_definitions_follow_each_other() {
 }
 
 #[test]
+fn contexts_move_between_threads() {
+    fn moves<T: Send>() {}
+    moves::<Context>();
+    moves::<DerivedContext<ArchiveContext>>();
+}
+
+#[test]
 fn mistakes_are_told_with_their_texts() {
     let mut context = context(&shared(Dialect::Fixed, SOME));
     let (diagnostics, sources) = context.mistakes("d.lost").expect("memory does not fail");
