@@ -3,6 +3,7 @@
 //! It compiles definitions against a source, shares kernels between all
 //! programs it has made, and decides when they become native code.
 
+mod anonymous;
 mod backend;
 mod context;
 mod controls;
@@ -42,7 +43,7 @@ pub use derived::DerivedContext;
 pub use fuzz::{fuzz_compile, fuzz_eval};
 pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
-use registry::ANONYMOUS;
+use anonymous::ANONYMOUS;
 pub use registry::{Registered, Registry};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 

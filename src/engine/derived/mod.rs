@@ -29,8 +29,8 @@ use rustc_hash::FxHashMap;
 use self::fetch::Plan;
 use super::registry::{duplicate, no_room};
 use super::shared::{Local, Member};
-use super::{Checked, Context, Engine, Registered, Registry, SharedRegistry, identifiers};
-use super::{Refused, Snapshot};
+use super::{Checked, Context, Engine, Registered, Registry, anonymous, identifiers};
+use super::{Refused, SharedRegistry, Snapshot};
 use crate::check::typed::{Desc, TypedExpr};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
@@ -409,7 +409,7 @@ impl<S: FetchSource> DerivedContext<S> {
         let desc = match self.outcome(pmid) {
             Some(Outcome::Usable { desc, .. }) => *desc,
             Some(Outcome::Unusable(_) | Outcome::Hidden) => return Err(PmStatus::BADDERIVE),
-            None if self.is_anonymous(pmid) => names::ANONYMOUS_DESC,
+            None if self.is_anonymous(pmid) => anonymous::DESC,
             None => return Err(PmStatus::PMID),
         };
         let Desc { value_type, indom, semantics, units } = desc;
