@@ -15,6 +15,7 @@ use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
 use super::fmt::FmtArguments;
+use super::test::TestArguments;
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -37,6 +38,8 @@ pub enum Command {
     Check(CheckArguments),
     /// Bring definition files into their usual form.
     Fmt(FmtArguments),
+    /// Run unit tests of definitions.
+    Test(TestArguments),
     /// List the metrics that definitions need of a source.
     Deps(DepsArguments),
     /// Answer cases of the conformance corpus.

@@ -21,6 +21,7 @@ mod messages;
 mod output;
 mod replay;
 mod source;
+mod test;
 
 use std::io;
 use std::process::ExitCode;
@@ -36,7 +37,7 @@ use messages::Messages;
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
     Good = 0,
-    /// Some metric failed, or a file has not the form that it should have.
+    /// Some metric failed, a test failed, or a file has not the form that it should have.
     Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
@@ -78,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
+        Command::Test(arguments) => test::run(arguments, &mut messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };

@@ -56,6 +56,7 @@ pub use config::{
 };
 pub use control::{ControlOption, parse_control};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
+pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
 pub(crate) use load::{Unreadable, definition_files, read_definition_file};
 pub(crate) use names::is_space;
@@ -63,7 +64,7 @@ pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::print_expr;
-pub use suggest::nearest;
+pub use suggest::{choices, nearest};
 pub(crate) use token::{Token, TokenAt};
 
 #[allow(
