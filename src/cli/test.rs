@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::diag::Diagnostics;
 use crate::diag::json::to_json;
-use crate::diag::{Diagnostics, Severity};
 use crate::engine::Backend;
 use crate::json::write_string;
 use crate::source::SourceMap;
@@ -110,12 +110,13 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
         let mut diagnostics = Diagnostics::default();
         let directory = path.parent().unwrap_or(Path::new(""));
         let file = read(source, directory, &sources, &mut diagnostics);
-        let reports = match file {
-            Some(file) if diagnostics.errors() == 0 => {
-                run_tests(&file, arguments.backend.backends(), &mut sources, &mut diagnostics)
-            }
-            _ => Vec::new(),
-        };
+        let mut reports = Vec::new();
+        if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
+            let backends = arguments.backend.backends();
+            let outcome = run_tests(&file, backends, &mut sources, &mut diagnostics);
+            outcome.warnings.iter().for_each(|warning| messages.warning(warning));
+            reports = outcome.reports;
+        }
         for report in &reports {
             match report.has_passed() {
                 true => passed += 1,
@@ -133,8 +134,7 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
             }
             TestFormat::Json => {
                 diagnostics.sort();
-                let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
-                for diagnostic in errors {
+                for diagnostic in &diagnostics {
                     let _ = writeln!(out, "{}", to_json(diagnostic, &sources));
                 }
                 for report in &reports {
@@ -185,7 +185,7 @@ fn seconds(time: Duration) -> String {
 fn write_text(out: &mut String, file: &str, reports: &[Report], sources: &SourceMap) {
     let _ = writeln!(out, "{file}");
     for report in reports {
-        let name = &report.name.value;
+        let name = &report.name.text;
         if report.has_passed() {
             let _ = writeln!(out, "  passed  {name}");
             continue;
@@ -225,7 +225,7 @@ fn write_json(out: &mut String, file: &str, report: &Report, sources: &SourceMap
     out.push_str("{\"file\":");
     write_string(out, file);
     let _ = write!(out, ",\"line\":{line},\"test\":");
-    write_string(out, &report.name.value);
+    write_string(out, &report.name.text);
     let _ = write!(out, ",\"passed\":{},\"failures\":[", report.has_passed());
     for (at, failure) in report.failures.iter().enumerate() {
         out.push_str(if at == 0 { "{\"metric\":" } else { ",{\"metric\":" });

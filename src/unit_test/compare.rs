@@ -172,7 +172,11 @@ fn show(value: Value<'_>) -> String {
         Value::Text(bytes) => out = format!("'{}'", text(bytes)),
         Value::Bytes(bytes) => out = format!("{} opaque bytes", bytes.len()),
     }
-    out
+    // Whole numbers are written as whole numbers.
+    match out.strip_suffix(".0") {
+        Some(whole) if matches!(value, Value::F32(_) | Value::F64(_)) => whole.to_owned(),
+        _ => out,
+    }
 }
 
 impl Got<'_> {

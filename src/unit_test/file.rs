@@ -49,7 +49,7 @@ pub struct TestFile {
     /// Definition files and directories.
     pub files: Vec<Spanned<PathBuf>>,
     /// Definitions in the file itself.
-    pub definitions: Option<Spanned<Box<str>>>,
+    pub definitions: Option<Written>,
     /// Names, descriptors and all instances of the metrics.
     pub metadata: MemoryMetadata,
     /// Names of instances by domain; the position is the identifier.
@@ -64,7 +64,7 @@ pub struct TestFile {
 #[derive(Debug)]
 pub struct Case {
     /// What it is called.
-    pub name: Spanned<Box<str>>,
+    pub name: Written,
     /// Time from one step to the next.
     pub interval: Duration,
     /// Number of steps.
@@ -83,10 +83,7 @@ pub struct Case {
 #[derive(Debug)]
 pub struct Expected {
     /// The name or expression.
-    pub text: Spanned<Box<str>>,
-    /// Offset in the file of the expression's first byte, if it stands there
-    /// as it is.
-    pub content: Option<u32>,
+    pub subject: Written,
     /// Timelines by the names of instances; without a name for the metric as
     /// a whole.
     pub timelines: Vec<(Option<Box<str>>, Timeline)>,
@@ -98,7 +95,7 @@ pub struct Expected {
 #[derive(Debug)]
 pub struct Rejected {
     /// What the test is called.
-    pub name: Spanned<Box<str>>,
+    pub name: Written,
     /// Name of a definition, or an expression.
     pub subject: Subject,
     /// Code of an error that it has to have.
@@ -109,10 +106,20 @@ pub struct Rejected {
 #[derive(Debug)]
 pub enum Subject {
     /// The definition of this name.
-    Definition(Spanned<Box<str>>),
-    /// An expression, and the offset of its first byte if it stands in the
-    /// file as it is.
-    Expression(Spanned<Box<str>>, Option<u32>),
+    Definition(Written),
+    /// An expression.
+    Expression(Written),
+}
+
+/// A text of the file.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The text.
+    pub text: Box<str>,
+    /// Where it stands, quotes included.
+    pub span: Span,
+    /// Offset in the file of its first byte, if it stands there as it is.
+    pub content: Option<u32>,
 }
 
 /// Reads the text of a file, which is among the sources. `directory` is where
@@ -226,9 +233,13 @@ impl Reader<'_> {
         language
     }
 
-    fn text(&mut self, value: &Value<'_>) -> Option<Spanned<Box<str>>> {
+    fn text(&mut self, value: &Value<'_>) -> Option<Written> {
         let (text, span) = self.document.string(value)?;
-        Some(Spanned { value: text.into(), span })
+        Some(self.written(text, span))
+    }
+
+    fn written(&self, text: &str, span: Span) -> Written {
+        Written { text: text.into(), span, content: self.document.content(span, text) }
     }
 
     fn path(&mut self, value: &Value<'_>) -> Option<Spanned<PathBuf>> {
@@ -456,7 +467,7 @@ impl Reader<'_> {
         })
     }
 
-    fn name(&mut self, table: &Table<'_>, span: Span) -> Option<Spanned<Box<str>>> {
+    fn name(&mut self, table: &Table<'_>, span: Span) -> Option<Written> {
         let Some(name) = table.get("name") else {
             self.document.error(span, "this test has no name");
             return None;
@@ -633,8 +644,7 @@ impl Reader<'_> {
         let mut expected = Vec::new();
         for (key, value) in in_order(table) {
             let (name, span) = (key.get_ref(), self.document.span(key.span()));
-            let content = self.document.content(span, name);
-            let text = Spanned { value: name.as_ref().into(), span };
+            let subject = self.written(name, span);
             let mut timelines = Vec::new();
             match value.get_ref().as_table() {
                 None => {
@@ -648,7 +658,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            expected.push(Expected { text, content, timelines, tolerance });
+            expected.push(Expected { subject, timelines, tolerance });
         }
         expected
     }
@@ -657,11 +667,7 @@ impl Reader<'_> {
         self.document.only(table, &["name", "definition", "expression", "code"]);
         let subject = match (table.get("definition"), table.get("expression")) {
             (Some(name), None) => Subject::Definition(self.text(name)?),
-            (None, Some(expression)) => {
-                let text = self.text(expression)?;
-                let content = self.document.content(text.span, &text.value);
-                Subject::Expression(text, content)
-            }
+            (None, Some(expression)) => Subject::Expression(self.text(expression)?),
             _ => {
                 let message = "what is to be refused is a `definition` or an `expression`";
                 self.document.error(span, message);
@@ -671,7 +677,7 @@ impl Reader<'_> {
         let name = match table.get("name") {
             Some(name) => self.text(name)?,
             None => match &subject {
-                Subject::Definition(text) | Subject::Expression(text, _) => text.clone(),
+                Subject::Definition(text) | Subject::Expression(text) => text.clone(),
             },
         };
         let Some(code) = table.get("code") else {

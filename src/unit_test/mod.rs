@@ -54,8 +54,8 @@ use crate::diag::Diagnostics;
 use crate::source::SourceMap;
 
 pub use compare::Why;
-pub use file::{Case, Expected, Rejected, Subject, TestFile, read};
-pub use run::{Failure, NamedBackend, Report, run};
+pub use file::{Case, Expected, Rejected, Subject, TestFile, Written, read};
+pub use run::{Failure, NamedBackend, Outcome, Report, run};
 #[doc(hidden)]
 pub use timeline::fuzz_timeline;
 pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};

@@ -13,19 +13,19 @@ use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::memory::MemorySource;
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::Status;
+use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
-use crate::engine::{Backend, Context, Engine, Metric, Registered, Registry};
+use crate::engine::{Backend, Context, Engine, Registered, Registry, Sample};
 use crate::source::{SourceMap, Span};
-use crate::syntax::ast::Spanned;
 use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
 
 use super::compare::{Got, Mismatch, Why, compare};
-use super::file::{Case, Expected, Rejected, Subject, TestFile};
+use super::file::{Case, Rejected, Subject, TestFile, Written};
 use super::series::{self, Source};
 
 /// Most differences of one case that are kept.
-const MAX_FAILURES: usize = 50;
+const MAX_FAILURES: usize = 20;
 
 /// A way to compute, with its name.
 pub type NamedBackend = (&'static str, Backend);
@@ -34,7 +34,7 @@ pub type NamedBackend = (&'static str, Backend);
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Name of the test, and where it stands.
-    pub name: Spanned<Box<str>>,
+    pub name: Written,
     /// Differences, the first ones. Without any, the test has passed.
     pub failures: Vec<Failure>,
     /// How many differences there are besides.
@@ -58,6 +58,15 @@ pub struct Failure {
     pub why: Option<Why>,
 }
 
+/// What came of all tests of a file.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Of each test, in the order of the file.
+    pub reports: Vec<Report>,
+    /// What was not done as asked for, such as native code where there is none.
+    pub warnings: Vec<String>,
+}
+
 /// Runs all tests of a file. What is wrong with its definitions is reported,
 /// unless that is what a test is about.
 pub fn run(
@@ -65,7 +74,7 @@ pub fn run(
     backends: &[NamedBackend],
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
-) -> Vec<Report> {
+) -> Outcome {
     let mut registry = Registry::new(file.language);
     let mut found = Diagnostics::default();
     add_definitions(file, &mut registry, sources, &mut found);
@@ -82,19 +91,20 @@ pub fn run(
         let report = tester.rejected(rejected, diagnostics);
         reports.push(report);
     }
+    let warnings = tester.engines.iter().filter_map(|(_, engine)| engine.take_warning()).collect();
     // Mistakes that a test asks for are none of the file's.
     let wanted: HashSet<&str> = file
         .rejected
         .iter()
         .filter_map(|rejected| match &rejected.subject {
-            Subject::Definition(name) => Some(&*name.value),
-            Subject::Expression(..) => None,
+            Subject::Definition(name) => Some(&*name.text),
+            Subject::Expression(_) => None,
         })
         .collect();
     let is_wanted =
         |one: &Diagnostic| one.metric.as_deref().is_some_and(|name| wanted.contains(name));
     diagnostics.extend(found.into_iter().filter(|one| !is_wanted(one)));
-    reports
+    Outcome { reports, warnings }
 }
 
 fn add_definitions(
@@ -127,17 +137,23 @@ fn add_definitions(
         }
     }
     if let Some(definitions) = &file.definitions {
-        // Empty lines before them, which say nothing, give lines their numbers
-        // in the file.
-        let start = definitions.span.start;
-        let (line, _) = sources.line_column(file.source, start);
-        let written = sources.slice(definitions.span);
-        let first = written.find(&*definitions.value).unwrap_or(0);
-        let before = written[..first].matches('\n').count();
-        let text = "\n".repeat(line - 1 + before) + &definitions.value;
         let name = Arc::clone(&sources.get(file.source).name);
-        let text = sources.add(name, text);
+        let before = definitions.content.map_or_else(String::new, |content| {
+            let before = &sources.get(file.source).text[..content as usize];
+            before.split_inclusive('\n').map(filler).collect()
+        });
+        let text = sources.add(name, before + &definitions.text);
         registry.add_text(text, sources, diagnostics);
+    }
+}
+
+/// A line of a definition file as long as this one that says nothing: before
+/// definitions within a file of tests such lines give all places in them their
+/// numbers in that file.
+fn filler(line: &str) -> String {
+    match line.strip_suffix('\n') {
+        Some(line) => "#".repeat(line.len()) + "\n",
+        None => " ".repeat(line.len()),
     }
 }
 
@@ -156,90 +172,59 @@ struct Running<'c> {
     backend: &'static str,
     context: Context<Source<'c>>,
     workspace: Workspace,
+    /// What is wrong with each metric that cannot be used.
+    mistakes: Vec<Option<String>>,
 }
 
 impl<'t> Tester<'t> {
     fn case(&mut self, case: &'t Case, diagnostics: &mut Diagnostics) -> Report {
-        let mut report = Report { name: case.name.clone(), failures: Vec::new(), omitted: 0 };
-        let mut selection = Vec::new();
-        let mut expected: Vec<&Expected> = Vec::new();
-        for one in &case.expected {
-            if let Some(registered) = self.registered(&one.text, one.content, diagnostics) {
-                selection.push(registered);
-                expected.push(one);
-            } else {
-                report.add(&one.text.value, None, unusable("the text of the expression is wrong"));
-            }
-        }
-        let selection: Vec<&Registered> = selection.iter().map(|one| &**one).collect();
-        let mut running = Vec::new();
-        let mut mistakes = Vec::new();
-        for (backend, engine) in &self.engines {
-            let mut found = Diagnostics::default();
-            let source = series::source(self.file, case);
-            let engine = Arc::clone(engine);
-            match Context::new(engine, source, &self.registry, &selection, &mut found) {
-                Ok(context) => {
-                    running.push(Running { backend, context, workspace: Workspace::default() });
+        let mut report = Report::new(&case.name);
+        let mut subjects = Vec::new();
+        for expected in &case.expected {
+            match self.registered(&expected.subject, diagnostics) {
+                Some(registered) => subjects.push((expected, registered)),
+                None => {
+                    let why = "the text of the expression is wrong";
+                    report.add(&expected.subject.text, None, unusable(why));
                 }
-                // Metadata is in memory.
-                Err(error) => report.add("", None, unusable(&error.to_string())),
             }
-            mistakes = selection.iter().map(|one| mistake(one, &found)).collect();
         }
+        let selection: Vec<&Registered> = subjects.iter().map(|(_, one)| &**one).collect();
+        let mut running = match self.start(case, &selection) {
+            Ok(running) => running,
+            Err(error) => {
+                report.add("", None, unusable(&error.to_string()));
+                return report;
+            }
+        };
+        // Metrics that cannot be used, which is said once.
+        let mut unusable = HashSet::new();
         for step in 0..case.steps {
-            let at = (step, series::time_of(case, step));
+            let at = Some((step, series::time_of(case, step)));
             let mut first: Vec<String> = Vec::new();
-            for (position, Running { backend, context, workspace }) in
-                running.iter_mut().enumerate()
-            {
-                let sample = context.fetch(workspace);
-                let failed = match &sample {
-                    Err(error) => Some(error.status()),
-                    Ok(_) => None,
-                };
-                let sample = sample.ok();
-                for (index, expected) in expected.iter().enumerate() {
-                    let metric = sample.as_ref().map(|sample| &sample.metrics[index]);
-                    let got = match (&sample, metric) {
-                        (
-                            Some(sample),
-                            Some(Metric { desc: Ok(desc), output: Some(output), .. }),
-                        ) => {
-                            let values = sample.values.get(*output);
-                            let instances = desc.indom.and_then(|i| self.file.instances.get(&i));
-                            match values.status {
-                                Status::Values => {
-                                    Got::Values(values, instances.map_or(&[][..], |names| names))
-                                }
-                                Status::Empty(reason) => Got::Empty(reason),
-                                Status::Failed(status) => Got::Failed(status, None),
-                            }
+            for one in &mut running {
+                let sample = one.context.fetch(&mut one.workspace);
+                let is_first = first.len() < subjects.len();
+                for (index, (expected, _)) in subjects.iter().enumerate() {
+                    let metric = &expected.subject.text;
+                    let mistake = one.mistakes[index].as_deref();
+                    let got = got(&sample, index, self.file, mistake);
+                    if is_first {
+                        first.push(got.digest());
+                        let mismatches = compare(expected, step, got);
+                        let is_told =
+                            mistake.is_some() && !mismatches.is_empty() && !unusable.insert(index);
+                        for mismatch in mismatches.into_iter().filter(|_| !is_told) {
+                            report.add(metric, at, mismatch);
                         }
-                        (Some(_), Some(Metric { desc: Err(status), .. })) => {
-                            Got::Failed(*status, mistakes[index].as_deref())
-                        }
-                        _ => Got::Failed(failed.unwrap_or(PmStatus::BOTCH), None),
-                    };
-                    if position == 0 {
-                        for mismatch in compare(expected, step, got) {
-                            report.add(&expected.text.value, Some(at), mismatch);
-                        }
-                        first.push(if self.engines.len() > 1 {
-                            got.digest()
-                        } else {
-                            String::new()
-                        });
                     } else if first[index] != got.digest() {
+                        let (expected, got) = (&first[index], got.digest());
+                        let expected = format!("{expected} from both ways to compute");
+                        let got = format!("{got} from {}", one.backend);
                         report.add(
-                            &expected.text.value,
-                            Some(at),
-                            Mismatch {
-                                instance: None,
-                                expected: format!("{} from both ways to compute", first[index]),
-                                got: format!("{} from {backend}", got.digest()),
-                                why: None,
-                            },
+                            metric,
+                            at,
+                            Mismatch { instance: None, expected, got, why: None },
                         );
                     }
                 }
@@ -248,44 +233,60 @@ impl<'t> Tester<'t> {
         report
     }
 
+    /// A context for each way to compute.
+    fn start(
+        &self,
+        case: &'t Case,
+        selection: &[&Registered],
+    ) -> Result<Vec<Running<'t>>, SourceError> {
+        let start = |(backend, engine): &(&'static str, Arc<Engine>)| {
+            let mut found = Diagnostics::default();
+            let source = series::source(self.file, case);
+            let engine = Arc::clone(engine);
+            let context = Context::new(engine, source, &self.registry, selection, &mut found)?;
+            let mistakes = selection.iter().map(|one| mistake(one, &found)).collect();
+            Ok(Running { backend, context, workspace: Workspace::default(), mistakes })
+        };
+        self.engines.iter().map(start).collect()
+    }
+
     /// The definition of a name, or an expression.
     fn registered(
         &mut self,
-        text: &Spanned<Box<str>>,
-        content: Option<u32>,
+        subject: &Written,
         diagnostics: &mut Diagnostics,
     ) -> Option<Arc<Registered>> {
-        if let Some(definition) = self.registry.definition(text.value.trim()) {
+        if let Some(definition) = self.registry.definition(subject.text.trim()) {
             return Some(Arc::clone(definition));
         }
-        let length = u32::try_from(text.value.len()).ok()?;
-        let place = match content {
+        let length = u32::try_from(subject.text.len()).ok()?;
+        let place = match subject.content {
             Some(start) => Span::new(self.file.source, start, start + length),
-            None => Span::new(self.sources.add(EXPRESSION, &*text.value), 0, length),
+            None => Span::new(self.sources.add(EXPRESSION, &*subject.text), 0, length),
         };
         self.registry.parse_within(place, self.sources, diagnostics).ok().map(Arc::new)
     }
 
     fn rejected(&mut self, rejected: &Rejected, diagnostics: &mut Diagnostics) -> Report {
-        let mut report = Report { name: rejected.name.clone(), failures: Vec::new(), omitted: 0 };
+        let mut report = Report::new(&rejected.name);
         let mut found = Diagnostics::default();
         let (subject, registered) = match &rejected.subject {
             Subject::Definition(name) => {
-                let of_name = |one: &&Diagnostic| one.metric.as_deref() == Some(&*name.value);
+                let of_name = |one: &&Diagnostic| one.metric.as_deref() == Some(&*name.text);
                 found.extend(self.found.iter().filter(of_name).cloned());
-                let registered = self.registry.definition(&name.value).cloned();
+                let registered = self.registry.definition(&name.text).cloned();
                 if registered.is_none() && found.is_empty() {
-                    let message = format!("there is no definition of `{}`", name.value);
+                    let message = format!("there is no definition of `{}`", name.text);
                     let mut diagnostic = Diagnostic::error(Code::BadTestFile, name.span, message);
-                    if let Some(meant) = nearest(&name.value, self.registry.names()) {
+                    if let Some(meant) = nearest(&name.text, self.registry.names()) {
                         diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
                     }
                     diagnostics.push(diagnostic);
                 }
-                (&name.value, registered)
+                (&name.text, registered)
             }
-            Subject::Expression(text, content) => {
-                (&text.value, self.registered(text, *content, &mut found))
+            Subject::Expression(expression) => {
+                (&expression.text, self.registered(expression, &mut found))
             }
         };
         if let (Some(registered), Some((_, engine))) = (registered, self.engines.first()) {
@@ -317,6 +318,10 @@ impl<'t> Tester<'t> {
 }
 
 impl Report {
+    fn new(name: &Written) -> Report {
+        Report { name: name.clone(), failures: Vec::new(), omitted: 0 }
+    }
+
     /// True if nothing differs.
     pub fn has_passed(&self) -> bool {
         self.failures.is_empty()
@@ -329,6 +334,34 @@ impl Report {
         }
         let Mismatch { instance, expected, got, why } = mismatch;
         self.failures.push(Failure { metric: metric.into(), step, instance, expected, got, why });
+    }
+}
+
+/// What a metric has in a sample, or in a fetch that failed.
+fn got<'g>(
+    sample: &'g Result<Sample<'_, Source<'_>>, SourceError>,
+    index: usize,
+    file: &'g TestFile,
+    mistake: Option<&'g str>,
+) -> Got<'g> {
+    let sample = match sample {
+        Ok(sample) => sample,
+        Err(error) => return Got::Failed(error.status(), None),
+    };
+    let metric = &sample.metrics[index];
+    let (desc, output) = match (metric.desc, metric.output) {
+        (Ok(desc), Some(output)) => (desc, output),
+        (Ok(_), None) => return Got::Failed(PmStatus::BOTCH, None),
+        (Err(status), _) => return Got::Failed(status, mistake),
+    };
+    let values = sample.values.get(output);
+    match values.status {
+        Status::Values => {
+            let names = desc.indom.and_then(|indom| file.instances.get(&indom));
+            Got::Values(values, names.map_or(&[][..], |names| names))
+        }
+        Status::Empty(reason) => Got::Empty(reason),
+        Status::Failed(status) => Got::Failed(status, None),
     }
 }
 
@@ -347,5 +380,9 @@ fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
         _ => false,
     };
     let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-    errors.filter(concerns).map(|one| format!("{}: {}", one.code, one.message)).next()
+    let words = |one: &Diagnostic| match &one.help {
+        Some(help) => format!("{}: {}; {help}", one.code, one.message),
+        None => format!("{}: {}", one.code, one.message),
+    };
+    errors.filter(concerns).map(words).next()
 }

@@ -67,7 +67,8 @@ pub enum Item {
     Any,
 }
 
-/// A number, exact where it is written without point and exponent.
+/// A number. Whole ones are exact, unless they are written with a point or
+/// exponent and too large for that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// A whole number.
@@ -396,8 +397,13 @@ impl<'t> Reader<'t> {
             }
         }
         let text = &self.text[start..self.at];
-        let integer = text.parse::<i128>().ok().map(Number::Integer);
-        integer.or_else(|| text.parse().ok().map(Number::Real))
+        if let Ok(integer) = text.parse() {
+            return Some(Number::Integer(integer));
+        }
+        let real: f64 = text.parse().ok()?;
+        // Below 2^53 every whole number is exact.
+        let is_whole = real.fract() == 0.0 && real < 9_007_199_254_740_992.0;
+        Some(if is_whole { Number::Integer(real as i128) } else { Number::Real(real) })
     }
 
     /// How often an item is repeated; `None` to the end.
