@@ -13,6 +13,9 @@ use synth::{Session, Synth, compile, definitions, register};
 
 const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
 const KINDS: [&str; 8] = ["copy", "rate", "addd", "ratio", "tern", "rescale", "sum", "tree"];
+/// Kinds of extensions, most of which kernels do not compute alone.
+const EXTENSIONS: [&str; 8] =
+    ["round", "log", "quantile", "topk", "toprate", "avg_over", "max_over", "ewma"];
 /// Metrics per type where the instances are many.
 const FEW: u32 = 10;
 
@@ -42,6 +45,23 @@ fn values(c: &mut Criterion) {
                     b.iter_custom(|times| session.fetch(times));
                 });
             }
+        }
+    }
+}
+
+fn extensions(c: &mut Criterion) {
+    const INSTANCES: u32 = 1_000;
+    let mut group = c.benchmark_group(format!("extensions/{INSTANCES}"));
+    group.throughput(Throughput::Elements(u64::from(INSTANCES)));
+    for kind in EXTENSIONS {
+        for (backend_name, backend) in BACKENDS {
+            let source = Synth::new(FEW, INSTANCES as i32);
+            let mut session = Session::new(&definitions(kind, 1, FEW), source, backend);
+            // Windows are full before they are measured.
+            session.fetch(100);
+            group.bench_function(format!("{backend_name}/{kind}"), |b| {
+                b.iter_custom(|times| session.fetch(times));
+            });
         }
     }
 }
@@ -107,6 +127,6 @@ criterion_group! {
         .sample_size(10)
         .warm_up_time(std::time::Duration::from_millis(300))
         .measurement_time(std::time::Duration::from_millis(700));
-    targets = metrics, values, churn, kernels
+    targets = metrics, values, extensions, churn, kernels
 }
 criterion_main!(benches);

@@ -4,11 +4,16 @@
 //! a few round trips however many there are. What a name's absence means for
 //! an expression is for the checker to say.
 
+use std::sync::Arc;
+
 use pmderive_runtime::model::{MetricDesc, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::syntax::ast::{Expr, NodeKind};
+use crate::check::typed::Desc;
+use crate::equivalent_domains::EquivalentDomains;
+use crate::source::Span;
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 
 /// What a name stands for in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,12 +26,23 @@ pub enum Name {
     NoDescriptor(PmStatus),
     /// Another derived metric.
     Derived,
+    /// Another derived metric that may be an operand.
+    Nested {
+        /// Its metadata.
+        desc: Desc,
+        /// Its position among the definitions that are checked together.
+        definition: usize,
+    },
+    /// Another derived metric that might be an operand if its definition were right.
+    Unusable,
 }
 
 /// Names with what they stand for.
 #[derive(Debug, Default)]
 pub struct Names {
     known: FxHashMap<Box<str>, Name>,
+    /// Instance domains of these metrics that count as the same.
+    pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
 }
 
@@ -52,9 +68,7 @@ impl Names {
         };
         others.into_iter().for_each(&mut want);
         for expr in expressions {
-            for (_, node) in expr.nodes() {
-                names_of(&node.kind).for_each(&mut want);
-            }
+            references(expr).map(|reference| reference.name).for_each(&mut want);
         }
         let found = source.lookup_names(&wanted)?;
         let pmids: Vec<_> = found.iter().filter_map(|found| found.ok()).collect();
@@ -73,7 +87,7 @@ impl Names {
             };
             known.insert(name.into(), meaning);
         }
-        Ok(Names { known, missing_is_novalue: false })
+        Ok(Names { known, ..Names::default() })
     }
 
     /// Lets operands that are not metrics of the source count as `novalue()`,
@@ -88,21 +102,64 @@ impl Names {
         self.missing_is_novalue && matches!(self.get(name), Name::Unknown(_))
     }
 
+    /// Says what is known of a derived metric now that it is checked; `None`
+    /// if it cannot be used.
+    pub(crate) fn define(&mut self, name: &str, checked: Option<(Desc, usize)>) {
+        if let Some(meaning @ Name::Derived) = self.known.get_mut(name) {
+            *meaning = match checked {
+                Some((desc, definition)) => Name::Nested { desc, definition },
+                None => Name::Unusable,
+            };
+        }
+    }
+
+    /// Names that are unknown because their definition was refused stand for
+    /// derived metrics that cannot be used.
+    pub(crate) fn refuse(&mut self, is_refused: impl Fn(&str) -> bool) {
+        for (name, meaning) in &mut self.known {
+            if matches!(meaning, Name::Unknown(_)) && is_refused(name) {
+                *meaning = Name::Unusable;
+            }
+        }
+    }
+
     /// What a name stands for; unknown if it was not among those looked up.
     pub fn get(&self, name: &str) -> Name {
         self.known.get(name).copied().unwrap_or(Name::Unknown(PmStatus::NAME))
     }
 }
 
-/// The metric names that a node mentions itself.
-pub(crate) fn names_of(kind: &NodeKind) -> impl Iterator<Item = &str> {
-    let name: Option<&str> = match kind {
-        NodeKind::Metric(name) => Some(name),
-        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&metric.value),
+/// A name in an expression.
+pub(crate) struct Reference<'e> {
+    /// The name.
+    pub name: &'e str,
+    /// Where it stands.
+    pub span: Span,
+    /// The node that mentions it.
+    pub node: ExprId,
+    /// False if only its existence is asked for.
+    pub wants_value: bool,
+}
+
+/// The names in an expression, in the order of its nodes.
+pub(crate) fn references(expr: &Expr) -> impl Iterator<Item = Reference<'_>> {
+    expr.nodes().filter_map(|(id, node)| {
+        let (name, span) = name_in(node)?;
+        let wants_value = !matches!(node.kind, NodeKind::Defined(_));
+        Some(Reference { name, span, node: id, wants_value })
+    })
+}
+
+/// The metric's name that a node mentions itself, and where.
+pub(crate) fn name_in(node: &Node) -> Option<(&str, Span)> {
+    match &node.kind {
+        NodeKind::Metric(name) => Some((name, node.span)),
+        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
+            Some((&metric.value, metric.span))
+        }
         NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
-            attributes.meta.as_ref().map(|meta| &*meta.value)
+            attributes.meta.as_ref().map(|meta| (&*meta.value, meta.span))
         }
         _ => None,
-    };
-    name.into_iter()
+    }
 }

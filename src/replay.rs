@@ -151,6 +151,9 @@ impl Replayer<'_> {
         definition: &Registered,
     ) -> Result<(), SourceError> {
         let mut source = ArchiveContext::open(&self.archives.join(archive))?;
+        if self.engine.dialect() != Dialect::Fixed {
+            source.look_up_instances_by_beginning();
+        }
         let start = case.mode.start.as_deref().and_then(parse_timestamp).unwrap_or_default();
         source.set_position(start)?;
         let mut diagnostics = Diagnostics::default();

@@ -25,7 +25,7 @@ fn pmderive(arguments: &[&str]) -> Command {
         }
     }
     // What is installed here for every client is not what these tests are about.
-    command.env("PCP_DERIVED_CONFIG", "").stdin(Stdio::null());
+    command.env("PCP_DERIVED_CONFIG", "").env("PCP_INDOM_CONFIG", "").stdin(Stdio::null());
     command
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pmderive::diag::Diagnostics;
-use pmderive::dialect::Dialect;
+use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Workspace};
@@ -22,14 +22,17 @@ use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
+/// What definitions are written in.
+const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 const DOMAIN: u32 = 250;
 const INDOM: InDom = InDom::new(DOMAIN, 1);
 
 /// Types of the metrics; the name is the middle component of `synth.c64.m0`.
-const TYPES: [(&str, ValueType, Semantics); 3] = [
+const TYPES: [(&str, ValueType, Semantics); 4] = [
     ("c64", ValueType::U64, Semantics::Counter),
     ("g64", ValueType::U64, Semantics::Instant),
     ("gd", ValueType::F64, Semantics::Instant),
+    ("text", ValueType::String, Semantics::Discrete),
 ];
 const COUNTER: u32 = 0;
 const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
@@ -81,6 +84,10 @@ impl Synth {
             for id in first..first + self.instances {
                 let base = 1_000_003 * u64::from(pmid.item() + 1) + 977 * id as u64;
                 let gauge = (base + 7919 * record) % 1_000_000;
+                if TYPES[pmid.cluster() as usize].1 == ValueType::String {
+                    writer.block(id, BlockValue::Text(&format!("text {}", base % 7)));
+                    continue;
+                }
                 writer.block(
                     id,
                     match TYPES[pmid.cluster() as usize].1 {
@@ -133,7 +140,10 @@ impl MetadataSource for Synth {
     ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
         let desc = |pmid: &Pmid| {
             let (_, value_type, semantics) = TYPES[pmid.cluster() as usize];
-            let units = if value_type == ValueType::F64 { Units::NONE } else { BYTES };
+            let units = match value_type {
+                ValueType::U64 => BYTES,
+                _ => Units::NONE,
+            };
             Ok(MetricDesc { pmid: *pmid, value_type, indom: Some(INDOM), semantics, units })
         };
         Ok(pmids.iter().map(desc).collect())
@@ -204,6 +214,14 @@ pub fn expression(kind: &str, index: u32, metrics: u32) -> String {
         "sum" => format!("sum({a})"),
         "tern" => format!("{a} > {b} ? {a} : {b}"),
         "rescale" => format!("rescale({}, \"Mbyte\")", name("g64", index)),
+        "round" => format!("round({a} / 3)"),
+        "log" => format!("log({a} + 1)"),
+        "quantile" => format!("quantile(0.9, {a})"),
+        "topk" => format!("topk(10, {a})"),
+        "toprate" => format!("topk(10, rate({count}))"),
+        "avg_over" => format!("avg_over({a}, \"1 min\")"),
+        "max_over" => format!("max_over({a}, \"1 min\")"),
+        "ewma" => format!("ewma({a}, \"30 sec\")"),
         "tree" => format!("({a} + {b}) * ({c} - {d}) + ({b} * 3 + {c}) / ({d} + 1) - (-{a})"),
         other => panic!("no such kind: {other}"),
     }
@@ -221,7 +239,7 @@ pub fn definitions(kind: &str, count: u32, metrics: u32) -> String {
 /// Registers the definitions of a file.
 pub fn register(text: &str) -> Registry {
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
-    let mut registry = Registry::new(Dialect::Fixed);
+    let mut registry = Registry::new(LANGUAGE);
     let source = sources.add("synth.conf", text);
     registry.add_text(source, &sources, &mut diagnostics);
     assert_eq!(diagnostics.errors(), 0);
@@ -230,7 +248,7 @@ pub fn register(text: &str) -> Registry {
 
 /// Compiles all registered definitions in an engine of their own.
 pub fn compile(registry: &Registry, source: &mut Synth, backend: Backend) -> Compiled {
-    compile_in(&Engine::new(Dialect::Fixed, backend), registry, source)
+    compile_in(&Engine::new(LANGUAGE, backend), registry, source)
 }
 
 /// Compiles all registered definitions.

@@ -155,7 +155,7 @@ impl Checker<'_> {
         let even = dimensions.iter().all(|dimension| dimension % 2 == 0);
         if !even || units.extra.quantity != 0 {
             let at = self.span(operand.expr);
-            let message = format!("`sqrt()` of {} has no units", units_name(&units));
+            let message = format!("the square root of {} has no units", units_name(&units));
             return self.report(
                 Diagnostic::error(Code::DimensionOverflow, at, message)
                     .label(at, describe(&operand.desc))
@@ -183,7 +183,7 @@ impl Checker<'_> {
     }
 
     /// Units of a value to the power of a literal.
-    fn power_units(&mut self, base: Operand, exponent: i64, span: Span) -> Checked<Units> {
+    fn power_units(&mut self, base: Operand, exponent: i64) -> Checked<Units> {
         let units = base.desc.units;
         let dimension = |dimension: i8| {
             let product = i64::from(dimension).checked_mul(exponent)?;
@@ -206,7 +206,7 @@ impl Checker<'_> {
             _ => {
                 let message = "the result's dimension is beyond what units can express (-8 to 7)";
                 self.report(
-                    Diagnostic::error(Code::DimensionOverflow, span, message)
+                    Diagnostic::error(Code::DimensionOverflow, at, message)
                         .label(at, describe(&base.desc)),
                 )
             }
@@ -218,7 +218,7 @@ impl Checker<'_> {
         self.not_counting(exponent, "pow")?;
         self.plain_number(exponent, "the exponent of `pow()`", "divide to get a ratio")?;
         let units = match self.literal(exponent.expr) {
-            Some(NumberText::Integer(exponent)) => self.power_units(base, exponent, span)?,
+            Some(NumberText::Integer(exponent)) => self.power_units(base, exponent)?,
             _ => {
                 let help = "a value with a dimension takes a literal whole number as exponent";
                 self.plain_number(base, "the base of `pow()`", help)?;

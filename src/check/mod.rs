@@ -144,6 +144,12 @@ impl Checker<'_> {
         self.expr.node(id).span
     }
 
+    /// True for instance domains whose instances an operator can pair.
+    fn are_same_domain(&self, a: InDom, b: InDom) -> bool {
+        let equivalent = &self.names.equivalent_domains;
+        a == b || self.dialect.is_version_7() && equivalent.are_equivalent(a, b)
+    }
+
     /// Takes note of the metrics of a branch that is never chosen.
     fn mention(&mut self, node: &Node) {
         let name = match &node.kind {
@@ -179,7 +185,7 @@ impl Checker<'_> {
             NodeKind::Defined(metric) => match self.names.get(&metric.value) {
                 Name::NoDescriptor(_) | Name::Derived => self.metric(&metric.value, metric.span),
                 meaning => {
-                    let bits = u64::from(matches!(meaning, Name::Metric(_)));
+                    let bits = u64::from(ternary::is_usable(meaning));
                     let desc = constant_desc(ValueType::U32);
                     Ok(self.push(TypedKind::Constant(bits), desc, span))
                 }
@@ -262,7 +268,17 @@ impl Checker<'_> {
                 self.report(
                     Diagnostic::error(Code::NestedDerived, span, message)
                         .label(span, "derived metrics cannot be operands of others")
-                        .help("write its expression here instead"),
+                        .help("write its expression here instead, or use --extensions"),
+                )
+            }
+            Name::Nested { desc, definition } => {
+                Ok(self.push(TypedKind::Derived(definition), desc, span))
+            }
+            Name::Unusable => {
+                let message = format!("`{name}` cannot be used here");
+                self.report(
+                    Diagnostic::error(Code::UnusableOperand, span, message)
+                        .label(span, "there are mistakes in its definition"),
                 )
             }
         }

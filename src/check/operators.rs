@@ -44,7 +44,7 @@ impl Checker<'_> {
         self.dimensions(&operation)?;
         self.extra_units(&operation)?;
         if let (Some(a), Some(b)) = (l.indom, r.indom)
-            && a != b
+            && !self.are_same_domain(a, b)
         {
             return self.refuse(
                 &operation,

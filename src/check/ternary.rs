@@ -20,7 +20,7 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         let of = |id: &ExprId| known[id.0 as usize];
         known.push(match &node.kind {
             _ if !dialect.is_version_7() => None,
-            NodeKind::Defined(metric) => Some(matches!(names.get(&metric.value), Name::Metric(_))),
+            NodeKind::Defined(metric) => Some(is_usable(names.get(&metric.value))),
             NodeKind::Number(number) => integer(number.value),
             NodeKind::MkConst { number, .. } => integer(number.value.value),
             NodeKind::Unary { op: UnaryOp::Not, operand } => of(operand).map(|known| !known),
@@ -38,6 +38,11 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         });
     }
     known
+}
+
+/// True for names that `defined()` answers with yes.
+pub(super) fn is_usable(name: Name) -> bool {
+    matches!(name, Name::Metric(_) | Name::Nested { .. })
 }
 
 fn integer(value: NumberValue) -> Option<bool> {
@@ -128,7 +133,7 @@ impl Checker<'_> {
         let indom = yes_desc.indom.or(no_desc.indom);
         self.guard_shape(guard, &guard_desc, indom.is_none(), [yes, no])?;
         if let (Dialect::Fixed, Some(own), Some(guarding)) = (self.dialect, indom, guard_desc.indom)
-            && own != guarding
+            && !self.are_same_domain(own, guarding)
         {
             let at = self.span(guard);
             let branch = if yes_desc.indom.is_some() { yes } else { no };

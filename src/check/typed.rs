@@ -127,6 +127,9 @@ pub use pmderive_runtime::program::WindowFunction;
 pub enum TypedKind {
     /// Values of a metric.
     Metric(MetricDesc),
+    /// Values of another derived metric, by its position among the definitions
+    /// that are checked and planned together.
+    Derived(usize),
     /// The same value always, for every instance if there is a domain (bits of a lane).
     Constant(u64),
     /// `novalue()`: as a branch of a ternary it takes values away where it is

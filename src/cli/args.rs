@@ -100,8 +100,12 @@ pub struct CheckArguments {
     /// Words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
-    /// Expressions without a name.
-    #[arg(value_name = "EXPRESSION")]
+    /// Warn of what is allowed but hardly meant, too.
+    #[arg(long)]
+    pub lint: bool,
+    /// Expressions without a name, and names of definitions that are wanted:
+    /// with them --lint reports those that are not.
+    #[arg(value_name = "NAME|EXPRESSION")]
     pub expressions: Vec<String>,
 }
 

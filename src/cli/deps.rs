@@ -228,7 +228,7 @@ fn json(needs: &Dependencies, source: Option<&str>) -> String {
                 None
             }
             Some(Name::Unknown(status) | Name::NoDescriptor(status)) => Some(status),
-            Some(Name::Derived) | None => None,
+            Some(Name::Derived | Name::Nested { .. } | Name::Unusable) | None => None,
         };
         if let Some(status) = status {
             out.push(',');

@@ -16,6 +16,7 @@ use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Metric, Registered, Sample};
+use crate::equivalent_domains::EquivalentDomains;
 
 use super::args::EvalArguments;
 use super::definitions::{Definitions, concerns};
@@ -95,13 +96,17 @@ impl<'r> Session<'r> {
     fn open(
         arguments: &EvalArguments,
         definitions: &'r Definitions,
-        source: Source,
+        mut source: Source,
         messages: &'r mut Messages,
     ) -> Result<Session<'r>, Stop> {
         let is_live = !matches!(source, Source::Archive(_));
+        source.follow(arguments.definitions.language().dialect);
         let mut samples = arguments.samples.or(is_live.then_some(1));
         let backend = arguments.backend.for_samples(samples);
-        let engine = Arc::new(Engine::new(arguments.definitions.language(), backend));
+        let engine = Arc::new(
+            Engine::new(arguments.definitions.language(), backend)
+                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
+        );
         let selection = definitions.selection();
         let mut diagnostics = Diagnostics::default();
         let name = source.name();

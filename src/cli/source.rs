@@ -12,6 +12,8 @@ use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
+use crate::dialect::Dialect;
+
 use super::args::SourceArguments;
 use super::messages::Messages;
 use crate::metadata::RecordedMetadata;
@@ -51,6 +53,13 @@ impl Source {
         };
         host.warnings().iter().for_each(|warning| messages.warning(warning));
         Ok(Source::Host(Box::new(host)))
+    }
+
+    /// Has the peculiarities that definitions of a dialect count on.
+    pub fn follow(&mut self, dialect: Dialect) {
+        if let (Source::Archive(context), true) = (self, dialect != Dialect::Fixed) {
+            context.look_up_instances_by_beginning();
+        }
     }
 
     fn context(&self) -> &dyn FetchSource {

@@ -10,7 +10,7 @@ use pmderive_runtime::model::InDom;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use rustc_hash::FxHashSet;
 
-use crate::bind::{Name, Names, names_of};
+use crate::bind::{Name, Names, name_in, references};
 use crate::check::live_nodes;
 use crate::dialect::Language;
 use crate::engine::{Registered, Registry};
@@ -128,7 +128,7 @@ fn with_nested<'r>(
         }
         all.push(one);
         if language.extensions {
-            let names = one.expr.nodes().flat_map(|(_, node)| names_of(&node.kind));
+            let names = references(&one.expr).map(|reference| reference.name);
             waiting.extend(names.filter_map(|name| registry.get(name)));
         }
     }
@@ -169,7 +169,7 @@ impl<'w> Walk<'w> {
                 NodeKind::MkConst { .. } | NodeKind::NoValue(_) => Need::Metadata,
                 _ => Need::Values,
             };
-            for name in names_of(&node.kind) {
+            if let Some((name, _)) = name_in(node) {
                 let need = needed.max(own);
                 match self.registry.get(name).filter(|_| !self.is_metric(name)) {
                     None => self.add(name, &one.name, need),

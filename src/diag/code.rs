@@ -71,6 +71,10 @@ codes! {
     NestedDerived = 102;
     /// A name of the source hides the definition.
     HiddenByMetric = 103;
+    /// Definitions that need each other.
+    DefinitionCycle = 104;
+    /// A derived metric as operand whose definition has mistakes.
+    UnusableOperand = 105;
     /// An instance that its domain does not have at present.
     NoSuchInstance = 110;
     /// An operand whose type the operator or function does not take.

@@ -44,6 +44,8 @@ pages! {
     NoDescriptor = "0101",
     NestedDerived = "0102",
     HiddenByMetric = "0103",
+    DefinitionCycle = "0104",
+    UnusableOperand = "0105",
     NoSuchInstance = "0110",
     NotNumeric = "0200",
     BranchTypes = "0201",

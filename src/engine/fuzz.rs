@@ -15,7 +15,7 @@ use pmderive_runtime::source::{
 
 use super::{Backend, Engine, Registry};
 use crate::diag::Diagnostics;
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::source::SourceMap;
 
 /// Choices taken from bytes; when they run out, a fixed sequence goes on.
@@ -216,8 +216,11 @@ impl FetchSource for MemorySource {
 /// Definitions in one round.
 const DEFINITIONS: usize = 6;
 
+/// What a fuzzed text is a definition of.
+const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
+
 /// An expression, small enough to be valid rather often.
-fn expression(choices: &mut Choices, depth: usize) -> String {
+fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
     let metric = |choices: &mut Choices| {
         let kind = choices.pick(&["s", "m", "m"]);
         // Text is of little use in most expressions.
@@ -233,7 +236,10 @@ fn expression(choices: &mut Choices, depth: usize) -> String {
             _ => metric(choices),
         };
     }
-    let sub = |choices: &mut Choices| expression(choices, depth - 1);
+    let sub = |choices: &mut Choices| expression(choices, depth - 1, extensions);
+    if extensions && choices.below(2) == 0 {
+        return extension(choices, sub);
+    }
     match choices.below(16) {
         0..4 => {
             let op = choices.pick(&[
@@ -258,6 +264,44 @@ fn expression(choices: &mut Choices, depth: usize) -> String {
     }
 }
 
+/// An expression that libpcp does not have.
+fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> String {
+    match choices.below(12) {
+        0..3 => {
+            let function = choices.pick(&["abs", "floor", "ceil", "round", "sqrt", "log"]);
+            format!("{function}({})", sub(choices))
+        }
+        3 => format!("pow({}, {})", sub(choices), sub(choices)),
+        4 => format!("clamp({}, {}, {})", sub(choices), choices.below(9), sub(choices)),
+        5..7 => {
+            let function = choices.pick(&["topk", "topk", "bottomk"]);
+            format!("{function}({}, {})", 1 + choices.below(4), sub(choices))
+        }
+        7 => format!("quantile(0.{}, {})", choices.below(10), sub(choices)),
+        8 => {
+            let function = choices.pick(&["stdev", "avg", "sum", "max", "min", "count"]);
+            format!("{function}({})", sub(choices))
+        }
+        9..11 => {
+            let function = choices.pick(&["avg_over", "max_over", "min_over", "ewma"]);
+            let seconds = choices.pick(&[1, 9, 13, 60]);
+            format!("{function}({}, \"{seconds} sec\")", sub(choices))
+        }
+        _ => {
+            let text = |choices: &mut Choices| {
+                choices.pick(&["s.6", "m.6", "m.6", "\"0\"", "\"49\""]).to_string()
+            };
+            match choices.below(3) {
+                0 => format!("matchvalue({}/^[1-3]/, m.6)", choices.pick(&["", "!"])),
+                _ => {
+                    let op = choices.pick(&["==", "!="]);
+                    format!("({} {op} {})", text(choices), text(choices))
+                }
+            }
+        }
+    }
+}
+
 /// Makes definitions and samples from the bytes and evaluates them by fused
 /// kernels (native or interpreted) and by the general path.
 ///
@@ -266,19 +310,21 @@ fn expression(choices: &mut Choices, depth: usize) -> String {
 #[doc(hidden)]
 pub fn fuzz_eval(data: &[u8]) {
     let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
-    let dialect = choices.pick(&[Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0]);
+    let dialect = choices.pick(&DIALECTS);
+    let extensions = data.first().is_some_and(|first| *first >= 0xc0);
     // Generating code takes longest, and its own fuzzer is `fuzz_kernel_diff`.
     let backend = if choices.below(16) == 0 { Backend::Jit } else { Backend::Interp };
     let mut texts = Vec::new();
     for _ in 0..DEFINITIONS {
         let depth = 1 + choices.below(3);
-        texts.push(expression(&mut choices, depth));
+        texts.push(expression(&mut choices, depth, extensions));
     }
-    evaluate_both_ways(dialect, backend, texts, &mut choices);
+    evaluate_both_ways(Language { dialect, extensions }, backend, texts, &mut choices);
 }
 
 /// Takes the lines of a text as definitions, over the metrics `s.0` to `s.6`
-/// and `m.0` to `m.6`; the first byte chooses the dialect. Samples differ from
+/// and `m.0` to `m.6`; the first byte chooses the dialect and, from 192
+/// on, extensions. Samples differ from
 /// text to text.
 ///
 /// # Panics
@@ -288,23 +334,23 @@ pub fn fuzz_eval(data: &[u8]) {
 pub fn fuzz_compile(data: &[u8]) {
     let Some((first, text)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(text) else { return };
-    let dialects = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
-    let dialect = dialects[usize::from(*first) % dialects.len()];
+    let dialect = DIALECTS[usize::from(*first) % DIALECTS.len()];
+    let language = Language { dialect, extensions: *first >= 0xc0 };
     let texts = text.lines().take(DEFINITIONS).map(str::to_string).collect();
     let sum = data.iter().fold(1u64, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
     let mut choices = Choices { data: Vec::new(), at: 0, state: sum };
-    evaluate_both_ways(dialect, Backend::Interp, texts, &mut choices);
+    evaluate_both_ways(language, Backend::Interp, texts, &mut choices);
 }
 
 fn evaluate_both_ways(
-    dialect: Dialect,
+    language: Language,
     backend: Backend,
     texts: Vec<String>,
     choices: &mut Choices,
 ) {
-    let engine = Engine::new(dialect, backend);
+    let engine = Engine::new(language, backend);
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
-    let mut registry = Registry::new(dialect);
+    let mut registry = Registry::new(language);
     for (index, text) in texts.into_iter().enumerate() {
         let text = sources.add("<fuzz>", text);
         let _ = registry.register(&format!("d.{index}"), text, &sources, &mut diagnostics);
@@ -342,7 +388,7 @@ fn evaluate_both_ways(
         compare(&a, &b, |output| {
             let metric = compiled.metrics.iter().position(|m| m.output == Some(output));
             let text = metric.map(|m| &sources.get(selection[m].name_span.source).text);
-            format!("step {step}, {dialect:?}, {backend:?}: {}", text.map_or("?", |text| text))
+            format!("step {step}, {language:?}, {backend:?}: {}", text.map_or("?", |text| text))
         });
     }
 }
@@ -396,6 +442,15 @@ mod tests {
         fn fused_kernels_agree_with_the_general_path(
             data in prop::collection::vec(any::<u8>(), 0..300),
         ) {
+            super::fuzz_eval(&data);
+        }
+
+        #[test]
+        fn and_so_they_do_with_extensions(
+            first in 0xc0u8..,
+            mut data in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            data.insert(0, first);
             super::fuzz_eval(&data);
         }
     }

@@ -6,10 +6,12 @@
 mod backend;
 mod context;
 mod controls;
+mod derived;
 mod fuzz;
 mod identifiers;
-mod layers;
+mod nesting;
 mod registry;
+mod shared;
 mod system;
 
 use std::cell::{OnceCell, RefCell};
@@ -28,20 +30,25 @@ use crate::check::typed::{Desc, TypedExpr};
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
+use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Planned, plan};
 use crate::syntax::{ControlOption, nearest};
 
 pub use backend::Backend;
 use backend::Compiler;
 pub use context::{Context, Sample};
+pub use derived::DerivedContext;
 #[doc(hidden)]
 pub use fuzz::{fuzz_compile, fuzz_eval};
+pub use nesting::report_cycles;
 pub use registry::{Registered, Registry};
+pub use shared::{Refused, SharedRegistry, Snapshot};
 
 /// See the module's description.
 pub struct Engine {
     language: Language,
     compiler: Compiler,
+    equivalent_domains: Arc<EquivalentDomains>,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
 }
@@ -76,10 +83,17 @@ pub struct Compiled {
 pub struct Examination {
     /// What the names in them stand for.
     pub names: Names,
-    /// What was found out about each, in the order asked for. A definition
-    /// that a metric of the source hides is the values of that metric, and
-    /// nothing is said of the nodes of its expression.
+    /// What was found out about each, in the order asked for, and after those
+    /// about the definitions that they mention. A definition that a metric of
+    /// the source hides is the values of that metric, and nothing is said of
+    /// the nodes of its expression.
     pub expressions: Vec<Examined>,
+    /// Parallel to the expressions: under what previous samples are kept.
+    identities: Vec<u64>,
+    /// Positions of the expressions, operands first.
+    order: Vec<usize>,
+    /// Parallel to the expressions: whether values are needed.
+    wanted: Vec<bool>,
 }
 
 /// A selection of definitions whose names are looked up and that are checked.
@@ -95,7 +109,18 @@ impl Engine {
     /// An engine for definitions in a language.
     pub fn new(language: impl Into<Language>, backend: Backend) -> Engine {
         let language = language.into();
-        Engine { language, compiler: Compiler::new(backend), kernels: Mutex::default() }
+        Engine {
+            language,
+            compiler: Compiler::new(backend),
+            equivalent_domains: Arc::default(),
+            kernels: Mutex::default(),
+        }
+    }
+
+    /// The engine, with instance domains that operators take for the same.
+    /// libpcp 6.0 has no such domains, nor has its dialect.
+    pub fn with_equivalent_domains(self, equivalent: EquivalentDomains) -> Engine {
+        Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
 
     /// The language.
@@ -108,10 +133,10 @@ impl Engine {
         self.language.dialect
     }
 
-    /// Why kernels are interpreted although native code was wanted, once
-    /// that is known; told once.
+    /// Why kernels are interpreted although native code was wanted, or why
+    /// equivalent domains do not count, once that is known; told once.
     pub fn take_warning(&self) -> Option<String> {
-        self.compiler.take_warning()
+        self.compiler.take_warning().or_else(|| self.equivalent_domains.take_warning())
     }
 
     /// Compiles a selection of registered definitions against a source.
@@ -148,21 +173,16 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Checked, SourceError> {
         let examination = self.examine(registry, selection, source, diagnostics)?;
-        let mut metrics = Vec::with_capacity(selection.len());
-        let mut typed: Vec<(u64, TypedExpr)> = Vec::with_capacity(selection.len());
-        for (one, examined) in selection.iter().zip(examination.expressions) {
-            let is_hidden =
-                one.is_named && matches!(examination.names.get(&one.name), Name::Metric(_));
-            let (desc, output) = match examined.is_whole.then_some(examined.typed) {
-                None => (Err(PmStatus::BADDERIVE), None),
-                Some(expr) => {
-                    let desc = expr.desc();
-                    typed.push((one.identity, expr));
-                    (Ok(desc), Some(typed.len() - 1))
-                }
-            };
-            metrics.push(Metric { name: one.name.clone(), desc, output, is_hidden });
-        }
+        let Examination { names, expressions, identities, order, wanted } = examination;
+        let nesting::Arranged { typed, outputs } =
+            nesting::arrange(&identities, &order, &wanted, expressions);
+        let metric = |(one, output): (&&Registered, &Option<usize>)| {
+            let desc = output.map(|output| typed[output].1.desc());
+            let desc = desc.ok_or(PmStatus::BADDERIVE);
+            let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
+            Metric { name: one.name.clone(), desc, output: *output, is_hidden }
+        };
+        let metrics = selection.iter().zip(&outputs).map(metric).collect();
         Ok(Checked { metrics, typed })
     }
 
@@ -186,30 +206,55 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
-        let expressions = selection.iter().map(|one| &one.expr);
-        let own_names = selection.iter().filter(|one| one.is_named).map(|one| &*one.name);
+        let definitions = match self.language.extensions {
+            true => nesting::needed(registry, selection),
+            false => selection.to_vec(),
+        };
+        let expressions = definitions.iter().map(|one| &one.expr);
+        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some();
         let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
+        names.equivalent_domains = Arc::clone(&self.equivalent_domains);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
+        if self.language.extensions {
+            names.refuse(|name| registry.is_refused(name));
+        }
+        let is_definition =
+            |name: &str| self.language.extensions && matches!(names.get(name), Name::Derived);
+        let order = nesting::order(&definitions, is_definition, diagnostics);
         let vocabulary = Vocabulary::new(source, registry);
         let suggest = |name: &str| vocabulary.nearest(name);
-        let mut expressions = Vec::with_capacity(selection.len());
-        for one in selection {
-            let first = diagnostics.len();
-            expressions.push(match names.get(&one.name) {
+        let mut expressions: Vec<Examined> = vec![Examined::default(); definitions.len()];
+        let mut mistakes: Vec<Diagnostics> = vec![Diagnostics::default(); definitions.len()];
+        for position in order.positions.iter().copied() {
+            let (one, found) = (definitions[position], &mut mistakes[position]);
+            let examined = match names.get(&one.name) {
+                Name::Metric(_) if position >= selection.len() => continue,
                 Name::Metric(desc) if one.is_named => {
-                    diagnostics.push(hidden(one));
+                    found.push(hidden(one));
                     let typed = TypedExpr::of_metric(desc, one.name_span);
                     Examined { typed, is_whole: true, ..Examined::default() }
                 }
-                _ => examine(&one.expr, &names, self.language.dialect, &suggest, diagnostics),
-            });
+                _ if order.is_refused[position] => Examined::default(),
+                _ => examine(&one.expr, &names, self.language, &suggest, found),
+            };
             if one.is_named {
-                diagnostics.name_metric(first, &one.name);
+                found.name_metric(0, &one.name);
             }
+            if self.language.extensions && one.is_named {
+                let desc = examined.is_whole.then(|| examined.typed.desc());
+                names.define(&one.name, desc.map(|desc| (desc, position)));
+            }
+            expressions[position] = examined;
         }
         vocabulary.finish()?;
-        Ok(Examination { names, expressions })
+        let wanted = nesting::with_values(&definitions, selection.len(), &order, &expressions);
+        for position in order.positions.iter().copied().filter(|position| wanted[*position]) {
+            diagnostics.extend(std::mem::take(&mut mistakes[position]));
+        }
+        let identities = definitions.iter().map(|one| one.identity).collect();
+        let order = order.positions;
+        Ok(Examination { names, expressions, identities, order, wanted })
     }
 
     /// The kernel of a form, shared with whoever uses it already.

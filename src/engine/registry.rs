@@ -9,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::controls::{Controls, SetBy, option_of};
-use super::layers::Layers;
 use super::{identifiers, identity, system};
-use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, pcp};
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::dialect::Language;
+use crate::layers::Layers;
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::Expr;
 use crate::syntax::{
@@ -45,6 +45,8 @@ pub struct Registry {
     by_name: Layers<Arc<str>, Option<Arc<Registered>>>,
     by_pmid: Layers<Pmid, Option<Arc<Registered>>>,
     texts: Layers<Pmid, Texts>,
+    /// Names of definitions of files that have mistakes in their text.
+    refused: Layers<Arc<str>, ()>,
     controls: Controls,
     /// Identifiers of global metrics given so far.
     given: u32,
@@ -109,6 +111,7 @@ impl Registry {
             by_name: Layers::default(),
             by_pmid: Layers::default(),
             texts: Layers::default(),
+            refused: Layers::default(),
             controls: Controls::default(),
             given: 0,
             anonymous: None,
@@ -185,11 +188,14 @@ impl Registry {
             return;
         }
         let source = sources.add("$PCP_DERIVED_CONTROL", text);
-        for (option, value) in parse_control(source, sources, diagnostics) {
+        let mut found = Diagnostics::default();
+        for (option, value) in parse_control(source, sources, &mut found) {
             let outcome = self.controls.set(option, value, SetBy::Environment);
-            let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            not_set(option, value, outcome, Span::new(source, 0, end), diagnostics);
+            not_set(option, value, outcome, whole(source, sources), &mut found);
         }
+        // No definition is the worse for it.
+        diagnostics
+            .extend(found.into_iter().map(|one| Diagnostic { severity: Severity::Warning, ..one }));
     }
 
     /// Registers what the text of a definition file defines.
@@ -217,7 +223,9 @@ impl Registry {
                     // What is wrong is in the diagnostics.
                     let _ = self.insert(registered, diagnostics);
                 }
-                DefinitionItem::Definition(_) => {}
+                DefinitionItem::Definition(definition) => {
+                    self.refused.insert(definition.name.value.into(), ());
+                }
                 DefinitionItem::Text(text) => {
                     let (name, kind) = (&text.metric.value, text.kind);
                     // The reader has made sure of the name, unless the metric
@@ -250,6 +258,29 @@ impl Registry {
             return Err(duplicate(&registered, "global", diagnostics));
         }
         self.insert(registered, diagnostics)
+    }
+
+    /// Registers a definition in place of the one that the name has, if it has
+    /// one. As for `pmUnregisterDerived(3)` and `pmRegisterDerived(3)` one after
+    /// the other the metric gets another identifier; the samples that other
+    /// definitions keep are not touched.
+    ///
+    /// # Errors
+    /// As [`Registry::register`]; then the former definition stays.
+    pub fn replace(
+        &mut self,
+        name: &str,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), PcpError> {
+        let registered = self.parse_named(name, source, sources, diagnostics)?;
+        let before = self.clone();
+        self.unregister(name);
+        if self.defines(name) {
+            return Err(duplicate(&registered, "global", diagnostics));
+        }
+        self.insert(registered, diagnostics).inspect_err(|_| *self = before)
     }
 
     /// Parses an expression without registering it.
@@ -429,6 +460,11 @@ impl Registry {
         option_of(code, self.language.dialect)
     }
 
+    /// True for the name of a definition of a file that has mistakes in its text.
+    pub(crate) fn is_refused(&self, name: &str) -> bool {
+        self.refused.get(name).is_some()
+    }
+
     /// The definition of a name.
     pub fn get(&self, name: &str) -> Option<&Registered> {
         self.definition(name).map(|definition| &**definition)
@@ -437,6 +473,14 @@ impl Registry {
     /// The definition of a name, to be kept.
     pub fn definition(&self, name: &str) -> Option<&Arc<Registered>> {
         self.by_name.get(name)?.as_ref()
+    }
+
+    /// True if a global metric of that name was registered when `given`
+    /// identifiers had been given.
+    pub(super) fn defined_among(&self, name: &str, given: u32) -> bool {
+        let pmid = self.definition(name).and_then(|definition| definition.pmid);
+        let end = identifiers::global(given);
+        pmid.is_some_and(|pmid| end.is_none_or(|end| pmid < end))
     }
 
     /// The definition of an identifier.
@@ -485,8 +529,7 @@ impl Registry {
         self.definitions().iter().map(|definition| &*definition.name)
     }
 
-    /// Identifiers given so far: those of definitions registered from now on
-    /// come after them.
+    /// Identifiers of global metrics given so far.
     pub(super) fn given(&self) -> u32 {
         self.given
     }

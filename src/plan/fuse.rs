@@ -117,7 +117,12 @@ impl<'f> Fusion<'f> {
                     constants: Box::default(),
                     body: Body::Reduce(op),
                 };
-                self.step(id, ir, Vec::new(), vec![StepOperand::Column(operand)])
+                // The lanes of a view are found where it looks.
+                let operand = match self.placements[operand.index()] {
+                    Some(Placement::View(of)) => of,
+                    _ => StepOperand::Column(operand),
+                };
+                self.step(id, ir, Vec::new(), vec![operand])
             }
             _ => match self.view(id, leaves) {
                 Some(operand) => Placement::View(operand),

@@ -11,15 +11,18 @@ use crate::dialect::Dialect;
 use crate::syntax::ast::Aggregate;
 
 /// Adds an expression to the graph and gives its root. `definition` is the
-/// identity that previous samples are kept under.
+/// identity that previous samples are kept under, `earlier` the roots of the
+/// definitions planned before, which may be operands.
 pub fn lower(
     expr: &TypedExpr,
     definition: u64,
     dialect: Dialect,
+    earlier: &[NodeId],
     graph: &mut Graph,
     kernels: KernelSource<'_>,
 ) -> NodeId {
-    let mut lowering = Lowering { expr, definition, dialect, graph, kernels, done: Vec::new() };
+    let mut lowering =
+        Lowering { expr, definition, dialect, earlier, graph, kernels, done: Vec::new() };
     for mentioned in &expr.mentioned {
         lowering.graph.slot(mentioned);
     }
@@ -40,6 +43,8 @@ struct Lowering<'l> {
     expr: &'l TypedExpr,
     definition: u64,
     dialect: Dialect,
+    /// Roots of the definitions before this one.
+    earlier: &'l [NodeId],
     graph: &'l mut Graph,
     kernels: KernelSource<'l>,
     /// Graph node of each typed node so far.
@@ -97,6 +102,7 @@ impl Lowering<'_> {
         let to = lane_scalar(desc.value_type);
         match &node.kind {
             TypedKind::Metric(metric) => self.graph.input(metric),
+            TypedKind::Derived(definition) => self.earlier[*definition],
             TypedKind::Constant(bits) => self.graph.constant(*bits, desc.value_type, desc.indom),
             TypedKind::NoValue | TypedKind::Nothing => {
                 self.graph.add(Op::Nothing, desc.value_type, desc.indom)

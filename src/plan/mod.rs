@@ -27,7 +27,8 @@ pub struct Planned<'p> {
     pub expr: &'p TypedExpr,
 }
 
-/// Makes a program of definitions; its outputs are parallel to them. The
+/// Makes a program of definitions, of which each may be an operand of later
+/// ones; its outputs are parallel to them. The
 /// binding says which metrics and domains of the source it was checked
 /// against its inputs are.
 pub fn plan(
@@ -36,10 +37,10 @@ pub fn plan(
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
 ) -> (Program, Binding) {
     let mut graph = Graph::default();
-    let roots: Vec<NodeId> = definitions
-        .iter()
-        .map(|one| lower::lower(one.expr, one.definition, dialect, &mut graph, kernels))
-        .collect();
+    let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
+    for one in definitions {
+        roots.push(lower::lower(one.expr, one.definition, dialect, &roots, &mut graph, kernels));
+    }
     let trees: Vec<Vec<NodeId>> = roots.iter().map(|root| graph.reachable([*root])).collect();
     let fetched_domains = keep_fetched_domains(&mut graph, &trees);
 
@@ -98,9 +99,9 @@ fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
             | TypedKind::Rate { operand, .. }
             | TypedKind::Rescale { operand, .. } => operand,
             TypedKind::Binary { right, .. } => right,
-            TypedKind::Choose { yes, no, .. } => match expr.node(*no).kind {
-                TypedKind::NoValue => yes,
-                _ => no,
+            TypedKind::Choose { yes, no, .. } => match expr.node(*yes).kind {
+                TypedKind::NoValue => no,
+                _ => yes,
             },
             TypedKind::Chosen { branch, .. } => branch,
             _ => return None,

@@ -9,7 +9,7 @@ use pmderive_runtime::model::UnitsError;
 use pmderive_runtime::pattern::Pattern;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
+use crate::dialect::Language;
 use crate::source::Span;
 
 use super::ast::{
@@ -28,7 +28,7 @@ use super::token::{Keyword, Token};
 pub struct Builder<'b> {
     expr: Expr,
     origin: &'b Origin,
-    dialect: Dialect,
+    language: Language,
     diagnostics: &'b mut Diagnostics,
     explainer: Explainer<'b>,
     /// Keywords read since the last `mkconst()` or `novalue()`.
@@ -65,7 +65,7 @@ impl<'b> Builder<'b> {
     /// stumbles, unless a diagnostic from `first_diagnostic` on has said so.
     pub fn new(
         origin: &'b Origin,
-        dialect: Dialect,
+        language: Language,
         explainer: Explainer<'b>,
         diagnostics: &'b mut Diagnostics,
         first_diagnostic: usize,
@@ -73,7 +73,7 @@ impl<'b> Builder<'b> {
         Builder {
             expr: Expr::default(),
             origin,
-            dialect,
+            language,
             diagnostics,
             explainer,
             keywords: Attributes::default(),
@@ -164,7 +164,14 @@ impl<'b> Builder<'b> {
     }
 
     /// `"init"` beside `==` or `!=`
-    pub fn text(&mut self, text: Word<'_>) -> ExprId {
+    pub fn text(&mut self, text: Word<'_>, start: u32, end: u32) -> ExprId {
+        if !self.language.extensions {
+            self.diagnostics.push(
+                Diagnostic::error(Code::UnexpectedToken, text.span, "a text cannot be an operand")
+                    .help("texts can be compared with --extensions"),
+            );
+            return self.error_node(start, end);
+        }
         self.expr.push(NodeKind::Text(text.text.into()), text.span)
     }
 
@@ -359,7 +366,7 @@ impl<'b> Builder<'b> {
 
     /// `rescale(operand, "units")`
     pub fn rescale(&mut self, operand: ExprId, units: Word<'_>, start: u32, end: u32) -> ExprId {
-        match keywords::units(units.text, self.dialect) {
+        match keywords::units(units.text, self.language.dialect) {
             Ok(value) => {
                 let units = Spanned { value, span: units.span };
                 self.push(NodeKind::Rescale { operand, units }, start, end)
@@ -392,7 +399,7 @@ impl<'b> Builder<'b> {
                 None => bad_value("semantics", value)
                     .help(format!("one of {}", choices(SEMANTICS.map(|(name, _)| name)))),
             },
-            Keyword::Units => match keywords::units(text, self.dialect) {
+            Keyword::Units => match keywords::units(text, self.language.dialect) {
                 Ok(value) => {
                     self.keywords.units = Some(Spanned { value, span });
                     return;

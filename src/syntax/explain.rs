@@ -8,6 +8,7 @@ use lalrpop_util::ParseError;
 
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
+use crate::source::Span;
 
 use super::builder::Stop;
 use super::origin::{Origin, offset};
@@ -76,12 +77,20 @@ impl<'b> Explainer<'b> {
         }
     }
 
+    /// True for a text that might be an operand elsewhere.
+    fn is_text(&self, at: TokenAt<'_>) -> bool {
+        self.language.extensions && matches!(at.token, Token::Str(_))
+    }
+
     fn at_end(&self, index: usize, before: Option<TokenAt<'_>>, origin: &Origin) -> Diagnostic {
         let end = offset(self.text.len());
         let span = origin.span(end, end);
         let error = |message: &str| Diagnostic::error(Code::UnexpectedEnd, span, message);
         let Some(before) = before else { return error("there is no expression") };
         let place = origin.span(before.start, before.end);
+        if self.is_text(before) {
+            return misplaced_text(place);
+        }
         if wants_operand(before.token) {
             return error("the expression ends where an operand is expected")
                 .label(place, format!("{} needs something to its right", self.quote(before)));
@@ -111,6 +120,9 @@ impl<'b> Explainer<'b> {
             Some(before) => error.label(origin.span(before.start, before.end), fact),
             None => error,
         };
+        if let Some(text) = before.filter(|before| self.is_text(*before)) {
+            return misplaced_text(origin.span(text.start, text.end));
+        }
         match at.token {
             Token::Plus if operand_due => behind(
                 error("`+` has nothing to its left".to_owned())
@@ -148,29 +160,10 @@ impl<'b> Explainer<'b> {
             }
             Token::Comma => error("`,` separates arguments only".to_owned()),
             Token::Str(text) => {
-                let is_equality =
-                    |at: &TokenAt<'_>| matches!(at.token, Token::Equal | Token::NotEqual);
-                let is_text = |at: &TokenAt<'_>| matches!(at.token, Token::Str(_));
-                let after = self.tokens.get(index + 1);
-                let compared =
-                    before.as_ref().is_some_and(is_equality) || after.is_some_and(is_equality);
                 if self.language.extensions {
-                    let error = error("a text cannot stand here".to_owned());
-                    let both = [index.checked_sub(2), index.checked_add(2)];
-                    let other = |at: &Option<usize>| {
-                        at.and_then(|at| self.tokens.get(at)).is_some_and(is_text)
-                    };
-                    return match compared && both.iter().any(other) {
-                        true => error.help("one side of a comparison has to be a metric's value"),
-                        false => error.help(
-                            "a text is compared as a whole, by `==` or `!=`, with a metric's value",
-                        ),
-                    };
+                    return misplaced_text(span);
                 }
                 let error = error("a text cannot be an operand".to_owned());
-                if compared {
-                    return error.help("texts can be compared with --extensions");
-                }
                 let is_name = text.starts_with(|c: char| c.is_ascii_alphabetic())
                     && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
                 match is_name {
@@ -212,6 +205,12 @@ impl<'b> Explainer<'b> {
         }
         None
     }
+}
+
+/// A text where the language has a place for one, but not this.
+fn misplaced_text(span: Span) -> Diagnostic {
+    Diagnostic::error(Code::UnexpectedToken, span, "a text cannot stand here")
+        .help("a text is compared as a whole, by `==` or `!=`, with what is no text itself")
 }
 
 /// True for tokens after which an operand must come.

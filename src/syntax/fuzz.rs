@@ -6,7 +6,7 @@
 use crate::diag::Diagnostics;
 use crate::diag::json::to_json;
 use crate::diag::render::{Style, render};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Language};
 use crate::source::{SourceId, SourceMap, Span};
 
 use super::ast::NodeKind;
@@ -14,47 +14,48 @@ use super::config::{DefinitionItem, parse_definitions};
 use super::print::print_expr;
 use super::{ParsedExpr, parse_expr};
 
-/// The dialect and the text in a fuzzer's bytes.
-fn input(data: &[u8]) -> Option<(Dialect, &str)> {
+/// The language and the text in a fuzzer's bytes.
+fn input(data: &[u8]) -> Option<(Language, &str)> {
     let (first, rest) = data.split_first()?;
     let dialects = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
     let dialect = dialects[usize::from(*first) % dialects.len()];
-    Some((dialect, std::str::from_utf8(rest).ok()?))
+    let extensions = usize::from(*first) / dialects.len() % 2 == 1;
+    Some((Language { dialect, extensions }, std::str::from_utf8(rest).ok()?))
 }
 
 /// Parses an expression, prints it and parses it again.
 #[doc(hidden)]
 pub fn fuzz_parse(data: &[u8]) {
-    let Some((dialect, text)) = input(data) else { return };
+    let Some((language, text)) = input(data) else { return };
     let mut sources = SourceMap::default();
     let source = sources.add("fuzz", text);
     let mut diagnostics = Diagnostics::default();
-    let parsed = parse_expr(source, text, 0, dialect, &mut diagnostics);
+    let parsed = parse_expr(source, text, 0, language, &mut diagnostics);
     check_diagnostics(&diagnostics, &sources, text);
-    check_parsed(&parsed, text, dialect);
+    check_parsed(&parsed, text, language);
     assert_eq!(parsed.error.is_none(), diagnostics.is_empty(), "{diagnostics:?}");
 }
 
 /// Parses a file of definitions.
 #[doc(hidden)]
 pub fn fuzz_definitions(data: &[u8]) {
-    let Some((dialect, text)) = input(data) else { return };
+    let Some((language, text)) = input(data) else { return };
     let mut sources = SourceMap::default();
     let source = sources.add("fuzz", text);
     let mut diagnostics = Diagnostics::default();
-    let items = parse_definitions(source, &sources, dialect, &mut diagnostics);
+    let items = parse_definitions(source, &sources, language, &mut diagnostics);
     check_diagnostics(&diagnostics, &sources, text);
     for item in items {
         if let DefinitionItem::Definition(definition) = item {
             check_place(definition.expr_span, text);
             check_place(definition.name.span, text);
             let expression = &definition.text[definition.skipped as usize..];
-            check_parsed(&definition.expr, expression, dialect);
+            check_parsed(&definition.expr, expression, language);
         }
     }
 }
 
-fn check_parsed(parsed: &ParsedExpr, text: &str, dialect: Dialect) {
+fn check_parsed(parsed: &ParsedExpr, text: &str, language: Language) {
     assert!(!parsed.expr.is_empty());
     let mut reached = vec![false; parsed.expr.len()];
     reached[parsed.expr.root().0 as usize] = true;
@@ -73,7 +74,7 @@ fn check_parsed(parsed: &ParsedExpr, text: &str, dialect: Dialect) {
     }
     let printed = print_expr(&parsed.expr);
     let mut diagnostics = Diagnostics::default();
-    let again = parse_expr(SourceId(0), &printed, 0, dialect, &mut diagnostics);
+    let again = parse_expr(SourceId(0), &printed, 0, language, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{text:?} prints as {printed:?}: {diagnostics:?}");
     assert!(again.expr.is_same_tree(&parsed.expr), "{text:?} prints as {printed:?}");
 }
@@ -104,18 +105,20 @@ mod tests {
     fn seeds() -> Vec<String> {
         let rows = include_str!("testdata/refusals.jsonl").lines();
         let rows = rows.chain(include_str!("testdata/parses.jsonl").lines());
-        rows.map(|row| {
+        let rows = rows.map(|row| {
             let row: serde_json::Value = serde_json::from_str(row).expect("a JSON object");
             row["expr"].as_str().expect("a text").to_owned()
-        })
-        .collect()
+        });
+        let examples = crate::syntax::functions::SIGNATURES.iter();
+        let examples = examples.map(|row| format!("{} == \"x\" + 1e5", row.example));
+        rows.chain(examples).collect()
     }
 
     #[test]
     fn mutated_expressions_keep_the_promises() {
         let mut generator = Generator::new(1);
         for seed in seeds() {
-            let dialect = generator.below(3) as u8;
+            let dialect = generator.below(6) as u8;
             let data: Vec<u8> = [dialect].into_iter().chain(seed.bytes()).collect();
             mutations(&data, &mut generator, fuzz_parse);
         }
@@ -176,10 +179,21 @@ mod tests {
             "#",
             "rate (",
             "Avg(",
+            "==",
+            "!=",
+            "abs(",
+            "pow(",
+            "clamp(",
+            "topk(3,",
+            "quantile(0.5,",
+            "ewma(",
+            ",\"5 min\")",
+            "matchvalue(/x/,",
+            "1e5",
         ];
         let mut generator = Generator::new(2);
-        for _ in 0..30_000 {
-            let mut data = vec![generator.below(3) as u8];
+        for _ in 0..60_000 {
+            let mut data = vec![generator.below(6) as u8];
             for _ in 0..generator.below(16) {
                 data.extend(words[generator.below(words.len())].bytes());
             }

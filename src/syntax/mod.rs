@@ -175,8 +175,7 @@ fn build(
     first_diagnostic: usize,
 ) -> Expr {
     let explainer = Explainer::new(text, tokens, language);
-    let mut builder =
-        Builder::new(origin, language.dialect, explainer, diagnostics, first_diagnostic);
+    let mut builder = Builder::new(origin, language, explainer, diagnostics, first_diagnostic);
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),

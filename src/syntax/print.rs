@@ -319,9 +319,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::dialect::Dialect;
+    use crate::dialect::{Dialect, Language};
     use crate::source::{SourceId, Span};
-    use crate::syntax::ast::{Aggregate, Spanned, Temporal};
+    use crate::syntax::ast::{Aggregate, Function, Spanned, Temporal};
+    use crate::syntax::functions::{SIGNATURES, Shape, interval};
     use crate::syntax::keywords::number;
     use crate::syntax::tests::{dump, parse};
 
@@ -372,6 +373,55 @@ mod tests {
             assert_eq!(parsed.error, None, "{text}");
             assert_eq!(print_expr(&parsed.expr), printed, "{text}");
         }
+    }
+
+    #[test]
+    fn extensions_print_as_they_are_written() {
+        let language = Language { dialect: Dialect::Fixed, extensions: true };
+        for (text, printed) in [
+            ("abs( -a )", "abs(-a)"),
+            ("clamp(a,(0),b+c)", "clamp(a, 0, b + c)"),
+            ("topk(3,(a?b:c))", "topk(3, a ? b : c)"),
+            ("quantile(.90,a)", "quantile(.90, a)"),
+            ("ewma((a),\"1  min\")", "ewma(a, \"1  min\")"),
+            ("matchvalue(!/a\\/b/,c)", "matchvalue(!/a\\/b/, c)"),
+            ("max((a*b))", "max(a * b)"),
+            ("(abs(a))[x]", "(abs(a))[x]"),
+            ("(\"x\"==a)==b", "\"x\" == a == b"),
+            ("\"x\"==(a==b)", "\"x\" == (a == b)"),
+            ("(a!=\"x\")*2", "(a != \"x\") * 2"),
+            ("1e6", "1e6"),
+        ] {
+            let (parsed, diagnostics) = parse(text, language);
+            assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
+            assert_eq!(print_expr(&parsed.expr), printed, "{text}");
+        }
+    }
+
+    /// A call of a function that libpcp does not have, of operands from a stack.
+    fn extension(choice: usize, stack: &mut Vec<ExprId>, span: Span) -> Option<NodeKind> {
+        let row = &SIGNATURES[choice];
+        let literal = |value| Some(Spanned { value, span });
+        let (count, literal) = match row.shape {
+            Shape::OneValue => (1, None),
+            Shape::TwoValues => (2, None),
+            Shape::ThreeValues => (3, None),
+            Shape::NumberFirst if row.function == Function::Quantile => {
+                (1, literal(Literal::Fraction(number("0.25"))))
+            }
+            Shape::NumberFirst => (1, literal(Literal::Rank(3))),
+            Shape::IntervalLast => {
+                let length = interval("5 min").expect("an interval");
+                (1, literal(Literal::Interval { text: "5 min".into(), length }))
+            }
+            Shape::PatternFirst => {
+                let pattern = "a/\\.".into();
+                (1, literal(Literal::Pattern { pattern, negated: true }))
+            }
+        };
+        let first = stack.len().checked_sub(count)?;
+        let operands = stack.drain(first..).collect();
+        Some(NodeKind::Call { function: row.function, literal, operands })
     }
 
     /// A tree made by a machine with a stack, driven by these bytes.
@@ -429,6 +479,10 @@ mod tests {
                         },
                     }
                 }
+                14 => match extension(choice, &mut stack, span) {
+                    Some(kind) => kind,
+                    None => NodeKind::Number(number("1e5")),
+                },
                 11 => NodeKind::Number(number("1.50")),
                 12 => NodeKind::Aggregate { function: Aggregate::Sum, metric: name("x") },
                 13 => NodeKind::Defined(name("x")),
@@ -454,7 +508,8 @@ mod tests {
         fn printed_trees_parse_to_themselves(bytes in prop::collection::vec(any::<u8>(), 1..120)) {
             let expr = tree(&bytes);
             let text = print_expr(&expr);
-            let (parsed, diagnostics) = parse(&text, Dialect::Fixed);
+            let language = Language { dialect: Dialect::Fixed, extensions: true };
+            let (parsed, diagnostics) = parse(&text, language);
             prop_assert!(diagnostics.is_empty(), "{}: {:?}", text, diagnostics);
             prop_assert_eq!(dump(&parsed.expr), dump(&expr), "{}", text);
             prop_assert_eq!(print_expr(&parsed.expr), text);

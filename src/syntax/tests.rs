@@ -135,6 +135,131 @@ fn refusals_are_those_of_libpcp() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+fn extended(dialect: Dialect) -> Language {
+    Language { dialect, extensions: true }
+}
+
+/// Extensions change nothing about what libpcp accepts, and its words and
+/// places stay for what is refused all the same.
+#[test]
+fn extensions_leave_the_language_of_libpcp_alone() {
+    let mut understood = Vec::new();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance");
+    let files = std::fs::read_dir(corpus).expect("the recorded cases");
+    let mut texts: Vec<String> = Vec::new();
+    let recorded = [include_str!("testdata/parses.jsonl"), include_str!("testdata/refusals.jsonl")];
+    texts.extend(recorded.map(str::to_owned));
+    for file in files.map(|entry| entry.expect("a readable folder").path()) {
+        if file.extension().is_some_and(|extension| extension == "jsonl") {
+            texts.push(std::fs::read_to_string(file).expect("a readable file"));
+        }
+    }
+    let mut count = 0;
+    for line in texts.iter().flat_map(|text| text.lines()) {
+        let row: Value = serde_json::from_str(line).expect("a row is a JSON object");
+        let text = row["expr"].as_str().expect("a text");
+        count += 1;
+        for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2, Dialect::Fixed] {
+            let (plain, _) = parse(text, dialect);
+            let (wide, diagnostics) = parse(text, extended(dialect));
+            assert_eq!(diagnostics.is_empty(), wide.error.is_none(), "{text}: {diagnostics:?}");
+            match (&plain.error, &wide.error) {
+                (None, None) => assert!(plain.expr.is_same_tree(&wide.expr), "{text}"),
+                (Some(error), Some(same)) => assert_eq!(error, same, "{text}"),
+                (None, Some(_)) => panic!("{text} is refused with extensions: {diagnostics:?}"),
+                (Some(_), None) if dialect == Dialect::Fixed => {
+                    understood.push(format!("{text}  as  {}", dump(&wide.expr)));
+                }
+                (Some(_), None) => {}
+            }
+        }
+    }
+    assert!(count > 3_000, "{count} texts");
+    understood.sort();
+    understood.dedup();
+    insta::assert_snapshot!("understood_with_extensions", understood.join("\n"));
+}
+
+#[test]
+fn extensions_have_trees() {
+    for (text, expected) in [
+        ("abs(a - b)", "abs((a - b))"),
+        ("pow(a,2)*b", "(pow(a, 2) * b)"),
+        ("clamp(-a, 0, b ? c : d)", "clamp((-a), 0, (b ? c : d))"),
+        ("topk( 3 , rate(a))", "topk(3, rate(a))"),
+        ("quantile(.5,a)", "quantile(.5, a)"),
+        ("avg_over(a/b,\"1h 30min\")", "avg_over((a / b), 5400s)"),
+        ("matchvalue(!/a\\/b/, c) && d", "(matchvalue(!/a/b/, c) && d)"),
+        ("matchinst(/x/, matchvalue(/y/, z) / 2)", "filter(/x/, (matchvalue(/y/, z) / 2))"),
+        ("avg(a + b)", "avg((a + b))"),
+        ("avg((a))", "avg(a)"),
+        ("sum(avg(a) > 1)", "sum((avg(a) > 1))"),
+        ("1e6 + 2.5E-3", "(1e6 + 2.5E-3)"),
+        ("1.e3", "1.e3"),
+        ("mkconst(1e6, type=double)", "1e6"),
+        ("a == \"x\"", "(a == \"x\")"),
+        ("\"x\" != a && b", "((\"x\" != a) && b)"),
+        ("a == \"x\" == b", "((a == \"x\") == b)"),
+        ("a == \"x\" == \"y\"", "((a == \"x\") == \"y\")"),
+        ("!a == \"x\"", "(!(a == \"x\"))"),
+        ("a + !\"x\" == b", "(a + (!(\"x\" == b)))"),
+        ("a ? \"x\" == b : novalue()", "(a ? (\"x\" == b) : novalue())"),
+        ("(abs(a))[x]", "filter([x], abs(a))"),
+        ("abs + topk.k", "(abs + topk.k)"),
+    ] {
+        for dialect in [Dialect::Pcp7_2, Dialect::Fixed] {
+            let (parsed, diagnostics) = parse(text, extended(dialect));
+            assert_eq!(dump(&parsed.expr), expected, "{text}: {diagnostics:?}");
+            assert_eq!(parsed.error, None, "{text}");
+            let (plain, diagnostics) = parse(text, dialect);
+            assert_eq!(diagnostics.is_empty(), plain.error.is_none(), "{text}: {diagnostics:?}");
+            let accepted = ["avg((a))", "abs + topk.k"];
+            assert_eq!(plain.error.is_none(), accepted[1] == text, "{text}");
+        }
+    }
+}
+
+#[test]
+fn extensions_have_mistakes() {
+    for text in [
+        "abs()",
+        "abs(a, b)",
+        "pow(a)",
+        "pow(a,)",
+        "clamp(a, b)",
+        "topk(a, 3)",
+        "topk(0, a)",
+        "topk(1.5, a)",
+        "topk(-1, a)",
+        "quantile(2, a)",
+        "avg_over(a, 5)",
+        "avg_over(a, \"5 fortnights\")",
+        "avg_over(a, \"10ms\")",
+        "avg_over(a \"10 sec\")",
+        "ewma(a)",
+        "matchvalue(a, /x/)",
+        "matchvalue(/(/, a)",
+        "matchvalue(/x/)",
+        "abs (a)",
+        "Abs(a)",
+        "log10(a)",
+        "\"x\"",
+        "\"x\" == \"y\"",
+        "a < \"x\"",
+        "a == \"x\" + 1",
+        "1 + \"x\" == a",
+        "avg(a, b)",
+        "avg()",
+        "1e400",
+        "1e",
+        "1e5x",
+    ] {
+        let (parsed, diagnostics) = parse(text, extended(Dialect::Fixed));
+        assert!(parsed.error.is_some(), "{text}");
+        assert_eq!(diagnostics.len(), 1, "{text}: {diagnostics:?}");
+    }
+}
+
 #[test]
 fn large_expressions_take_little_time() {
     let deep = |n: usize| format!("{}a{}", "(".repeat(n), ")".repeat(n));
@@ -160,12 +285,28 @@ fn large_expressions_take_little_time() {
         ("9".repeat(1 << 20), false),
         (format!("{}.5", "9".repeat(1 << 20)), true),
     ] {
-        let (parsed, diagnostics) = parse(&text, Dialect::Fixed);
-        let shown = &text[..20];
-        assert_eq!(parsed.error.is_none(), accepted, "{shown}");
-        assert_eq!(diagnostics.is_empty(), accepted, "{shown}");
-        assert!(diagnostics.len() <= 50, "{shown}: {}", diagnostics.len());
+        for extensions in [false, true] {
+            check_large(&text, Language { extensions, ..Language::default() }, accepted);
+        }
     }
+    for (text, accepted) in [
+        (format!("{}a{}", "abs(".repeat(9_000), ")".repeat(9_000)), true),
+        (format!("{}a{}", "abs(".repeat(10_001), ")".repeat(10_001)), false),
+        (vec!["abs(a) + pow(b, 2)"; 1 << 15].join(" == "), true),
+        ("pow(a, ".repeat(1 << 17), false),
+        ("\"x\" == ".repeat(1 << 17), false),
+        (format!("{}1", "1e5 + ".repeat(1 << 17)), true),
+    ] {
+        check_large(&text, extended(Dialect::Fixed), accepted);
+    }
+}
+
+fn check_large(text: &str, language: Language, accepted: bool) {
+    let (parsed, diagnostics) = parse(text, language);
+    let shown = &text[..20];
+    assert_eq!(parsed.error.is_none(), accepted, "{shown}");
+    assert_eq!(diagnostics.is_empty(), accepted, "{shown}");
+    assert!(diagnostics.len() <= 50, "{shown}: {}", diagnostics.len());
 }
 
 /// Numbers that look random and are the same in each run.

@@ -40,6 +40,8 @@ pub(super) struct Metadata {
     next: u64,
     names: Names,
     contents: Contents,
+    /// Names of instances are looked up as libpcp does it.
+    lookup_by_beginning: bool,
 }
 
 /// What records say, but for the names.
@@ -58,7 +60,7 @@ impl Metadata {
         label.belongs_to(first)?;
         let next = label.version.label_size() as u64;
         let (names, contents) = (Names::default(), Contents::default());
-        let mut metadata = Metadata { window, next, names, contents };
+        let mut metadata = Metadata { window, next, names, contents, lookup_by_beginning: false };
         if let Tail::Cut(damage) = metadata.scan()? {
             return Err(damage.into());
         }
@@ -105,6 +107,12 @@ impl Metadata {
         Ok(tail)
     }
 
+    /// Looks names of instances up as libpcp does it. To be called before
+    /// any domain is asked for.
+    pub(super) fn look_up_by_beginning(&mut self) {
+        self.lookup_by_beginning = true;
+    }
+
     pub(super) fn names(&self) -> &Names {
         &self.names
     }
@@ -119,12 +127,17 @@ impl Metadata {
         indom: InDom,
         time: Timestamp,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, ReadError> {
-        let Metadata { window, contents, .. } = self;
+        let Metadata { window, contents, lookup_by_beginning, .. } = self;
         let Some(history) = contents.domains.get_mut(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
         };
-        let domain =
-            history.at(time, |observation, before| observed(window, observation, before))?;
+        let domain = history.at(time, |observation, before| {
+            let domain = observed(window, observation, before)?;
+            Ok::<_, ReadError>(match lookup_by_beginning {
+                true => domain.with_lookup_by_beginning(),
+                false => domain,
+            })
+        })?;
         Ok(domain.ok_or(PmStatus::INDOM_LOG))
     }
 

@@ -9,6 +9,7 @@ use super::history::HistoryStore;
 use super::lanes::LaneSet;
 use super::layout::{Domain, Layout, OutputLayout, Phase};
 use super::results::Evaluation;
+use super::selected::Selected;
 use super::windows::WindowStore;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
@@ -38,6 +39,7 @@ pub struct Evaluator {
     program: Arc<Program>,
     list: FetchList,
     named: Vec<InDom>,
+    selected: Selected,
     types: Vec<ValueType>,
     /// Most recently used first; the first is in force.
     layouts: Vec<Arc<Layout>>,
@@ -97,6 +99,7 @@ impl Evaluator {
         Evaluator {
             list: FetchList::new(binding.pmids, binding.fetched_domains),
             named: binding.named_domains,
+            selected: Selected::default(),
             types: types.collect(),
             layouts: Vec::new(),
             irregular: Vec::new(),
@@ -118,6 +121,15 @@ impl Evaluator {
         *self = Evaluator::assemble(program, binding, history, windows);
     }
 
+    /// From now on fetches further metrics, and the instances of further
+    /// domains, behind those that the program needs. What is delivered for
+    /// them is in [`Evaluation::fetched`], and nothing else is done with it.
+    pub fn also_fetch(&mut self, pmids: &[Pmid], domains: &[InDom]) {
+        let own = &self.list.pmids()[..self.program.inputs.len()];
+        let own_domains = &self.list.domains()[..self.program.fetched_domains];
+        self.list = FetchList::new([own, pmids].concat(), [own_domains, domains].concat());
+    }
+
     /// The program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
@@ -135,6 +147,13 @@ impl Evaluator {
         self.history.forget(Reason::Gap);
         self.windows.forget();
         self.find_irregular();
+    }
+
+    /// Forgets the samples of definitions, given by their identity
+    /// ([`crate::program::HistoryKey::definition`]), that are gone for good and
+    /// not in the program.
+    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+        self.history.forget_definitions(definitions);
     }
 
     /// Fetches from the source and evaluates.
@@ -174,9 +193,9 @@ impl Evaluator {
             }
         }
         let batch = &workspace.batch;
-        let same =
-            batch.domains.iter().zip(&layout.fetched).all(|(now, known)| same_domain(now, known));
-        let same = same && batch.domains.len() == layout.fetched.len();
+        let fetched = self.own_domains(batch);
+        let same = fetched.iter().zip(&layout.fetched).all(|(now, known)| same_domain(now, known));
+        let same = same && fetched.len() == layout.fetched.len();
         Ok(same && decode(layout, &self.program, batch, &mut workspace.buffers))
     }
 
@@ -191,21 +210,23 @@ impl Evaluator {
         for (position, indom) in self.named.iter().enumerate() {
             named.push(self.named_domain(position, *indom, &surveys, source)?);
         }
+        let names = self.selected.names(&self.program, &surveys, &named);
         let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
-            layout.lasting && layout.matches(&surveys, &named, &workspace.batch.domains)
+            let domains = self.own_domains(&workspace.batch);
+            layout.lasting && layout.matches(&surveys, &named, &names, domains)
         });
         let layout = match known {
             Some(at) => self.layouts.remove(at),
             None => {
-                let fetched = workspace.batch.domains.clone();
+                let fetched = self.own_domains(&workspace.batch).to_vec();
                 let samples: Vec<Option<LaneSet>> = (0u32..)
                     .zip(&self.program.histories)
                     .map(|(index, _)| {
                         self.history.resident_lanes(HistoryId(index), self.layouts.first()?)
                     })
                     .collect();
-                let layout = Layout::new(&self.program, &samples, surveys, named, fetched);
+                let layout = Layout::new(&self.program, &samples, surveys, named, names, fetched);
                 let malformed = |error: super::layout::TooLarge| SourceError::Malformed {
                     target: source.name(),
                     message: error.to_string(),
@@ -222,6 +243,11 @@ impl Evaluator {
         let Workspace { batch, buffers } = workspace;
         decode(layout, &self.program, batch, buffers);
         Ok(())
+    }
+
+    /// The delivered domains that the program has asked for.
+    fn own_domains<'b>(&self, batch: &'b ResultBatch) -> &'b [Domain] {
+        &batch.domains[..batch.domains.len().min(self.program.fetched_domains)]
     }
 
     /// A filter's domain, asked for again when an instance is not in it.
@@ -300,6 +326,7 @@ impl Evaluator {
             inputs: &self.layouts[0].inputs,
             program: &self.program.outputs,
             types: &self.types,
+            fetched: batch,
             general: &buffers.overrides,
             nodes: buffers.general.values(),
             work: &buffers.arena,
@@ -450,7 +477,8 @@ fn decode(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut
     let sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
     let mut expected = layout.inputs.iter().zip(&program.inputs);
     for (part, set) in sets {
-        let Some((input, spec)) = expected.next() else { return false };
+        // What follows the program's inputs is not its affair.
+        let Some((input, spec)) = expected.next() else { return true };
         if raw_count(&set) != input.raw_count {
             return false;
         }
@@ -468,7 +496,13 @@ fn decode(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut
 
 impl Layout {
     /// True when the layout was made for just this constellation.
-    fn matches(&self, surveys: &[Survey], named: &[Domain], fetched: &[Domain]) -> bool {
+    fn matches(
+        &self,
+        surveys: &[Survey],
+        named: &[Domain],
+        names: &[Domain],
+        fetched: &[Domain],
+    ) -> bool {
         let input = |(input, survey): (&super::layout::InputLayout, &Survey)| {
             survey.sound
                 && input.raw_count == survey.raw_count
@@ -478,6 +512,7 @@ impl Layout {
         let same = |(a, b): (&Domain, &Domain)| same_domain(a, b);
         self.inputs.iter().zip(surveys).all(input)
             && self.named.iter().zip(named).all(same)
+            && *self.names == *names
             && self.fetched.iter().zip(fetched).all(same)
             && self.fetched.len() == fetched.len()
     }

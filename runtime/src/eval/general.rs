@@ -365,7 +365,7 @@ impl Buffers<'_> {
                 if from.status != Status::Values || !is_set(*operand) {
                     return empty_or(from.status);
                 }
-                let domain = around.layout.named[domain.index()].as_ref().ok();
+                let domain = around.layout.names[domain.index()].as_ref().ok();
                 let id = domain.and_then(|domain| domain.lookup(name));
                 if let Some(at) = from.ids.iter().position(|have| Some(*have) == id) {
                     out.ids.push(from.ids[at]);
@@ -379,7 +379,7 @@ impl Buffers<'_> {
                     return empty_or(from.status);
                 }
                 let pattern = &program.patterns[*pattern as usize];
-                let domain = around.layout.named[domain.index()].as_ref().ok();
+                let domain = around.layout.names[domain.index()].as_ref().ok();
                 for (id, bits) in from.ids.iter().zip(&from.lanes) {
                     let name = domain.and_then(|domain| domain.name(*id));
                     if name.is_some_and(|name| pattern.is_match(first_word(name)) != *negated) {

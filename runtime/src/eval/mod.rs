@@ -22,6 +22,7 @@ mod lanes;
 mod layout;
 mod ranked;
 mod results;
+mod selected;
 mod windows;
 
 pub use evaluator::{Binding, Evaluator, Workspace};

@@ -56,6 +56,17 @@ impl fmt::Display for InDom {
 pub struct InstanceDomain {
     instances: Vec<(InstId, Box<str>)>,
     by_id: HashMap<InstId, u32>,
+    lookup: WordLookup,
+}
+
+/// Which names without an exact match are those of an instance whose name has a blank.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum WordLookup {
+    /// Its name up to the first blank.
+    #[default]
+    Same,
+    /// Whatever begins with that.
+    Beginning,
 }
 
 impl InstanceDomain {
@@ -69,7 +80,13 @@ impl InstanceDomain {
         for (position, (id, _)) in (0u32..).zip(&instances) {
             by_id.entry(*id).or_insert(position);
         }
-        InstanceDomain { instances, by_id }
+        InstanceDomain { instances, by_id, lookup: WordLookup::Same }
+    }
+
+    /// The domain, with lookups as libpcp makes them in archives: where there
+    /// is `1 minute`, but no `15 minute`, the name `15` finds the former.
+    pub fn with_lookup_by_beginning(self) -> InstanceDomain {
+        InstanceDomain { lookup: WordLookup::Beginning, ..self }
     }
 
     /// All instances, in the source's order (`pmGetInDom(3)`).
@@ -97,9 +114,13 @@ impl InstanceDomain {
     /// first, else an instance whose name up to its first blank is `name`.
     pub fn lookup(&self, name: &str) -> Option<InstId> {
         let exact = self.instances.iter().find(|(_, n)| **n == *name);
-        exact
-            .or_else(|| self.instances.iter().find(|(_, n)| n.split(' ').next() == Some(name)))
-            .map(|(id, _)| *id)
+        let by_word = |(_, n): &&(InstId, Box<str>)| {
+            n.split_once(' ').is_some_and(|(word, _)| match self.lookup {
+                WordLookup::Same => word == name,
+                WordLookup::Beginning => name.starts_with(word),
+            })
+        };
+        exact.or_else(|| self.instances.iter().find(by_word)).map(|(id, _)| *id)
     }
 }
 
@@ -119,5 +140,6 @@ mod tests {
         assert_eq!(domain.lookup("5 minute"), Some(5));
         assert_eq!(domain.lookup("15"), None);
         assert_eq!(domain.name(5), Some("5 minute"));
+        assert_eq!(domain.with_lookup_by_beginning().lookup("15"), Some(1));
     }
 }

@@ -3,6 +3,9 @@
 //! what PCP's tools say about both.
 
 mod damage;
+mod described;
 mod fetching;
 mod pmdumplog;
+#[path = "../shared/pminfo.rs"]
+mod pminfo;
 mod suite;

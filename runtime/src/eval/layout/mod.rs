@@ -46,6 +46,9 @@ pub struct Layout {
     pub history_size: usize,
     /// Instance domains that filters looked at.
     pub named: Box<[Domain]>,
+    /// The same with the instances that selectors found before and that are
+    /// in no domain now.
+    pub names: Box<[Domain]>,
     /// Instance domains that constants are spread over.
     pub fetched: Box<[Domain]>,
     /// False for a layout that serves one fetch: a value could not be decoded,
@@ -234,6 +237,7 @@ impl Layout {
         samples: &[Option<LaneSet>],
         surveys: Vec<Survey>,
         named: Vec<Domain>,
+        names: Vec<Domain>,
         fetched: Vec<Domain>,
     ) -> Result<Layout, TooLarge> {
         let mut builder = Builder {
@@ -254,7 +258,7 @@ impl Layout {
             program.histories.iter().map(|_| builder.alloc(1, 8)).collect();
         let inputs = builder.inputs(surveys)?;
         for node in &program.nodes {
-            let layout = builder.analyse(node, &inputs, &named, &fetched);
+            let layout = builder.analyse(node, &inputs, &names, &fetched);
             builder.nodes.push(layout);
         }
         let fills = builder.fills()?;
@@ -271,6 +275,7 @@ impl Layout {
             work_size: builder.work + COLUMN_SLACK,
             history_size: builder.history + COLUMN_SLACK,
             named: named.into(),
+            names: names.into(),
             fetched: fetched.into(),
             lasting: lasting && !passing,
         })

@@ -11,7 +11,7 @@ use crate::eval::lanes::{Finder, LaneSet, align};
 use crate::kernel::{Body, LANE_GROUP, Rows};
 use crate::model::PmStatus;
 use crate::program::{
-    KernelSlot, NodeId, Placement, PreviousLanes, Status, StepOperand, scalar_of,
+    KernelSlot, NodeId, Op, Placement, PreviousLanes, Status, StepOperand, scalar_of,
 };
 
 impl Builder<'_> {
@@ -56,10 +56,8 @@ impl Builder<'_> {
             let lanes = self.node(step.output).lanes.clone();
             let ir = program.kernels[step.kernel.index()].ir();
             // A reduction runs over its operand's lanes, not its output's.
-            let lanes = match (&ir.body, step.operands.first()) {
-                (Body::Reduce(_), Some(StepOperand::Column(node))) => {
-                    self.node(*node).lanes.clone()
-                }
+            let lanes = match program.nodes[step.output.index()].op {
+                Op::Reduce { operand, .. } => self.node(operand).lanes.clone(),
                 _ => lanes,
             };
             let mut offsets = Vec::with_capacity(step.operands.len());

@@ -1,0 +1,265 @@
+//! Derived metrics as operands of others: which definitions a selection needs,
+//! and in what order, operands first.
+//!
+//! Takes parsed definitions and tells which names stand for definitions from
+//! the caller. A definition that leads back to itself is reported by drawing
+//! the way; nothing here checks or computes. Everything is done by loops, and
+//! levels are limited in number because the work per definition grows with them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Registered, Registry};
+use crate::bind::{Reference, references};
+use crate::check::Examined;
+use crate::check::typed::{TypedExpr, TypedKind};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::Span;
+
+/// Most derived metrics on the way from one to what it needs in the end.
+pub const MAX_LEVELS: usize = 5_000;
+
+/// Most steps of a cycle that are shown one by one.
+const MAX_DRAWN: usize = 8;
+
+/// The selection, and after it all definitions that it mentions directly or
+/// indirectly, each once.
+pub(super) fn needed<'r>(
+    registry: &'r Registry,
+    selection: &[&'r Registered],
+) -> Vec<&'r Registered> {
+    let mut needed = selection.to_vec();
+    let named = selection.iter().filter(|one| one.is_named);
+    let mut known: FxHashSet<&str> = named.map(|one| &*one.name).collect();
+    let mut next = 0;
+    while let Some(one) = needed.get(next) {
+        next += 1;
+        for Reference { name, .. } in references(&one.expr) {
+            if let Some(operand) = registry.get(name).filter(|_| !known.contains(name)) {
+                known.insert(&operand.name);
+                needed.push(operand);
+            }
+        }
+    }
+    needed
+}
+
+/// Definitions by position, operands before those that need them.
+pub(super) struct Order {
+    /// Each position once.
+    pub positions: Vec<usize>,
+    /// For each position, whether the definition is part of a cycle or stands
+    /// on too many others, which has been reported.
+    pub is_refused: Vec<bool>,
+    /// For each position, the definitions that it mentions.
+    pub operands: Vec<Vec<Mention>>,
+}
+
+/// A definition that another one mentions.
+#[derive(Clone, Copy)]
+pub(super) struct Mention {
+    /// Its position.
+    pub position: usize,
+    /// Where it is mentioned first.
+    span: Span,
+}
+
+/// Puts definitions in order and reports cycles. `is_definition` tells which
+/// names stand for the definitions of that name.
+pub(super) fn order(
+    definitions: &[&Registered],
+    is_definition: impl Fn(&str) -> bool,
+    diagnostics: &mut Diagnostics,
+) -> Order {
+    let operands = mentions(definitions, is_definition);
+    let mut is_refused = vec![false; definitions.len()];
+    let mut levels = vec![0usize; definitions.len()];
+    let mut positions = Vec::with_capacity(definitions.len());
+    let mut state = vec![State::New; definitions.len()];
+    for start in 0..definitions.len() {
+        // The way from the start, with how many operands of each were visited.
+        let mut way: Vec<(usize, usize)> = Vec::new();
+        if state[start] == State::New {
+            state[start] = State::OnTheWay;
+            way.push((start, 0));
+        }
+        while let Some((position, visited)) = way.last_mut() {
+            let Some(mention) = operands[*position].get(*visited) else {
+                let position = *position;
+                let deepest =
+                    operands[position].iter().max_by_key(|mention| levels[mention.position]);
+                levels[position] = deepest.map_or(1, |operand| levels[operand.position] + 1);
+                if let Some(operand) = deepest.filter(|_| levels[position] > MAX_LEVELS) {
+                    // Those that need this one in turn have levels enough without it.
+                    levels[position] = 0;
+                    is_refused[position] = true;
+                    diagnostics.push(too_deep(definitions[position], operand.span));
+                }
+                state[position] = State::Done;
+                positions.push(position);
+                way.pop();
+                continue;
+            };
+            *visited += 1;
+            match state[mention.position] {
+                State::New => {
+                    state[mention.position] = State::OnTheWay;
+                    way.push((mention.position, 0));
+                }
+                State::OnTheWay => {
+                    let first = way.iter().rposition(|(at, _)| *at == mention.position);
+                    let cycle: Vec<(usize, Span)> = way[first.unwrap_or(0)..]
+                        .iter()
+                        .map(|(at, visited)| (*at, operands[*at][visited - 1].span))
+                        .collect();
+                    // One picture for each definition is enough.
+                    if cycle.iter().any(|(at, _)| !is_refused[*at]) {
+                        diagnostics.push(draw(definitions, &cycle));
+                    }
+                    cycle.iter().for_each(|(at, _)| is_refused[*at] = true);
+                }
+                State::Done => {}
+            }
+        }
+    }
+    Order { positions, is_refused, operands }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    New,
+    OnTheWay,
+    Done,
+}
+
+/// For each definition, the definitions that it mentions, each once.
+fn mentions(
+    definitions: &[&Registered],
+    is_definition: impl Fn(&str) -> bool,
+) -> Vec<Vec<Mention>> {
+    let mut by_name: FxHashMap<&str, usize> = FxHashMap::default();
+    for (position, one) in definitions.iter().enumerate().filter(|(_, one)| one.is_named) {
+        by_name.entry(&one.name).or_insert(position);
+    }
+    let mentions = |one: &&Registered| {
+        let mut seen = FxHashSet::default();
+        references(&one.expr)
+            .filter(|reference| is_definition(reference.name))
+            .filter_map(|Reference { name, span, .. }| {
+                Some(Mention { position: *by_name.get(name)?, span })
+            })
+            .filter(|mention| seen.insert(mention.position))
+            .collect()
+    };
+    definitions.iter().map(mentions).collect()
+}
+
+fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
+    let message = format!("`{}` stands on more than {MAX_LEVELS} levels of others", one.name);
+    let mut diagnostic =
+        Diagnostic::error(Code::TooComplex, operand, message).label(operand, "one level too many");
+    diagnostic.metric = one.is_named.then(|| one.name.clone());
+    diagnostic
+}
+
+/// A cycle as positions of definitions, each with the place where it mentions the next.
+fn draw(definitions: &[&Registered], cycle: &[(usize, Span)]) -> Diagnostic {
+    let name = |index: usize| &definitions[cycle[index % cycle.len()].0].name;
+    let first = cycle[0].1;
+    let message = match cycle.len() {
+        1 => format!("`{}` needs itself", name(0)),
+        count => format!("{count} definitions need each other"),
+    };
+    let mut diagnostic = Diagnostic::error(Code::DefinitionCycle, first, message);
+    let drawn = cycle.len().min(MAX_DRAWN);
+    for (index, (_, span)) in cycle.iter().enumerate().take(drawn) {
+        let text = format!("`{}` needs `{}`", name(index), name(index + 1));
+        diagnostic = diagnostic.label(*span, text);
+    }
+    let mut way: Vec<&str> = (0..drawn).map(|index| &**name(index)).collect();
+    let left_out = format!("... ({} more)", cycle.len() - drawn);
+    if cycle.len() > drawn {
+        way.push(&left_out);
+    }
+    way.push(name(0));
+    let mut diagnostic = diagnostic.help(way.join(" -> "));
+    diagnostic.metric = Some(name(0).clone());
+    diagnostic
+}
+
+/// Reports the cycles among registered definitions without asking a source,
+/// which may have metrics of the same names.
+pub fn report_cycles(registry: &Registry, diagnostics: &mut Diagnostics) {
+    let definitions: Vec<&Registered> = registry.definitions().iter().map(|one| &**one).collect();
+    order(&definitions, |name| registry.get(name).is_some(), diagnostics);
+}
+
+/// Which definitions the first `selected` ones need values of, themselves included.
+pub(super) fn with_values(
+    definitions: &[&Registered],
+    selected: usize,
+    order: &Order,
+    examined: &[Examined],
+) -> Vec<bool> {
+    let mut wanted = vec![false; definitions.len()];
+    wanted[..selected].fill(true);
+    for position in order.positions.iter().rev() {
+        if !wanted[*position] || order.operands[*position].is_empty() {
+            continue;
+        }
+        let live = &examined[*position].live;
+        let named: FxHashSet<&str> = references(&definitions[*position].expr)
+            .filter(|reference| reference.wants_value)
+            .filter(|reference| live.get(reference.node.0 as usize).copied().unwrap_or(false))
+            .map(|reference| reference.name)
+            .collect();
+        for mention in &order.operands[*position] {
+            wanted[mention.position] |= named.contains(&*definitions[mention.position].name);
+        }
+    }
+    wanted
+}
+
+/// What is to be planned.
+pub(super) struct Arranged {
+    /// Typed expressions with their identities; [`TypedKind::Derived`] is a position here.
+    pub typed: Vec<(u64, TypedExpr)>,
+    /// For each definition its position there.
+    pub outputs: Vec<Option<usize>>,
+}
+
+/// Puts the expressions that are whole and wanted one after the other. Operands
+/// change a definition's identity with theirs: previous samples of what was
+/// computed from another definition mean something else.
+pub(super) fn arrange(
+    identities: &[u64],
+    order: &[usize],
+    wanted: &[bool],
+    mut examined: Vec<Examined>,
+) -> Arranged {
+    let mut typed: Vec<(u64, TypedExpr)> = Vec::new();
+    let mut outputs: Vec<Option<usize>> = vec![None; examined.len()];
+    for position in order.iter().copied().filter(|position| wanted[*position]) {
+        let found = std::mem::take(&mut examined[position]);
+        if !found.is_whole {
+            continue;
+        }
+        let mut expr = found.typed;
+        let mut hasher = DefaultHasher::new();
+        let mut is_nested = false;
+        for node in &mut expr.nodes {
+            if let TypedKind::Derived(operand) = &mut node.kind {
+                let planned = outputs[*operand].expect("operands come before their users");
+                *operand = planned;
+                typed[planned].0.hash(&mut hasher);
+                is_nested = true;
+            }
+        }
+        let own = identities[position];
+        own.hash(&mut hasher);
+        outputs[position] = Some(typed.len());
+        typed.push((if is_nested { hasher.finish() } else { own }, expr));
+    }
+    Arranged { typed, outputs }
+}
