@@ -11,8 +11,8 @@ mod fleet;
 use fleet::{Asked, compile};
 use pmderive::diag::{Code, page};
 
-/// Codes whose examples are too large, or no text at all.
-const WITHOUT_EXAMPLE: [Code; 2] = [Code::TooComplex, Code::UnreadableFile];
+/// Codes whose examples are too large, or no definitions at all.
+const WITHOUT_EXAMPLE: [Code; 3] = [Code::TooComplex, Code::UnreadableFile, Code::BadTestFile];
 
 /// A fenced block of a page.
 struct Example<'p> {

@@ -82,6 +82,16 @@ pub fn compare(expected: &Expected, step: usize, got: Got<'_>) -> Vec<Mismatch> 
             }
         }
     }
+    // A failure is of the metric as a whole: where it is expected of one
+    // instance, or missed for one, others without a value add nothing.
+    if let Got::Failed(status, _) = got {
+        let is_expected =
+            expected.timelines.iter().any(|(_, line)| line.at(step) == Item::Failed(status));
+        let says_nothing = |one: &Mismatch| one.expected == Item::Absent.to_string();
+        if is_expected || !mismatches.iter().all(says_nothing) {
+            mismatches.retain(|one| !says_nothing(one));
+        }
+    }
     // Whatever else is said of a metric as a whole, its instances need not be listed.
     let is_whole = expected.timelines.iter().any(|(instance, _)| instance.is_none());
     if is_whole && mismatches.iter().any(|mismatch| mismatch.instance.is_none()) {
