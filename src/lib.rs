@@ -21,10 +21,13 @@ pub mod diag;
 pub mod dialect;
 pub mod engine;
 pub mod equivalent_domains;
+pub mod explain;
 pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod json;
+mod layers;
+pub mod lint;
 pub mod metadata;
 pub mod plan;
 pub mod replay;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::layers::Layers;
+
 /// Identifies a text of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId(pub u32);
@@ -34,15 +36,15 @@ impl Span {
 }
 
 /// All texts of one run: definition files and expressions of the command line.
+/// Clones are cheap.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
-    /// Number of the first text: that of the texts in the map that this one continues.
-    first: u32,
-    texts: Vec<SourceText>,
+    next: u32,
+    texts: Layers<SourceId, SourceText>,
 }
 
 /// One text with its name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SourceText {
     /// File name, or `<expression>` and the like.
     pub name: Arc<str>,
@@ -55,40 +57,32 @@ impl SourceMap {
     /// refused by whoever reads them.
     pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceId {
         let id = self.next_id();
-        self.texts.push(SourceText { name: name.into(), text: text.into() });
+        self.next = self.next.checked_add(1).expect("fewer than 2^32 texts");
+        self.insert(id, SourceText { name: name.into(), text: text.into() });
         id
     }
 
     /// The identifier that the next text gets, above those of all texts so far.
     pub fn next_id(&self) -> SourceId {
-        let count = u32::try_from(self.texts.len()).ok();
-        SourceId(count.and_then(|count| count.checked_add(self.first)).expect("fewer than 2^32"))
+        SourceId(self.next)
     }
 
-    /// An empty map for texts that [`SourceMap::append`] may take over: their
-    /// identifiers are those that they will have then.
-    pub fn continued(&self) -> SourceMap {
-        SourceMap { first: self.next_id().0, texts: Vec::new() }
+    /// Adds a text under an identifier that is not given by this map.
+    pub fn insert(&mut self, id: SourceId, text: SourceText) {
+        self.texts.insert(id, text);
     }
 
-    /// Takes over the texts of a map that continues this one.
-    ///
-    /// # Panics
-    /// When another text was added meanwhile, so that identifiers are in use.
-    pub fn append(&mut self, continuation: SourceMap) {
-        assert_eq!(continuation.first, self.next_id().0, "identifiers of texts are in use");
-        self.texts.extend(continuation.texts);
-    }
-
-    /// Drops a text that nothing will ask for any more.
+    /// Empties a text that nothing will ask for any more.
     pub fn forget(&mut self, id: SourceId) {
-        let text = &mut self.texts[(id.0 - self.first) as usize];
-        *text = SourceText { name: Arc::default(), text: Arc::default() };
+        self.insert(id, SourceText::default());
     }
 
     /// The text of an identifier given by [`SourceMap::add`].
+    ///
+    /// # Panics
+    /// When no text has that identifier.
     pub fn get(&self, id: SourceId) -> &SourceText {
-        &self.texts[(id.0 - self.first) as usize]
+        self.texts.get(&id).expect("a text of this map")
     }
 
     /// What a span covers.

@@ -4,58 +4,82 @@
 //! them hold what is said. After a change of wording run the test with
 //! `INSTA_UPDATE=always` and read the difference.
 
+#[path = "diagnostics/fleet.rs"]
+mod fleet;
+#[path = "diagnostics/pages.rs"]
+mod pages;
+
 use std::path::Path;
 
+use fleet::{Asked, Found, compile};
 use pmderive::diag::json::to_json;
 use pmderive::diag::render::{Style, render};
 use pmderive::diag::{Code, Diagnostics};
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Registry};
+use pmderive::engine::Registry;
 use pmderive::source::SourceMap;
-use pmderive::syntax::parse_definitions;
-use pmderive_runtime::archive::ArchiveContext;
 
-fn diagnose(name: &str) -> (SourceMap, Diagnostics) {
+/// The files of mistakes, and whether those are of the kind that lints find.
+const FILES: [(&str, bool); 4] = [
+    ("expressions.conf", false),
+    ("lines.conf", false),
+    ("meaning.conf", false),
+    ("lint.conf", true),
+];
+
+fn text_of(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics").join(name);
-    let text = std::fs::read_to_string(path).expect("a file of the repository");
-    let mut sources = SourceMap::default();
-    let source = sources.add(name, text);
-    let mut diagnostics = Diagnostics::default();
-    parse_definitions(source, &sources, Dialect::Fixed, &mut diagnostics);
-    diagnostics.sort();
-    (sources, diagnostics)
+    std::fs::read_to_string(path).expect("a file of the repository")
 }
 
-/// What compiling the definitions of a file against an archive finds besides.
-fn diagnose_meaning(name: &str, archive: &str) -> (SourceMap, Diagnostics) {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let text = std::fs::read_to_string(tests.join("diagnostics").join(name));
+/// What is found in a text: by the parser alone where it is full of its
+/// mistakes, else with the metadata of an archive.
+fn diagnose(name: &str, text: &str, lint: bool) -> Found {
+    if !matches!(name, "expressions.conf" | "lines.conf") {
+        return compile(name, text, Asked { lint, ..Asked::default() });
+    }
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
-    let source = sources.add(name, text.expect("a file of the repository"));
-    let mut registry = Registry::new(Dialect::Fixed);
-    registry.add_text(source, &sources, &mut diagnostics);
-    let mut archive =
-        ArchiveContext::open(&tests.join("archives").join(archive)).expect("an archive");
-    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
-    let selection = registry.all();
-    let compiled = engine.compile(&registry, &selection, &mut archive, &mut diagnostics);
-    let usable = compiled.expect("a readable archive").metrics;
-    let usable: Vec<&str> = usable.iter().filter(|m| m.desc.is_ok()).map(|m| &*m.name).collect();
-    assert_eq!(usable, ["hinv.ncpu", "d.good"], "mistakes must not spread or stay unseen");
-    (sources, diagnostics)
+    let source = sources.add(name, text);
+    Registry::new(Dialect::Fixed).add_text(source, &sources, &mut diagnostics);
+    Found { sources, diagnostics, usable: Vec::new() }
 }
 
-fn check(name: &str) {
-    let (sources, diagnostics) = diagnose(name);
-    assert_snapshots(name, &sources, &diagnostics);
+/// Mistakes that no file can have: too large, no file at all, not in an archive.
+fn special() -> Vec<Found> {
+    let deep = format!("deep = {}hinv.ncpu\n", "(".repeat(10_001));
+    let orphan = "orphan = agent.status * 2\n";
+    let unused = "used = rate(disk.all.read)\nunused = rate(disk.all.write)\n";
+    let lint = Asked { lint: true, wanted: Some("used"), ..Asked::default() };
+    let mut found = vec![
+        compile("deep.conf", &deep, Asked::default()),
+        compile("orphan.conf", orphan, Asked::default()),
+        compile("limit.conf", "#control GLOBAL_LIMIT=1\na = 1\nb = 2\n", Asked::default()),
+        compile("unused.conf", unused, lint),
+        compile(
+            "never.conf",
+            "never = delta(disk.dev.read[vdb])\n",
+            Asked { dialect: Dialect::Pcp7_2, ..lint },
+        ),
+        compile(
+            "nested.conf",
+            "round = about * 2\nabout = round + 1\nbad = no.such\nworse = bad + 1\n",
+            Asked { extensions: true, ..Asked::default() },
+        ),
+        compile("many.conf", "#control GLOBAL_LIMIT=1\nfirst = 1\nsecond = 2\n", Asked::default()),
+    ];
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    Registry::new(Dialect::Fixed).load("none.conf", &mut sources, &mut diagnostics);
+    found.push(Found { sources, diagnostics, usable: Vec::new() });
+    found
 }
 
-fn assert_snapshots(name: &str, sources: &SourceMap, diagnostics: &Diagnostics) {
-    let plain: Vec<String> =
-        diagnostics.iter().map(|diagnostic| render(diagnostic, sources, Style::Plain)).collect();
-    let json: Vec<String> =
-        diagnostics.iter().map(|diagnostic| to_json(diagnostic, sources)).collect();
-    let stem = name.trim_end_matches(".conf");
+fn assert_snapshots(stem: &str, all: &mut [Found]) {
+    let (mut plain, mut json) = (Vec::new(), Vec::new());
+    for Found { sources, diagnostics, .. } in all {
+        diagnostics.sort();
+        plain.extend(diagnostics.iter().map(|one| render(one, sources, Style::Plain)));
+        json.extend(diagnostics.iter().map(|one| to_json(one, sources)));
+    }
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path("diagnostics");
     settings.set_prepend_module_to_snapshot(false);
@@ -66,58 +90,88 @@ fn assert_snapshots(name: &str, sources: &SourceMap, diagnostics: &Diagnostics) 
     });
 }
 
+fn check(name: &str, lint: bool) -> Found {
+    let mut found = [diagnose(name, &text_of(name), lint)];
+    assert_snapshots(name.trim_end_matches(".conf"), &mut found);
+    let [found] = found;
+    found
+}
+
 #[test]
 fn mistakes_in_expressions() {
-    check("expressions.conf");
+    check("expressions.conf", false);
 }
 
 #[test]
 fn mistakes_in_lines() {
-    check("lines.conf");
+    check("lines.conf", false);
 }
 
 #[test]
 fn mistakes_of_meaning() {
-    let (sources, diagnostics) = diagnose_meaning("meaning.conf", "own-fleet");
-    assert_snapshots("meaning.conf", &sources, &diagnostics);
-    // A metric that has no descriptor exists with a live pmcd only.
-    let mut codes: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
-    codes.push(Code::NoDescriptor);
-    let of_meaning = Code::ALL
-        .iter()
-        .filter(|code| (100..110).contains(&code.number()) || (200..300).contains(&code.number()));
-    let missing: Vec<&Code> = of_meaning.filter(|code| !codes.contains(code)).collect();
+    let found = check("meaning.conf", false);
+    assert_eq!(found.usable, ["hinv.ncpu", "d.good"], "mistakes must not spread or stay unseen");
+}
+
+/// Lints warn and spoil nothing. What is called `meant` and the like has none.
+#[test]
+fn what_is_hardly_meant() {
+    let found = check("lint.conf", true);
+    assert_eq!(found.diagnostics.errors(), 0);
+    let named: Vec<&str> = found.diagnostics.iter().filter_map(|d| d.metric.as_deref()).collect();
+    let silent = found.usable.iter().map(String::as_str).filter(|name| !named.contains(name));
+    assert_eq!(
+        silent.collect::<Vec<_>>(),
+        [
+            "rate.meant",
+            "delta.discrete",
+            "delta.of_rate",
+            "novalue.meant",
+            "guard.meant",
+            "guard.other",
+            "twice.first",
+            "dimensions.literal",
+            "scales.zero",
+            "counted.plain",
+        ]
+    );
+}
+
+#[test]
+fn mistakes_that_no_file_can_have() {
+    assert_snapshots("special", &mut special());
+}
+
+/// Each code is in a snapshot, so that somebody has read what it says.
+#[test]
+fn every_code_has_an_example() {
+    let mut found: Vec<Found> =
+        FILES.iter().map(|(name, lint)| diagnose(name, &text_of(name), *lint)).collect();
+    found.extend(special());
+    let codes: Vec<Code> =
+        found.iter().flat_map(|found| &found.diagnostics).map(|one| one.code).collect();
+    let missing: Vec<&Code> = Code::ALL.iter().filter(|code| !codes.contains(code)).collect();
     assert!(missing.is_empty(), "without an example: {missing:?}");
 }
 
-/// Every code that parsing can give has its example.
-#[test]
-fn every_code_of_the_parser_has_an_example() {
-    let mut codes: Vec<Code> = Vec::new();
-    for name in ["expressions.conf", "lines.conf"] {
-        codes.extend(diagnose(name).1.iter().map(|diagnostic| diagnostic.code));
-    }
-    // Examples of these are too large, no text at all, or found by the registry.
-    codes.extend([Code::TooComplex, Code::UnreadableFile, Code::LimitReached]);
-    for code in Code::ALL.iter().filter(|code| code.number() < 100) {
-        assert!(codes.contains(code), "{code} has no example");
-    }
-}
-
-/// Applying the edits that the parser offers leaves fewer mistakes.
+/// Applying an edit that is offered removes its diagnostic and brings no other.
 #[test]
 fn fixes_mend_what_they_promise() {
-    for name in ["expressions.conf", "lines.conf"] {
-        let (sources, diagnostics) = diagnose(name);
-        for diagnostic in &diagnostics {
+    let mut fixes = 0;
+    for (name, lint) in FILES {
+        let text = text_of(name);
+        let found = diagnose(name, &text, lint);
+        for diagnostic in &found.diagnostics {
             let Some(fix) = &diagnostic.fix else { continue };
-            let mut text = sources.get(fix.span.source).text.to_string();
-            text.replace_range(fix.span.start as usize..fix.span.end as usize, &fix.text);
-            let mut mended = SourceMap::default();
-            let source = mended.add("mended", text);
-            let mut left = Diagnostics::default();
-            parse_definitions(source, &mended, Dialect::Fixed, &mut left);
-            assert!(left.len() < diagnostics.len(), "{diagnostic:?}");
+            let mut mended = text.clone();
+            mended.replace_range(fix.span.start as usize..fix.span.end as usize, &fix.text);
+            let left = diagnose(name, &mended, lint).diagnostics;
+            let before = found.diagnostics.iter().filter(|one| one.code == diagnostic.code).count();
+            let after = left.iter().filter(|one| one.code == diagnostic.code).count();
+            assert!(after < before, "{diagnostic:?} is still there");
+            assert!(left.len() < found.diagnostics.len(), "{diagnostic:?} gives way to another");
+            fixes += 1;
         }
     }
+    assert!(fixes > 30, "only {fixes} fixes");
 }

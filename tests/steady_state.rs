@@ -6,10 +6,14 @@ mod synth;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pmderive::engine::Backend;
-use synth::{Session, Synth, definitions};
+use pmderive::dialect::Dialect;
+use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use pmderive::source::SourceMap;
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
+use synth::{Session, Synth, definitions, register};
 
 /// Counts what a thread allocates.
 struct Counting;
@@ -86,9 +90,9 @@ fn steady_extensions_allocate_nothing() {
     let text = "\
         t.top = topk(5, rate(synth.c64.m0))\n\
         t.top_of_top = delta(topk(5, synth.g64.m1)) * synth.g64.m2\n\
-        t.quantile = quantile(0.9, delta(synth.c64.m1)) + stdev(synth.gd.m1)\n\
+        t.quantile = quantile(0.9, delta(synth.c64.m1)) / stdev(synth.gd.m1)\n\
         t.avg = avg_over(synth.gd.m0 + 1, \"5 sec\") / ewma(synth.gd.m0, \"5 sec\")\n\
-        t.rate = rate(max_over(rate(synth.c64.m2), \"9 sec\"))\n\
+        t.change = delta(max_over(rate(synth.c64.m2), \"9 sec\"))\n\
         t.math = clamp(log(synth.gd.m3), 0, 5) + pow(abs(synth.gd.m2), 0.5)\n\
         t.text = synth.text.m0 == synth.text.m1 && matchvalue(/x[0-4]*$/, synth.text.m0)\n\
         t.is = synth.text.m0 == \"text 3\"\n";
@@ -100,6 +104,33 @@ fn steady_extensions_allocate_nothing() {
         });
         assert_eq!(made, 0, "{backend:?}");
     }
+}
+
+/// The same where derived metrics are fetched as any others are, into a result
+/// that the caller keeps.
+#[test]
+fn steady_fetches_of_any_mix_allocate_nothing() {
+    let _code = code();
+    let shared =
+        Arc::new(SharedRegistry::with(register(&definitions("mix", 80, 10)), SourceMap::default()));
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Jit));
+    let mut context = DerivedContext::new(engine, Arc::clone(&shared), Synth::new(10, 25));
+    let snapshot = shared.snapshot();
+    let names: Vec<&str> =
+        snapshot.registry.names().chain(["synth.gd.m3", "synth.c64.m1"]).collect();
+    let pmids = context.lookup_names(&names).expect("memory does not fail");
+    let list = FetchList::new(pmids.into_iter().flatten().collect(), Vec::new());
+    assert_eq!(list.pmids().len(), 82);
+    let mut batch = ResultBatch::default();
+    let mut fetch = || {
+        context.fetch(&list, &mut batch).expect("memory does not fail");
+        let valued = batch.parts()[0].sets().filter(|set| set.count.is_ok_and(|count| count > 0));
+        valued.count()
+    };
+    fetch();
+    assert_eq!(fetch(), 82);
+    let made = allocations(|| assert_eq!((0..100).map(|_| fetch()).min(), Some(82)));
+    assert_eq!(made, 0);
 }
 
 #[cfg(all(feature = "jit", target_os = "linux"))]

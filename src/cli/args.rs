@@ -11,6 +11,7 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
 use super::deps::DepsArguments;
+use super::explain::ExplainArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
@@ -35,6 +36,8 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// Say what becomes of an expression, and why.
+    Explain(ExplainArguments),
     /// Bring definition files into their usual form.
     Fmt(FmtArguments),
     /// List the metrics that definitions need of a source.
@@ -49,9 +52,6 @@ pub struct EvalArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
-    /// Taken so that it can be said why it is of no use.
-    #[arg(long, hide = true)]
-    pub metadata: Option<PathBuf>,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -73,6 +73,9 @@ pub struct EvalArguments {
     /// Say why there is no value.
     #[arg(long)]
     pub why: bool,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
     /// Derived metrics by name, and expressions; without any, all metrics that
     /// the definition files define.
     #[arg(value_name = "NAME|EXPRESSION")]
@@ -97,8 +100,12 @@ pub struct CheckArguments {
     /// Words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
-    /// Expressions without a name.
-    #[arg(value_name = "EXPRESSION")]
+    /// Warn of what is allowed but hardly meant, too.
+    #[arg(long)]
+    pub lint: bool,
+    /// Expressions without a name, and names of definitions that are wanted:
+    /// with them --lint reports those that are not.
+    #[arg(value_name = "NAME|EXPRESSION")]
     pub expressions: Vec<String>,
 }
 

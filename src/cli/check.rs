@@ -8,8 +8,9 @@ use std::io::{self, Write};
 
 use crate::diag::json::to_json;
 use crate::diag::{Diagnostics, Severity};
-use crate::engine::{Backend, Engine, report_cycles};
+use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::equivalent_domains::EquivalentDomains;
+use crate::lint::{lint_definitions, lint_expressions, missing_instances};
 
 use super::args::{CheckArguments, CheckFormat};
 use super::definitions::Definitions;
@@ -27,30 +28,43 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
     definitions.select_all();
-    for text in &arguments.expressions {
+    let (names, expressions): (Vec<&String>, Vec<&String>) = arguments
+        .expressions
+        .iter()
+        .partition(|text| definitions.own().any(|one| &*one.name == text.trim()));
+    for text in &expressions {
         definitions.select_expression(text);
     }
     definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
-    let count = count(&definitions, &diagnostics, arguments.expressions.len());
+    let count = count(&definitions, &diagnostics, expressions.len());
+    let selection = definitions.selection();
     let metadata = arguments.metadata.metadata.as_deref();
     let opened = open_metadata(&arguments.source, metadata, messages);
     let is_offline = matches!(opened, Ok(None));
+    let Definitions { sources, registry, .. } = &definitions;
     let checked = opened.and_then(|source| {
         let Some(mut source) = source else {
-            report_cycles(&definitions.registry, &mut diagnostics);
-            return Ok(());
+            report_cycles(registry, &mut diagnostics);
+            return Ok(None);
         };
         let engine = Engine::new(arguments.definitions.language(), Backend::Interp)
             .with_equivalent_domains(EquivalentDomains::of_this_machine());
-        let selection = definitions.selection();
-        let compiled =
-            engine.compile(&definitions.registry, &selection, &mut *source, &mut diagnostics);
+        let examination = engine.examine(registry, &selection, &mut *source, &mut diagnostics)?;
         if let Some(warning) = engine.take_warning() {
             messages.warning(&warning);
         }
-        compiled.map(drop)
+        missing_instances(&selection, &examination, sources, &mut *source, &mut diagnostics)?;
+        Ok(Some(examination))
     });
+    if arguments.lint {
+        let examination = checked.as_ref().ok().and_then(Option::as_ref);
+        lint_expressions(&selection, examination, sources, &mut diagnostics);
+        let named = names.iter().filter_map(|name| registry.get(name.trim()));
+        let unnamed = selection.iter().filter(|one| !one.is_named).copied();
+        let wanted: Vec<&Registered> = named.chain(unnamed).collect();
+        lint_definitions(registry, &selection, &wanted, &mut diagnostics);
+    }
     let errors = diagnostics.errors();
     let warnings = diagnostics.len() - errors;
     match arguments.format {
@@ -61,8 +75,8 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     checked?;
     if is_offline {
         messages.line(
-            &"not checked without a source (-h, -a, -L or --metadata): names, types, semantics, units and \
-              instance domains of operands",
+            &"not checked without a source (-h, -a, -L or --metadata): names, types, semantics, \
+              units and instance domains of operands",
         );
     }
     let mut summary = format!("{}, {}", counted(count, "definition"), counted(errors, "error"));

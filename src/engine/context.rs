@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
+use pmderive_runtime::eval::{Binding, Evaluation, Evaluator, Workspace};
 use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus};
 use pmderive_runtime::program::Program;
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError};
@@ -14,13 +14,14 @@ use crate::dialect::Dialect;
 /// A source of metrics with derived metrics compiled for it. May move between
 /// threads; several contexts fetch and evaluate in parallel.
 pub struct Context<S> {
-    engine: Arc<Engine>,
-    source: S,
+    pub(super) engine: Arc<Engine>,
+    pub(super) source: S,
     metrics: Vec<Metric>,
-    evaluator: Evaluator,
+    pub(super) evaluator: Evaluator,
     /// The source's metadata that the metrics were compiled against.
     epoch: u64,
-    evaluations: u64,
+    /// Evaluations of the program in use.
+    pub(super) evaluations: u64,
 }
 
 /// What one fetch gave.
@@ -53,6 +54,15 @@ impl<S: FetchSource> Context<S> {
         let epoch = source.metadata_epoch();
         let evaluator = Evaluator::new(program, binding);
         Ok(Context { engine, source, metrics, evaluator, epoch, evaluations: 0 })
+    }
+
+    /// A source without derived metrics yet.
+    pub(super) fn empty(engine: Arc<Engine>, source: S) -> Context<S> {
+        let nothing =
+            Binding { pmids: Vec::new(), fetched_domains: Vec::new(), named_domains: Vec::new() };
+        let evaluator = Evaluator::new(Arc::default(), nothing);
+        let epoch = source.metadata_epoch();
+        Context { engine, source, metrics: Vec::new(), evaluator, epoch, evaluations: 0 }
     }
 
     /// The metrics, in the order asked for.

@@ -9,10 +9,11 @@ use std::sync::{Arc, OnceLock};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::controls::{Controls, SetBy, option_of};
-use super::layers::Layers;
 use super::{identifiers, identity, system};
-use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, pcp};
+use crate::diag::pcp::FileLine;
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::dialect::Language;
+use crate::layers::Layers;
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::Expr;
 use crate::syntax::{
@@ -188,11 +189,14 @@ impl Registry {
             return;
         }
         let source = sources.add("$PCP_DERIVED_CONTROL", text);
-        for (option, value) in parse_control(source, sources, diagnostics) {
+        let mut found = Diagnostics::default();
+        for (option, value) in parse_control(source, sources, &mut found) {
             let outcome = self.controls.set(option, value, SetBy::Environment);
-            let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            not_set(option, value, outcome, Span::new(source, 0, end), diagnostics);
+            not_set(option, value, outcome, whole(source, sources), &mut found);
         }
+        // No definition is the worse for it.
+        diagnostics
+            .extend(found.into_iter().map(|one| Diagnostic { severity: Severity::Warning, ..one }));
     }
 
     /// Registers what the text of a definition file defines.
@@ -217,8 +221,18 @@ impl Registry {
                         identity,
                         pmid: None,
                     };
+                    let (name, first) = (registered.name.clone(), diagnostics.len());
                     // What is wrong is in the diagnostics.
-                    let _ = self.insert(registered, diagnostics);
+                    if let Err(error) = self.insert(registered, diagnostics) {
+                        let file = &sources.get(source).name;
+                        let line = FileLine { file, number: definition.line, line: "" };
+                        let offset = usize::try_from(definition.skipped).unwrap_or(0);
+                        let message = error.message.as_deref();
+                        for diagnostic in diagnostics.since_mut(first) {
+                            let said = line.syntax_error(&name, &definition.text, offset, message);
+                            diagnostic.pcp = Some(said.into());
+                        }
+                    }
                 }
                 DefinitionItem::Definition(definition) => {
                     self.refused.insert(definition.name.value.into(), ());
@@ -257,12 +271,46 @@ impl Registry {
         self.insert(registered, diagnostics)
     }
 
+    /// Registers a definition in place of the one that the name has, if it has
+    /// one. As for `pmUnregisterDerived(3)` and `pmRegisterDerived(3)` one after
+    /// the other the metric gets another identifier; the samples that other
+    /// definitions keep are not touched.
+    ///
+    /// # Errors
+    /// As [`Registry::register`]; then the former definition stays.
+    pub fn replace(
+        &mut self,
+        name: &str,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), PcpError> {
+        let registered = self.parse_named(name, source, sources, diagnostics)?;
+        let before = self.clone();
+        self.unregister(name);
+        if self.defines(name) {
+            return Err(duplicate(&registered, "global", diagnostics));
+        }
+        self.insert(registered, diagnostics).inspect_err(|_| *self = before)
+    }
+
     /// Parses an expression without registering it.
     ///
     /// # Errors
     /// As [`Registry::register`].
     pub fn parse(
         &self,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        self.parse_as(EXPRESSION, source, sources, diagnostics)
+    }
+
+    /// Parses what libpcp's messages call `name`.
+    fn parse_as(
+        &self,
+        name: &str,
         source: SourceId,
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
@@ -274,7 +322,7 @@ impl Registry {
             // libpcp stops at its first error, whatever else is found.
             if let Some(diagnostic) = diagnostics.since_mut(first).first_mut() {
                 let message = error.message.as_deref();
-                let said = pcp::syntax_error(EXPRESSION, &text, error.offset, message);
+                let said = pcp::syntax_error(name, &text, error.offset, message);
                 diagnostic.pcp = Some(said.into());
             }
             return Err(error);
@@ -306,7 +354,7 @@ impl Registry {
             return Err(PcpError { offset: 0, message: Some(message) });
         }
         let first = diagnostics.len();
-        let parsed = self.parse(source, sources, diagnostics);
+        let parsed = self.parse_as(name, source, sources, diagnostics);
         diagnostics.name_metric(first, name);
         let identity = identity(name, &sources.get(source).text);
         Ok(Registered { name: name.into(), is_named: true, identity, ..parsed? })
@@ -322,7 +370,7 @@ impl Registry {
             && self.count >= limit
         {
             let words = "Too many global derived metrics";
-            let message = format!("there are {limit} definitions already, and no more are allowed");
+            let message = format!("GLOBAL_LIMIT allows no more than {limit} definitions");
             return Err(no_room(&registered, message, words, diagnostics));
         }
         let Some(pmid) = identifiers::global(self.given) else {
@@ -436,6 +484,14 @@ impl Registry {
         self.by_name.get(name)?.as_ref()
     }
 
+    /// True if a global metric of that name was registered when `given`
+    /// identifiers had been given.
+    pub(super) fn defined_among(&self, name: &str, given: u32) -> bool {
+        let pmid = self.definition(name).and_then(|definition| definition.pmid);
+        let end = identifiers::global(given);
+        pmid.is_some_and(|pmid| end.is_none_or(|end| pmid < end))
+    }
+
     /// The definition of an identifier.
     pub fn by_pmid(&self, pmid: Pmid) -> Option<&Arc<Registered>> {
         self.by_pmid.get(&pmid)?.as_ref()
@@ -482,8 +538,7 @@ impl Registry {
         self.definitions().iter().map(|definition| &*definition.name)
     }
 
-    /// Identifiers given so far: those of definitions registered from now on
-    /// come after them.
+    /// Identifiers of global metrics given so far.
     pub(super) fn given(&self) -> u32 {
         self.given
     }
@@ -525,7 +580,12 @@ pub(super) fn no_room(
     diagnostics: &mut Diagnostics,
 ) -> PcpError {
     let first = diagnostics.len();
-    diagnostics.push(Diagnostic::error(Code::LimitReached, registered.name_span, message));
+    let span = registered.name_span;
+    diagnostics.push(
+        Diagnostic::error(Code::LimitReached, span, message)
+            .label(span, "one too many")
+            .help("raise the limit with a `#control` line, or leave definitions out"),
+    );
     diagnostics.name_metric(first, &registered.name);
     PcpError { offset: 0, message: Some(words.to_owned()) }
 }

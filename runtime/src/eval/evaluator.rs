@@ -121,6 +121,15 @@ impl Evaluator {
         *self = Evaluator::assemble(program, binding, history, windows);
     }
 
+    /// From now on fetches further metrics, and the instances of further
+    /// domains, behind those that the program needs. What is delivered for
+    /// them is in [`Evaluation::fetched`], and nothing else is done with it.
+    pub fn also_fetch(&mut self, pmids: &[Pmid], domains: &[InDom]) {
+        let own = &self.list.pmids()[..self.program.inputs.len()];
+        let own_domains = &self.list.domains()[..self.program.fetched_domains];
+        self.list = FetchList::new([own, pmids].concat(), [own_domains, domains].concat());
+    }
+
     /// The program.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
@@ -138,6 +147,14 @@ impl Evaluator {
         self.history.forget(Reason::Gap);
         self.windows.forget();
         self.find_irregular();
+    }
+
+    /// Forgets the samples of definitions, given by their identity
+    /// ([`crate::program::HistoryKey::definition`]), that are gone for good and
+    /// not in the program.
+    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+        self.history.forget_definitions(definitions);
+        self.windows.forget_definitions(definitions);
     }
 
     /// Fetches from the source and evaluates.
@@ -177,9 +194,9 @@ impl Evaluator {
             }
         }
         let batch = &workspace.batch;
-        let same =
-            batch.domains.iter().zip(&layout.fetched).all(|(now, known)| same_domain(now, known));
-        let same = same && batch.domains.len() == layout.fetched.len();
+        let fetched = self.own_domains(batch);
+        let same = fetched.iter().zip(&layout.fetched).all(|(now, known)| same_domain(now, known));
+        let same = same && fetched.len() == layout.fetched.len();
         Ok(same && decode(layout, &self.program, batch, &mut workspace.buffers))
     }
 
@@ -197,12 +214,13 @@ impl Evaluator {
         let names = self.selected.names(&self.program, &surveys, &named);
         let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
-            layout.lasting && layout.matches(&surveys, &named, &names, &workspace.batch.domains)
+            let domains = self.own_domains(&workspace.batch);
+            layout.lasting && layout.matches(&surveys, &named, &names, domains)
         });
         let layout = match known {
             Some(at) => self.layouts.remove(at),
             None => {
-                let fetched = workspace.batch.domains.clone();
+                let fetched = self.own_domains(&workspace.batch).to_vec();
                 let samples: Vec<Option<LaneSet>> = (0u32..)
                     .zip(&self.program.histories)
                     .map(|(index, _)| {
@@ -226,6 +244,11 @@ impl Evaluator {
         let Workspace { batch, buffers } = workspace;
         decode(layout, &self.program, batch, buffers);
         Ok(())
+    }
+
+    /// The delivered domains that the program has asked for.
+    fn own_domains<'b>(&self, batch: &'b ResultBatch) -> &'b [Domain] {
+        &batch.domains[..batch.domains.len().min(self.program.fetched_domains)]
     }
 
     /// A filter's domain, asked for again when an instance is not in it.
@@ -304,6 +327,7 @@ impl Evaluator {
             inputs: &self.layouts[0].inputs,
             program: &self.program.outputs,
             types: &self.types,
+            fetched: batch,
             general: &buffers.overrides,
             nodes: buffers.general.values(),
             work: &buffers.arena,
@@ -402,7 +426,6 @@ impl Evaluator {
             }
             return;
         }
-        let mut changed = false;
         for (index, output) in program.outputs.iter().enumerate() {
             let generally = buffers.overrides[index].is_some();
             for id in &output.histories {
@@ -417,9 +440,9 @@ impl Evaluator {
                     status => store.save_without(*id, layout, *status, history.on_failure),
                 }
             }
-            changed |= generally && !matches!(layout.outputs[index], OutputLayout::General(_));
         }
-        if changed {
+        // What was evaluated without columns may have them now.
+        if buffers.todo.iter().any(|one| !one.has_columns) {
             self.find_irregular();
         }
     }
@@ -454,7 +477,8 @@ fn decode(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut
     let sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
     let mut expected = layout.inputs.iter().zip(&program.inputs);
     for (part, set) in sets {
-        let Some((input, spec)) = expected.next() else { return false };
+        // What follows the program's inputs is not its affair.
+        let Some((input, spec)) = expected.next() else { return true };
         if raw_count(&set) != input.raw_count {
             return false;
         }

@@ -83,6 +83,11 @@ impl HistoryStore {
         self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
     }
 
+    /// Forgets the samples of definitions that no program will have again.
+    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+        self.parked.retain(|key, _| !definitions.contains(&key.definition));
+    }
+
     /// Takes the histories of a program in use; those of the program before
     /// are parked under their keys.
     pub fn change_program(&mut self, old: Option<(&Program, Option<&Arc<Layout>>)>, new: &Program) {

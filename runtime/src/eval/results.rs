@@ -8,6 +8,7 @@ use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
 use crate::program::{Output, Status, scalar_of};
+use crate::result::ResultBatch;
 
 /// The instance of a single value.
 const SINGLE: InstId = -1;
@@ -17,6 +18,7 @@ const SINGLE: InstId = -1;
 #[derive(Debug)]
 pub struct Evaluation<'w> {
     pub(super) timestamp: Timestamp,
+    pub(super) fetched: &'w ResultBatch,
     pub(super) outputs: &'w [OutputLayout],
     pub(super) inputs: &'w [InputLayout],
     /// Parallel to `outputs`.
@@ -73,6 +75,12 @@ impl<'w> Evaluation<'w> {
     /// Time stamp of the fetch.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
+    }
+
+    /// What was fetched, in its encoded form: the program's inputs, then what
+    /// [`super::Evaluator::also_fetch`] asked for.
+    pub fn fetched(&self) -> &'w ResultBatch {
+        self.fetched
     }
 
     /// Number of metrics, which are in the order of the program's outputs.

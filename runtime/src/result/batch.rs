@@ -89,6 +89,11 @@ impl ResultPart {
         ValueSets { part: self, offset: self.first_set, left: self.set_count }
     }
 
+    /// The value set that begins at an offset, as [`ValueSets::offset`] gave it.
+    pub fn set_at(&self, offset: usize) -> Option<ValueSet<'_>> {
+        ValueSets { part: self, offset, left: 1 }.next()
+    }
+
     /// The block at a position: its type code and its data. `None` when it
     /// does not lie within the part.
     pub fn block(&self, position: u32) -> Option<(u8, &[u8])> {
@@ -152,6 +157,13 @@ impl Lane {
 fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     let bytes = bytes.get(offset..offset.checked_add(4)?)?;
     Some(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+}
+
+impl ValueSets<'_> {
+    /// Offset of the next value set in the part's bytes.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
 }
 
 impl<'a> Iterator for ValueSets<'a> {

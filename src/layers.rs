@@ -37,14 +37,20 @@ impl<K: Clone + Eq + Hash, V: Clone> Layers<K, V> {
 
     /// Enters a value, in place of one that the key had.
     pub fn insert(&mut self, key: K, value: V) {
-        let mut newest = FxHashMap::default();
-        newest.insert(key, value);
-        while let Some(layer) = self.layers.pop_if(|layer| layer.len() <= newest.len()) {
-            let mut merged = Arc::try_unwrap(layer).unwrap_or_else(|shared| (*shared).clone());
-            merged.extend(newest);
-            newest = merged;
+        match self.layers.last_mut().and_then(Arc::get_mut) {
+            Some(own) => {
+                own.insert(key, value);
+            }
+            None => self.layers.push(Arc::new(FxHashMap::from_iter([(key, value)]))),
         }
-        self.layers.push(Arc::new(newest));
+        while let [.., before, last] = &self.layers[..]
+            && before.len() <= last.len()
+            && let (Some(last), Some(before)) = (self.layers.pop(), self.layers.pop())
+        {
+            let mut merged = Arc::unwrap_or_clone(before);
+            merged.extend(Arc::unwrap_or_clone(last));
+            self.layers.push(Arc::new(merged));
+        }
     }
 
     /// All keys with the values entered last, in no particular order.
@@ -85,8 +91,14 @@ mod tests {
     #[test]
     fn layers_are_few() {
         let mut map = Layers::default();
+        let mut clone = map.clone();
         for key in 0..10_000u32 {
             map.insert(key, ());
+            // As when a context looks at the definitions now and then.
+            if key % 7 < 3 {
+                clone = map.clone();
+            }
+            assert_eq!(clone.get(&key).is_some(), key % 7 < 3);
             let sizes: Vec<usize> = map.layers.iter().map(|layer| layer.len()).collect();
             assert!(sizes.windows(2).all(|pair| pair[0] > pair[1]), "{sizes:?}");
             assert!(sizes.len() <= 14, "{sizes:?}");

@@ -1,0 +1,155 @@
+//! Writes value sets into a result whose buffers are kept: those of derived
+//! metrics, and copies of those that the source delivered.
+//!
+//! The form is that of [`pmderive_runtime::result`]; blocks stand behind all
+//! sets, so their positions are known when the sets are written.
+
+use pmderive_runtime::eval::{Value, Values};
+use pmderive_runtime::model::{InstId, PmStatus, Pmid, Timestamp, ValueType};
+use pmderive_runtime::program::Status;
+use pmderive_runtime::result::{ResultPart, ValueSet};
+
+/// Longest data of a block, whose header has 24 bits for it and itself.
+const MAX_BLOCK_BYTES: usize = 0xff_ffff - 4;
+
+/// What is kept from result to result.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    /// Blocks of the result being written.
+    pub blocks: Vec<u8>,
+    /// Where each fetched value set is: part and offset, by slot.
+    pub fetched: Vec<(usize, usize)>,
+}
+
+/// Writes a result.
+pub struct Encoder<'e> {
+    part: &'e mut ResultPart,
+    blocks: &'e mut Vec<u8>,
+}
+
+impl<'e> Encoder<'e> {
+    /// Begins a result in `part`, which is empty.
+    pub fn new(part: &'e mut ResultPart, blocks: &'e mut Vec<u8>, stamp: Timestamp) -> Encoder<'e> {
+        part.timestamp = stamp;
+        blocks.clear();
+        Encoder { part, blocks }
+    }
+
+    /// Puts the blocks behind the sets.
+    pub fn finish(self) {
+        // Sets are whole words. Lengths are far below what an i64 holds.
+        self.part.block_origin = i64::try_from(self.part.bytes.len()).unwrap_or(i64::MAX);
+        self.part.bytes.extend_from_slice(self.blocks);
+    }
+
+    fn word(&mut self, word: u32) {
+        self.part.bytes.extend_from_slice(&word.to_be_bytes());
+    }
+
+    /// A set without values.
+    pub fn empty(&mut self, pmid: Pmid) {
+        self.part.set_count += 1;
+        self.word(pmid.0);
+        self.word(0);
+    }
+
+    /// A set of a metric that failed.
+    pub fn failed(&mut self, pmid: Pmid, status: PmStatus) {
+        self.part.set_count += 1;
+        self.word(pmid.0);
+        self.word(status.0.cast_unsigned());
+    }
+
+    /// A set of `count` values, which `write` adds one after the other. When
+    /// it fails the set is one of a metric that failed.
+    fn values(
+        &mut self,
+        pmid: Pmid,
+        count: usize,
+        in_blocks: bool,
+        write: impl FnOnce(&mut Self) -> Result<(), PmStatus>,
+    ) {
+        let (start, blocks) = (self.part.bytes.len(), self.blocks.len());
+        let Ok(numval) = i32::try_from(count) else { return self.failed(pmid, PmStatus::TOOBIG) };
+        self.part.set_count += 1;
+        self.word(pmid.0);
+        self.word(numval.cast_unsigned());
+        self.word(u32::from(in_blocks));
+        if let Err(status) = write(self) {
+            self.part.bytes.truncate(start);
+            self.part.set_count -= 1;
+            self.blocks.truncate(blocks);
+            self.failed(pmid, status);
+        }
+    }
+
+    fn in_place(&mut self, instance: InstId, bits: u32) {
+        self.word(instance.cast_unsigned());
+        self.word(bits);
+    }
+
+    /// A value in a block of its own, whose data are the pieces together.
+    fn block(&mut self, instance: InstId, code: u8, pieces: &[&[u8]]) -> Result<(), PmStatus> {
+        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if length > MAX_BLOCK_BYTES {
+            return Err(PmStatus::TOOBIG);
+        }
+        let position = u32::try_from(self.blocks.len() / 4).map_err(|_| PmStatus::TOOBIG)?;
+        self.word(instance.cast_unsigned());
+        self.word(position);
+        let [_, header @ ..] = (length as u32 + 4).to_be_bytes();
+        self.blocks.push(code);
+        self.blocks.extend_from_slice(&header);
+        pieces.iter().for_each(|piece| self.blocks.extend_from_slice(piece));
+        self.blocks.resize(self.blocks.len().next_multiple_of(4), 0);
+        Ok(())
+    }
+
+    /// A set that the source delivered in `part`.
+    pub fn copied(&mut self, part: &ResultPart, set: &ValueSet<'_>) {
+        match set.count {
+            Err(status) => self.failed(set.pmid, status),
+            Ok(0) => self.empty(set.pmid),
+            Ok(count) => self.values(set.pmid, count, set.in_blocks, |encoder| {
+                for lane in set.lanes() {
+                    if !set.in_blocks {
+                        encoder.in_place(lane.instance, lane.word);
+                        continue;
+                    }
+                    let (code, data) = part.block(lane.word).ok_or(PmStatus::LOGREC)?;
+                    encoder.block(lane.instance, code, &[data])?;
+                }
+                Ok(())
+            }),
+        }
+    }
+
+    /// A set of a derived metric.
+    pub fn derived(&mut self, pmid: Pmid, values: &Values<'_>) {
+        match values.status {
+            Status::Failed(status) => return self.failed(pmid, status),
+            Status::Empty(_) => return self.empty(pmid),
+            Status::Values if values.is_empty() => return self.empty(pmid),
+            Status::Values => {}
+        }
+        let value_type = values.value_type();
+        let in_blocks = !matches!(value_type, ValueType::I32 | ValueType::U32);
+        // Every type that values have fits.
+        let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
+        self.values(pmid, values.len(), in_blocks, |encoder| {
+            for (instance, value) in values.iter() {
+                match value {
+                    Value::I32(value) => encoder.in_place(instance, value.cast_unsigned()),
+                    Value::U32(value) => encoder.in_place(instance, value),
+                    Value::I64(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
+                    Value::U64(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
+                    Value::F32(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
+                    Value::F64(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
+                    Value::Text(text) => encoder.block(instance, code, &[text, &[0]])?,
+                    Value::Bytes(bytes) => encoder.block(instance, code, &[bytes])?,
+                }
+            }
+            Ok(())
+        });
+    }
+}

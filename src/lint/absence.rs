@@ -1,0 +1,269 @@
+//! Parts without values, guards that decide nothing, branches that take each
+//! other's values away.
+
+use super::Subject;
+use crate::check::typed::TypedKind;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::Span;
+use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue, UnaryOp};
+
+pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    let guards = Guards::new(subject);
+    never(subject, &guards, diagnostics);
+    needless(subject, &guards, diagnostics);
+    emptying(subject, diagnostics);
+}
+
+/// What is known of a node as a guard before there is a source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Guard {
+    /// Always this.
+    Known(bool),
+    /// Known once the names are looked up.
+    Decided,
+    /// Depends on values.
+    Dynamic,
+}
+
+struct Guards {
+    /// By constants alone.
+    constant: Vec<Guard>,
+}
+
+impl Guards {
+    fn new(subject: &Subject<'_>) -> Guards {
+        Guards { constant: evaluate(subject, |_| Guard::Decided) }
+    }
+
+    fn of(&self, id: ExprId) -> Guard {
+        self.constant[id.0 as usize]
+    }
+}
+
+/// Each node as a guard, where `defined` says what a `defined()` gives.
+fn evaluate(subject: &Subject<'_>, defined: impl Fn(&str) -> Guard) -> Vec<Guard> {
+    use Guard::{Decided, Dynamic, Known};
+    let mut guards: Vec<Guard> = Vec::with_capacity(subject.expr.len());
+    for (_, node) in subject.expr.nodes() {
+        let of = |id: &ExprId| guards[id.0 as usize];
+        let number = |value: NumberValue| match value {
+            NumberValue::Integer(value) => Known(value != 0),
+            NumberValue::Double(_) => Dynamic,
+        };
+        guards.push(match &node.kind {
+            NodeKind::Defined(metric) => defined(&metric.value),
+            NodeKind::Number(value) => number(value.value),
+            NodeKind::MkConst { number: value, .. } => number(value.value.value),
+            NodeKind::Unary { op: UnaryOp::Not, operand } => match of(operand) {
+                Known(known) => Known(!known),
+                other => other,
+            },
+            // The left operand decides first; if it does not, neither does the right.
+            NodeKind::Binary { op, left, right, .. } if op.is_boolean() => {
+                match (of(left), *op == BinaryOp::Or) {
+                    (Known(true), true) => Known(true),
+                    (Known(false), false) => Known(false),
+                    (Known(_), _) => of(right),
+                    (Decided, _) if of(right) != Dynamic => Decided,
+                    _ => Dynamic,
+                }
+            }
+            _ => Dynamic,
+        });
+    }
+    guards
+}
+
+/// Reports where a part without values comes from.
+fn never(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) {
+    let mut never = vec![false; subject.expr.len()];
+    for (id, node) in subject.nodes() {
+        let of = |id: &ExprId| never[id.0 as usize];
+        let report = |message: &str| {
+            Diagnostic::warning(Code::AlwaysNoValue, node.span, message)
+                .label(node.span, "never has a value")
+        };
+        let is_single = |id: &ExprId| subject.desc(*id).is_some_and(|desc| desc.indom.is_none());
+        let mut inherited = false;
+        let origin = match &node.kind {
+            NodeKind::NoValue(_) => {
+                inherited = true;
+                None
+            }
+            NodeKind::Anon(_) => Some(
+                report("`anon()` never has a value")
+                    .help("it stands for metrics that are filled in elsewhere"),
+            ),
+            NodeKind::Select { operand, instance } if !of(operand) && is_single(operand) => Some(
+                report("an instance of a value that has no instances")
+                    .label(subject.span(*operand), "single value")
+                    .help("leave the selector out")
+                    .fix(instance.span, ""),
+            ),
+            NodeKind::Match { operand, .. } if !of(operand) && is_single(operand) => Some(
+                report("instances of a value that has no instances")
+                    .label(subject.span(*operand), "single value")
+                    .help("leave matchinst() out")
+                    .fix(node.span, format!("({})", subject.text(*operand))),
+            ),
+            NodeKind::Temporal { function, operand }
+                if !of(operand) && matches!(subject.typed(id), Some(TypedKind::Nothing)) =>
+            {
+                let name = function.name();
+                let text = subject.text(*operand);
+                Some(
+                    report(&format!("to libpcp 7.2 `{name}({text})` never has a value"))
+                        .help("a selector goes outside: `(delta(metric))[instance]`"),
+                )
+            }
+            NodeKind::Ternary { guard, yes, no } => match guards.of(*guard) {
+                Guard::Known(known) => {
+                    let chosen = if known { yes } else { no };
+                    let is_novalue = matches!(subject.kind(*chosen), NodeKind::NoValue(_));
+                    inherited = of(chosen) && !is_novalue;
+                    is_novalue.then(|| {
+                        report("`novalue()` is always chosen").label(
+                            subject.span(*guard),
+                            if known { "always true" } else { "always false" },
+                        )
+                    })
+                }
+                // Where a metric is missing that is what is meant.
+                Guard::Decided => None,
+                Guard::Dynamic => {
+                    let empty =
+                        |id: &ExprId| of(id) && !matches!(subject.kind(*id), NodeKind::NoValue(_));
+                    inherited = of(guard) || empty(yes) || empty(no);
+                    None
+                }
+            },
+            _ => {
+                subject.expr.operands(id, |operand| inherited |= of(&operand));
+                None
+            }
+        };
+        never[id.0 as usize] = inherited || origin.is_some();
+        if let Some(origin) = origin {
+            diagnostics.push(origin);
+        }
+    }
+}
+
+/// Guards that are constant, and `defined()` of what is needed in any case.
+fn needless(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) {
+    for (_, node) in subject.nodes() {
+        let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
+        let Guard::Known(known) = guards.of(*guard) else { continue };
+        let chosen = if known { *yes } else { *no };
+        if matches!(subject.kind(chosen), NodeKind::NoValue(_)) {
+            continue;
+        }
+        let outcome = if known { "true" } else { "false" };
+        let at = subject.span(*guard);
+        diagnostics.push(
+            Diagnostic::warning(Code::NeedlessGuard, at, format!("this guard is always {outcome}"))
+                .label(at, "does not depend on any metric")
+                .label(subject.span(chosen), "always chosen")
+                .help("write the branch alone")
+                .fix(node.span, subject.text(chosen)),
+        );
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for (_, node) in subject.expr.nodes() {
+        let NodeKind::Defined(metric) = &node.kind else { continue };
+        if seen.contains(&&*metric.value) {
+            continue;
+        }
+        seen.push(&metric.value);
+        // What is left of the expression when the metric is missing?
+        let without = evaluate(subject, |name| match name == &*metric.value {
+            true => Guard::Known(false),
+            false => Guard::Decided,
+        });
+        if let Some(used) = needed(subject, &without, &metric.value) {
+            let name = &metric.value;
+            let message = format!("`{name}` is needed whatever this guard decides");
+            diagnostics.push(
+                Diagnostic::warning(Code::NeedlessGuard, node.span, message)
+                    .label(node.span, "always true where the expression can be used at all")
+                    .label(used, "needed here although it may be missing")
+                    .help(
+                        "leave the guard out, or put everything that needs the metric \
+                         into the branch that is chosen when it is there",
+                    ),
+            );
+        }
+    }
+}
+
+/// A place that certainly needs a metric, given what is known of the guards.
+fn needed(subject: &Subject<'_>, guards: &[Guard], name: &str) -> Option<Span> {
+    let mut certain = vec![false; subject.expr.len()];
+    *certain.last_mut()? = true;
+    let mut found = None;
+    for (id, node) in subject.expr.nodes().rev() {
+        if !certain[id.0 as usize] {
+            continue;
+        }
+        let used = match &node.kind {
+            NodeKind::Metric(metric) => Some(&**metric),
+            NodeKind::Aggregate { metric, .. } => Some(&*metric.value),
+            NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+                attributes.meta.as_ref().map(|meta| &*meta.value)
+            }
+            _ => None,
+        };
+        if used == Some(name) {
+            found = Some(node.span);
+        }
+        if let NodeKind::Ternary { guard, yes, no } = &node.kind {
+            let known = guards[guard.0 as usize];
+            certain[guard.0 as usize] = true;
+            let branches = [(yes, Guard::Known(true)), (no, Guard::Known(false))];
+            for (branch, chosen) in branches {
+                certain[branch.0 as usize] = known == chosen || known == Guard::Dynamic;
+            }
+        } else {
+            subject.expr.operands(id, |operand| certain[operand.0 as usize] = true);
+        }
+    }
+    found
+}
+
+/// Branches whose instances may be missing beside branches where they are not.
+fn emptying(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    for (_, node) in subject.nodes() {
+        let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
+        let is_decided = subject.examined.is_none_or(|examined| {
+            examined.guards.get(guard.0 as usize).is_none_or(Option::is_some)
+        });
+        if is_decided {
+            continue;
+        }
+        let filter = |id: ExprId| {
+            subject.below(id).find_map(|(id, node)| match &node.kind {
+                NodeKind::Select { .. } | NodeKind::Match { .. } => Some(subject.span(id)),
+                _ => None,
+            })
+        };
+        if filter(*guard).is_some() {
+            continue;
+        }
+        let is_novalue = |id: &ExprId| matches!(subject.kind(*id), NodeKind::NoValue(_));
+        let (place, other) = match (filter(*yes), filter(*no)) {
+            (Some(place), None) if !is_novalue(no) => (place, *no),
+            (None, Some(place)) if !is_novalue(yes) => (place, *yes),
+            _ => continue,
+        };
+        diagnostics.push(
+            Diagnostic::warning(
+                Code::EmptyingBranch,
+                place,
+                "where these instances are missing, the other branch has no value either",
+            )
+            .label(place, "has no value where the instance is missing")
+            .label(subject.span(other), "is then not delivered, even where it is chosen")
+            .help("a `?:` needs values on both sides, except for `novalue()`"),
+        );
+    }
+}

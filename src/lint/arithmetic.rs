@@ -1,0 +1,142 @@
+//! Quotients, products and differences that come out otherwise than expected.
+
+use pmderive_runtime::model::{Semantics, ValueType};
+
+use super::Subject;
+use crate::check::typed::TypedKind;
+use crate::check::units_name;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::syntax::ast::{Aggregate, BinaryOp, ExprId, NodeKind, Temporal, UnaryOp};
+
+pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    let grows = growing(subject);
+    for (id, node) in subject.nodes() {
+        let NodeKind::Binary { op, left, right, .. } = &node.kind else { continue };
+        if subject.desc(id).is_none() {
+            continue;
+        }
+        if *op == BinaryOp::Div && grows[right.0 as usize] {
+            let at = subject.span(*right);
+            diagnostics.push(
+                Diagnostic::warning(Code::GrowingDivisor, at, "the divisor only grows")
+                    .label(at, "the value of a counter, not its change")
+                    .help(
+                        "the quotient is an average since the counter began; divide changes \
+                         for one of now: delta(...) / delta(...)",
+                    ),
+            );
+        }
+        counting(subject, id, *op, *left, *right, diagnostics);
+        if *op == BinaryOp::Sub {
+            signed_minus_unsigned(subject, id, *left, *right, diagnostics);
+        }
+    }
+}
+
+/// Which nodes are counters taken as they are.
+fn growing(subject: &Subject<'_>) -> Vec<bool> {
+    let mut grows = vec![false; subject.expr.len()];
+    let is_counter =
+        |id: ExprId| subject.desc(id).is_some_and(|desc| desc.semantics == Semantics::Counter);
+    let is_constant = |id: &ExprId| subject.constant(*id).is_some();
+    for (id, node) in subject.nodes() {
+        let of = |id: &ExprId| grows[id.0 as usize] || is_counter(*id);
+        grows[id.0 as usize] = match &node.kind {
+            NodeKind::Temporal { function: Temporal::Instant, operand } => of(operand),
+            NodeKind::Aggregate { function, .. } => {
+                // The aggregate's own metadata no longer say counter.
+                *function != Aggregate::Count && is_counter_metric(subject, id)
+            }
+            NodeKind::Select { operand, .. }
+            | NodeKind::Match { operand, .. }
+            | NodeKind::Scalar(operand)
+            | NodeKind::Rescale { operand, .. } => of(operand),
+            NodeKind::Binary { op: BinaryOp::Add, left, right, .. } => of(left) && of(right),
+            NodeKind::Binary { op: BinaryOp::Mul, left, right, .. } => {
+                of(left) && is_constant(right) || of(right) && is_constant(left)
+            }
+            NodeKind::Binary { op: BinaryOp::Div, left, right, .. } => {
+                of(left) && is_constant(right)
+            }
+            _ => is_counter(id),
+        };
+    }
+    grows
+}
+
+/// True if the metric of an aggregate is a counter.
+fn is_counter_metric(subject: &Subject<'_>, id: ExprId) -> bool {
+    let Some(examined) = subject.examined else { return false };
+    match subject.typed(id) {
+        Some(TypedKind::Aggregate { operand, .. }) => {
+            examined.typed.node(*operand).desc.semantics == Semantics::Counter
+        }
+        _ => false,
+    }
+}
+
+/// `count()` in a quotient or product, where its dimension spoils the units.
+fn counting(
+    subject: &Subject<'_>,
+    id: ExprId,
+    op: BinaryOp,
+    left: ExprId,
+    right: ExprId,
+    diagnostics: &mut Diagnostics,
+) {
+    let counts = |id: ExprId| {
+        matches!(subject.kind(id), NodeKind::Aggregate { function: Aggregate::Count, .. })
+    };
+    let (Some(result), Some(l), Some(r)) =
+        (subject.desc(id), subject.desc(left), subject.desc(right))
+    else {
+        return;
+    };
+    let at = match op {
+        BinaryOp::Div if counts(right) && !counts(left) => right,
+        BinaryOp::Mul if counts(right) && !l.units.is_dimensionless() => right,
+        BinaryOp::Mul if counts(left) && !r.units.is_dimensionless() => left,
+        _ => return,
+    };
+    let span = subject.span(at);
+    let message = format!("the units come out as {}", units_name(&result.units));
+    let bare = format!("rescale({}, \"\")", subject.text(at));
+    diagnostics.push(
+        Diagnostic::warning(Code::CountDimension, span, message)
+            .label(span, "has units count, not none")
+            .help(format!("`{bare}` is the bare number; avg() is an average in the metric's units"))
+            .fix(span, bare),
+    );
+}
+
+/// `x - 1`, where x is signed: the constant makes the difference unsigned.
+fn signed_minus_unsigned(
+    subject: &Subject<'_>,
+    id: ExprId,
+    left: ExprId,
+    right: ExprId,
+    diagnostics: &mut Diagnostics,
+) {
+    let value_type = |id: ExprId| subject.desc(id).map(|desc| desc.value_type);
+    if value_type(id) != Some(ValueType::U32) {
+        return;
+    }
+    for (constant, other) in [(right, left), (left, right)] {
+        let NodeKind::Number(number) = subject.kind(constant) else { continue };
+        // A negated constant is signed too, but nothing that could be negative.
+        let is_negation = matches!(subject.kind(other), NodeKind::Unary { op: UnaryOp::Neg, .. });
+        if value_type(other) != Some(ValueType::I32) || is_negation && !subject.has_metric(other) {
+            continue;
+        }
+        let (span, other) = (subject.span(constant), subject.span(other));
+        let message = "this difference is unsigned: below zero it wraps to 4294967295";
+        let signed = format!("mkconst({}, type=32)", number.text);
+        diagnostics.push(
+            Diagnostic::warning(Code::UnsignedWrap, span, message)
+                .label(other, "signed: 32")
+                .label(span, "unsigned: U32, and so is the result")
+                .help(format!("write `{signed}` to stay signed"))
+                .fix(span, signed),
+        );
+    }
+}

@@ -1,0 +1,300 @@
+//! Comparisons with one outcome, and those of things that do not compare.
+
+use pmderive_runtime::model::{Units, ValueType};
+
+use super::Subject;
+use crate::check::typed::Desc;
+use crate::check::units::dimensions_agree;
+use crate::check::units_name;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::Span;
+use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue, UnaryOp};
+
+/// A comparison.
+#[derive(Clone, Copy)]
+struct Comparison {
+    op: BinaryOp,
+    op_span: Span,
+    left: ExprId,
+    right: ExprId,
+}
+
+pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    for (_, node) in subject.nodes() {
+        let NodeKind::Binary { op, op_span, left, right } = &node.kind else { continue };
+        let comparison = Comparison { op: *op, op_span: *op_span, left: *left, right: *right };
+        if !op.is_boolean() {
+            negative_constant(subject, comparison, diagnostics);
+        }
+        if op.is_arithmetic() || op.is_boolean() {
+            continue;
+        }
+        if !itself(subject, comparison, diagnostics) {
+            one_outcome(subject, comparison, diagnostics);
+        }
+        units(subject, comparison, diagnostics);
+    }
+}
+
+/// `x == x`
+fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) -> bool {
+    let Comparison { op, op_span, left, right } = comparison;
+    if !subject.has_metric(left) || subject.text(left) != subject.text(right) {
+        return false;
+    }
+    let outcome = matches!(op, BinaryOp::Eq | BinaryOp::Le | BinaryOp::Ge);
+    let message = format!("this comparison is always {outcome}");
+    diagnostics.push(
+        Diagnostic::warning(Code::ConstantComparison, op_span, message)
+            .label(op_span, format!("always {outcome}"))
+            .label(subject.span(left), "this is compared")
+            .label(subject.span(right), "with itself"),
+    );
+    true
+}
+
+/// A value against a constant that it cannot reach.
+fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
+    let Comparison { op, op_span, left, right } = comparison;
+    // The constant on the right.
+    let (op, value, constant) = match (subject.constant(left), subject.constant(right)) {
+        (_, Some(_)) => (op, left, right),
+        (Some(_), None) => (mirrored(op), right, left),
+        (None, None) => return,
+    };
+    let (Some(value_desc), Some(constant_desc)) = (subject.desc(value), subject.desc(constant))
+    else {
+        return;
+    };
+    let (value_type, constant_type) = (value_desc.value_type, constant_desc.value_type);
+    let Some((low, high)) = range(subject, value, value_type, constant_type) else { return };
+    let Some(limit) = constant_value(subject, constant, constant_type) else { return };
+    // A negative constant among unsigned numbers has its own warning.
+    if limit < 0.0 && is_unsigned_together(value_type, constant_type) {
+        return;
+    }
+    let outcome = match op {
+        BinaryOp::Lt if high < limit => true,
+        BinaryOp::Lt if low >= limit => false,
+        BinaryOp::Le if high <= limit => true,
+        BinaryOp::Le if low > limit => false,
+        BinaryOp::Gt if low > limit => true,
+        BinaryOp::Gt if high <= limit => false,
+        BinaryOp::Ge if low >= limit => true,
+        BinaryOp::Ge if high < limit => false,
+        BinaryOp::Eq if limit < low || limit > high => false,
+        BinaryOp::Ne if limit < low || limit > high => true,
+        BinaryOp::Eq | BinaryOp::Ne if low == high && low == limit => op == BinaryOp::Eq,
+        _ => return,
+    };
+    let message = format!("this comparison is always {outcome}");
+    let is_signed = matches!(value_type, ValueType::I32 | ValueType::I64);
+    let fact = match is_signed && is_unsigned_together(value_type, constant_type) {
+        true => format!("{value_type}, but compared with a {constant_type} as an unsigned number"),
+        false => format!("{value_type}: {low} to {high}"),
+    };
+    let mut diagnostic = Diagnostic::warning(Code::ConstantComparison, op_span, message)
+        .label(op_span, format!("always {outcome}"))
+        .label(subject.span(value), fact);
+    let has_difference = subject
+        .below(value)
+        .any(|(_, node)| matches!(node.kind, NodeKind::Binary { op: BinaryOp::Sub, .. }));
+    if is_signed && let NodeKind::Number(number) = subject.kind(constant) {
+        let signed = format!("mkconst({}, type=32)", number.text);
+        diagnostic = diagnostic
+            .help(format!("write `{signed}` to compare signed numbers"))
+            .fix(subject.span(constant), signed);
+    } else if has_difference && limit == 0.0 {
+        diagnostic = diagnostic.help(
+            "an unsigned difference wraps instead of going below zero; \
+             compare its operands with each other",
+        );
+    }
+    diagnostics.push(diagnostic);
+}
+
+fn mirrored(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Lt => BinaryOp::Gt,
+        BinaryOp::Le => BinaryOp::Ge,
+        BinaryOp::Gt => BinaryOp::Lt,
+        BinaryOp::Ge => BinaryOp::Le,
+        other => other,
+    }
+}
+
+/// True if values of both types are compared as unsigned numbers.
+fn is_unsigned_together(left: ValueType, right: ValueType) -> bool {
+    use ValueType::{F32, F64, I64, U32, U64};
+    let either = |value_type| left == value_type || right == value_type;
+    !either(F32) && !either(F64) && (either(U64) || (either(U32) && !either(I64)))
+}
+
+/// Least and greatest value of a node when it is compared with another type;
+/// exact where that decides anything.
+fn range(
+    subject: &Subject<'_>,
+    id: ExprId,
+    value_type: ValueType,
+    other: ValueType,
+) -> Option<(f64, f64)> {
+    let is_truth = match subject.kind(id) {
+        NodeKind::Binary { op, .. } => !op.is_arithmetic(),
+        NodeKind::Unary { op, .. } => *op == UnaryOp::Not,
+        NodeKind::Defined(_) => true,
+        _ => false,
+    };
+    if is_truth {
+        return Some((0.0, 1.0));
+    }
+    let unsigned = is_unsigned_together(value_type, other);
+    Some(match value_type {
+        ValueType::U32 => (0.0, f64::from(u32::MAX)),
+        ValueType::U64 => (0.0, u64::MAX as f64),
+        ValueType::I32 if !unsigned => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        ValueType::I32 if other == ValueType::U32 => (0.0, f64::from(u32::MAX)),
+        ValueType::I64 if !unsigned => (i64::MIN as f64, i64::MAX as f64),
+        ValueType::I32 | ValueType::I64 => (0.0, u64::MAX as f64),
+        _ => return None,
+    })
+}
+
+/// The value of a constant in its type.
+fn constant_value(subject: &Subject<'_>, id: ExprId, value_type: ValueType) -> Option<f64> {
+    let (number, is_negative) = subject.constant(id)?;
+    let value = match number.value {
+        NumberValue::Integer(value) => f64::from(value),
+        NumberValue::Double(value) => value,
+    };
+    let value = if is_negative { -value } else { value };
+    // What does not fit its type wraps; nobody needs a warning twice.
+    let fits = match value_type {
+        ValueType::I32 => value.abs() <= f64::from(i32::MAX),
+        ValueType::U32 | ValueType::U64 => value >= 0.0,
+        _ => true,
+    };
+    fits.then_some(value)
+}
+
+/// `-1` beside an unsigned operand.
+fn negative_constant(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
+    let Comparison { op, op_span, left, right } = comparison;
+    // A quotient is computed in double precision.
+    if op == BinaryOp::Div {
+        return;
+    }
+    for (constant, other) in [(left, right), (right, left)] {
+        let (Some(value), Some(desc), Some(against)) =
+            (subject.integer(constant), subject.desc(constant), subject.desc(other))
+        else {
+            continue;
+        };
+        if value >= 0 || !is_unsigned_together(desc.value_type, against.value_type) {
+            continue;
+        }
+        let wrapped = match against.value_type {
+            ValueType::U64 => (1i128 << 64) + i128::from(value),
+            _ => (1i128 << 32) + i128::from(value),
+        };
+        let symbol = op.symbol();
+        let span = subject.span(constant);
+        let message = format!("to `{symbol}` this negative number is {wrapped}");
+        diagnostics.push(
+            Diagnostic::warning(Code::UnsignedWrap, span, message)
+                .label(span, "taken for an unsigned number")
+                .label(subject.span(other), format!("unsigned: {}", against.value_type))
+                .label(op_span, "so both are")
+                .help("make the other operand a double: `1.0 * x`"),
+        );
+    }
+}
+
+/// Operands of different dimension that nothing has looked at, or of the same
+/// dimension and different scale.
+fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagnostics) {
+    let Comparison { op, op_span, left, right } = comparison;
+    let (Some(l), Some(r)) = (subject.desc(left), subject.desc(right)) else { return };
+    let symbol = op.symbol();
+    if !dimensions_agree(&l.units, &r.units) {
+        // Plain numbers compare with anything.
+        let is_plain =
+            |id: ExprId, desc: &Desc| desc.units.is_dimensionless() && !subject.has_metric(id);
+        if is_plain(left, &l) || is_plain(right, &r) {
+            return;
+        }
+        let message = format!(
+            "`{symbol}` compares different dimensions: {} and {}",
+            units_name(&l.units),
+            units_name(&r.units)
+        );
+        diagnostics.push(
+            Diagnostic::warning(Code::UncheckedDimensions, op_span, message)
+                .label(subject.span(left), described(&l))
+                .label(subject.span(right), described(&r))
+                .help("it is let through because one of them is a U32; the result means nothing"),
+        );
+        return;
+    }
+    let is_zero = |id: ExprId| {
+        subject.constant(id).is_some_and(|(number, _)| {
+            matches!(number.value, NumberValue::Integer(0) | NumberValue::Double(0.0))
+        })
+    };
+    if !scales_differ(&l.units, &r.units) || is_zero(left) || is_zero(right) {
+        return;
+    }
+    let message = format!(
+        "`{symbol}` compares the bare numbers of different scales: {} and {}",
+        units_name(&l.units),
+        units_name(&r.units)
+    );
+    let mut diagnostic = Diagnostic::warning(Code::UnequalScales, op_span, message)
+        .label(subject.span(left), described(&l))
+        .label(subject.span(right), described(&r))
+        .help("rescale() brings one to the scale of the other");
+    // Towards the finer scale nothing is lost, unless 32 bits are too few.
+    let finer = |from: &Desc, to: &Desc| {
+        let is_wide = !matches!(from.value_type, ValueType::I32 | ValueType::U32);
+        is_wide && is_finer(&to.units, &from.units)
+    };
+    let converted = match () {
+        () if finer(&l, &r) => Some((left, r.units)),
+        () if finer(&r, &l) => Some((right, l.units)),
+        () => None,
+    };
+    if let Some((id, units)) = converted {
+        let text = format!("rescale({}, \"{units}\")", subject.text(id));
+        diagnostic = diagnostic.fix(subject.span(id), text);
+    }
+    diagnostics.push(diagnostic);
+}
+
+fn described(desc: &Desc) -> String {
+    format!("{}, units {}", desc.value_type, units_name(&desc.units))
+}
+
+/// Scales with the exponents of their axes, finest first in each.
+fn scales(units: &Units) -> [(i8, i16); 3] {
+    [
+        (units.dim_space, i16::from(units.scale_space)),
+        (units.dim_time, i16::from(units.scale_time)),
+        (units.dim_count, i16::from(units.scale_count)),
+    ]
+}
+
+fn scales_differ(left: &Units, right: &Units) -> bool {
+    left.extra != right.extra
+        || scales(left)
+            .into_iter()
+            .zip(scales(right))
+            .any(|((dim, l), (other, r))| dim == other && dim != 0 && l != r)
+}
+
+/// True if the one unit is not larger than the other on any axis.
+fn is_finer(one: &Units, other: &Units) -> bool {
+    one.extra == other.extra
+        && scales(one)
+            .into_iter()
+            .zip(scales(other))
+            .all(|((dim, a), (_, b))| dim == 0 || (b - a) * i16::from(dim.signum()) >= 0)
+}

@@ -1,0 +1,87 @@
+//! Lints about definitions among each other: those that nothing uses, and the
+//! same under two names.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::engine::{Registered, Registry};
+use crate::syntax::ast::{Expr, NodeKind};
+use crate::syntax::print_expr;
+
+/// Looks at definitions of a registry; the registry may hold others, which are
+/// not the user's business. `wanted` are the definitions and expressions that
+/// were asked for: where definitions are among them or named in them, those
+/// that none of them needs, directly or through others, are reported.
+pub fn lint_definitions(
+    registry: &Registry,
+    definitions: &[&Registered],
+    wanted: &[&Registered],
+    diagnostics: &mut Diagnostics,
+) {
+    let named = || definitions.iter().copied().filter(|one| one.is_named);
+    same(named(), diagnostics);
+    unused(registry, named(), wanted, diagnostics);
+}
+
+fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut Diagnostics) {
+    let mut seen: HashMap<String, &Registered> = HashMap::new();
+    for one in definitions {
+        // Two limits may well be equal numbers.
+        if names_in(&one.expr).next().is_none() {
+            continue;
+        }
+        let text = print_expr(&one.expr);
+        let Some(earlier) = seen.get(&text) else {
+            seen.insert(text, one);
+            continue;
+        };
+        let message = format!("`{}` is the same as `{}`", one.name, earlier.name);
+        let mut diagnostic = Diagnostic::warning(Code::SameExpression, one.name_span, message)
+            .label(one.name_span, "the same expression")
+            .label(earlier.name_span, "as this one")
+            .help("if both names are wanted, this costs nothing: it is computed once");
+        diagnostic.metric = Some(one.name.clone());
+        diagnostics.push(diagnostic);
+    }
+}
+
+fn unused<'d>(
+    registry: &Registry,
+    definitions: impl Iterator<Item = &'d Registered>,
+    wanted: &[&Registered],
+    diagnostics: &mut Diagnostics,
+) {
+    let named = wanted.iter().filter(|one| one.is_named);
+    let mut needed: HashSet<&str> = named.map(|one| &*one.name).collect();
+    let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &one.expr).collect();
+    while let Some(expr) = waiting.pop() {
+        for operand in names_in(expr).filter_map(|name| registry.get(name)) {
+            if needed.insert(&operand.name) {
+                waiting.push(&operand.expr);
+            }
+        }
+    }
+    // Without a name among them nobody has said what definitions are for.
+    if needed.is_empty() {
+        return;
+    }
+    for one in definitions.filter(|one| !needed.contains(&*one.name)) {
+        let message = format!("nothing that was asked for uses `{}`", one.name);
+        let mut diagnostic = Diagnostic::warning(Code::UnusedDefinition, one.name_span, message)
+            .help("remove it, or ask for it by its name");
+        diagnostic.metric = Some(one.name.clone());
+        diagnostics.push(diagnostic);
+    }
+}
+
+/// The names of metrics in an expression, those of `defined()` included.
+fn names_in(expr: &Expr) -> impl Iterator<Item = &str> {
+    expr.nodes().filter_map(|(_, node)| match &node.kind {
+        NodeKind::Metric(name) => Some(&**name),
+        NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => Some(&*metric.value),
+        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+            attributes.meta.as_ref().map(|meta| &*meta.value)
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,145 @@
+//! Lints: what is allowed but hardly meant, as warnings.
+//!
+//! Takes parsed definitions and, where there is a source, what was found out
+//! about them there; gives diagnostics. Some lints need no source, the others
+//! pass over what was not examined. A lint speaks only where it is certain of
+//! the fact that it states, and each has a page that says when the fact matters.
+
+mod absence;
+mod arithmetic;
+mod comparison;
+mod definitions;
+mod instances;
+mod temporal;
+mod text;
+
+use crate::check::Examined;
+use crate::check::typed::{Desc, TypedKind, TypedNode};
+use crate::diag::Diagnostics;
+use crate::engine::{Examination, Registered};
+use crate::source::{SourceMap, Span};
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, Number, NumberValue, UnaryOp};
+
+pub use definitions::lint_definitions;
+pub use instances::missing_instances;
+
+/// Looks at each expression of a selection by itself. `examination` is that of
+/// the same selection.
+pub fn lint_expressions(
+    selection: &[&Registered],
+    examination: Option<&Examination>,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) {
+    for (index, one) in selection.iter().enumerate() {
+        let examined = examination.and_then(|whole| whole.expressions.get(index));
+        let first = diagnostics.len();
+        let subject = Subject::new(&one.expr, examined, sources);
+        for lint in [
+            text::lint as fn(&Subject<'_>, &mut Diagnostics),
+            temporal::lint,
+            absence::lint,
+            comparison::lint,
+            arithmetic::lint,
+        ] {
+            lint(&subject, diagnostics);
+        }
+        if one.is_named {
+            diagnostics.name_metric(first, &one.name);
+        }
+    }
+}
+
+/// An expression with what is known of it.
+struct Subject<'s> {
+    expr: &'s Expr,
+    examined: Option<&'s Examined>,
+    sources: &'s SourceMap,
+    /// First node of the subtree below each node; it ends with the node.
+    first: Vec<u32>,
+}
+
+impl<'s> Subject<'s> {
+    fn new(expr: &'s Expr, examined: Option<&'s Examined>, sources: &'s SourceMap) -> Subject<'s> {
+        let mut first: Vec<u32> = Vec::with_capacity(expr.len());
+        for (id, _) in expr.nodes() {
+            let mut begin = id.0;
+            expr.operands(id, |operand| begin = begin.min(first[operand.0 as usize]));
+            first.push(begin);
+        }
+        Subject { expr, examined, sources, first }
+    }
+
+    /// All nodes that can count, with their identifiers.
+    fn nodes(&self) -> impl Iterator<Item = (ExprId, &'s Node)> {
+        let live = self.examined.map(|examined| &*examined.live);
+        let is_live = move |id: ExprId| {
+            live.is_none_or(|live| live.get(id.0 as usize).copied().unwrap_or(false))
+        };
+        self.expr.nodes().filter(move |(id, _)| is_live(*id))
+    }
+
+    fn kind(&self, id: ExprId) -> &'s NodeKind {
+        &self.expr.node(id).kind
+    }
+
+    fn span(&self, id: ExprId) -> Span {
+        self.expr.node(id).span
+    }
+
+    /// The text of a node, parentheses around it excluded.
+    fn text(&self, id: ExprId) -> &'s str {
+        self.sources.slice(self.span(id))
+    }
+
+    /// Metadata of a node, if it was examined and nothing is wrong with it.
+    fn desc(&self, id: ExprId) -> Option<Desc> {
+        self.typed_node(id).map(|node| node.desc)
+    }
+
+    /// What a node does, if it was examined and nothing is wrong with it.
+    fn typed(&self, id: ExprId) -> Option<&'s TypedKind> {
+        self.typed_node(id).map(|node| &node.kind)
+    }
+
+    fn typed_node(&self, id: ExprId) -> Option<&'s TypedNode> {
+        let examined = self.examined?;
+        let typed = examined.nodes.get(id.0 as usize).copied().flatten()?;
+        Some(examined.typed.node(typed))
+    }
+
+    /// A node with all nodes below it.
+    fn below(&self, id: ExprId) -> impl Iterator<Item = (ExprId, &'s Node)> {
+        let begin = self.first[id.0 as usize] as usize;
+        self.expr.nodes().take(id.0 as usize + 1).skip(begin)
+    }
+
+    /// True if the values of some metric enter the node.
+    fn has_metric(&self, id: ExprId) -> bool {
+        self.below(id)
+            .any(|(_, node)| matches!(node.kind, NodeKind::Metric(_) | NodeKind::Aggregate { .. }))
+    }
+
+    /// The number of a constant, and whether it is negated.
+    fn constant(&self, id: ExprId) -> Option<(&'s Number, bool)> {
+        match self.kind(id) {
+            NodeKind::Number(number) => Some((number, false)),
+            NodeKind::MkConst { number, .. } => Some((&number.value, false)),
+            NodeKind::Unary { op: UnaryOp::Neg, operand } => match self.constant(*operand)? {
+                (number, false) => Some((number, true)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The value of a constant that is a whole number.
+    fn integer(&self, id: ExprId) -> Option<i64> {
+        let (number, is_negative) = self.constant(id)?;
+        match number.value {
+            NumberValue::Integer(value) if is_negative => Some(-i64::from(value)),
+            NumberValue::Integer(value) => Some(i64::from(value)),
+            NumberValue::Double(_) => None,
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `rate()` and `delta()` of what is no counter.
+
+use pmderive_runtime::model::Semantics;
+
+use super::Subject;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::syntax::ast::{Aggregate, ExprId, NodeKind, Temporal};
+
+pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    for (_, node) in subject.nodes() {
+        let NodeKind::Temporal { function, operand } = &node.kind else { continue };
+        let code = match function {
+            Temporal::Rate => Code::NonCounterRate,
+            Temporal::Delta => Code::GaugeDelta,
+            Temporal::Instant => continue,
+        };
+        let at = subject.span(*operand);
+        let name = function.name();
+        if !subject.has_metric(*operand) {
+            let message = format!("`{name}()` of something that never changes is always 0");
+            diagnostics.push(
+                Diagnostic::warning(code, at, message).label(at, "no metric's value is in it"),
+            );
+            continue;
+        }
+        let Some(desc) = subject.desc(*operand) else { continue };
+        let Some(semantics) = semantics_of_leaves(subject, *operand) else { continue };
+        let diagnostic = match function {
+            Temporal::Rate if desc.semantics != Semantics::Counter => {
+                let message = format!("`rate()` of a value that is no counter but {semantics}");
+                Diagnostic::warning(code, at, message)
+                    .label(at, format!("goes up and down: {semantics}"))
+                    .help(
+                        "take the value as it is; if its change per second is meant, \
+                         `delta()` or `rate(instant(...))` says so",
+                    )
+            }
+            // A discrete value changes now and then, which delta() notices.
+            Temporal::Delta if desc.semantics == Semantics::Instant => {
+                Diagnostic::warning(code, at, "`delta()` of a value that is no counter")
+                    .label(at, "goes up and down: what happened between two samples is lost")
+                    .help("take the value as it is, or `delta(instant(...))` if this is meant")
+            }
+            _ => continue,
+        };
+        diagnostics.push(diagnostic);
+    }
+}
+
+/// Semantics of the metrics in an operand, if none of them is a counter and
+/// nothing asks for values as they are.
+fn semantics_of_leaves(subject: &Subject<'_>, operand: ExprId) -> Option<Semantics> {
+    let mut common = Semantics::Discrete;
+    for (id, node) in subject.below(operand) {
+        match &node.kind {
+            NodeKind::Temporal { .. } => return None,
+            // What the others give is no counter even if the metric is one.
+            NodeKind::Aggregate { function, .. } if *function != Aggregate::Sum => return None,
+            NodeKind::Metric(_) | NodeKind::Aggregate { .. } => match subject.desc(id)?.semantics {
+                Semantics::Counter => return None,
+                Semantics::Instant => common = Semantics::Instant,
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    Some(common)
+}

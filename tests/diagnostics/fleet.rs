@@ -1,0 +1,126 @@
+//! Definitions of a text compiled against `tests/archives/own-fleet`, with
+//! everything that can be said of them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pmderive::diag::Diagnostics;
+use pmderive::dialect::{Dialect, Language};
+use pmderive::engine::{Backend, Engine, Registered, Registry};
+use pmderive::lint::{lint_definitions, lint_expressions, missing_instances};
+use pmderive::source::SourceMap;
+use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::source::{Freshness, MetadataSource, SourceError};
+
+/// The archive, with one more metric: `agent.status` has a name but no
+/// descriptor, as with a pmcd whose agent is gone.
+pub struct Fleet(ArchiveContext);
+
+const STATUS: Pmid = Pmid(0x1234_5678);
+
+impl Fleet {
+    pub fn open() -> Fleet {
+        let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+        Fleet(ArchiveContext::open(&archive).expect("an archive of the repository"))
+    }
+}
+
+impl MetadataSource for Fleet {
+    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
+        let mut found = self.0.lookup_names(names)?;
+        for (name, found) in names.iter().zip(&mut found) {
+            if *name == "agent.status" {
+                *found = Ok(STATUS);
+            }
+        }
+        Ok(found)
+    }
+
+    fn lookup_descs(
+        &mut self,
+        pmids: &[Pmid],
+    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
+        let mut descs = self.0.lookup_descs(pmids)?;
+        for (pmid, desc) in pmids.iter().zip(&mut descs) {
+            if *pmid == STATUS {
+                *desc = Err(PmStatus::NOAGENT);
+            }
+        }
+        Ok(descs)
+    }
+
+    fn instance_domain(
+        &mut self,
+        indom: InDom,
+        freshness: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.0.instance_domain(indom, freshness)
+    }
+
+    fn known_instances(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.0.known_instances(indom)
+    }
+
+    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
+        self.0.traverse(prefix)
+    }
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.0.metadata_epoch()
+    }
+}
+
+/// What to compile, and how.
+#[derive(Clone, Copy, Default)]
+pub struct Asked<'a> {
+    pub dialect: Dialect,
+    pub extensions: bool,
+    /// True for the lints, too.
+    pub lint: bool,
+    /// The one definition that is wanted, if not all are.
+    pub wanted: Option<&'a str>,
+}
+
+/// What is found, and the names of the definitions that can be used.
+pub struct Found {
+    pub sources: SourceMap,
+    pub diagnostics: Diagnostics,
+    pub usable: Vec<String>,
+}
+
+/// Compiles a text that is called `name`.
+pub fn compile(name: &str, text: &str, asked: Asked<'_>) -> Found {
+    let mut fleet = Fleet::open();
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let source = sources.add(name, text);
+    let language = Language { dialect: asked.dialect, extensions: asked.extensions };
+    let mut registry = Registry::new(language);
+    registry.add_text(source, &sources, &mut diagnostics);
+    let selection: Vec<&Registered> = registry.all();
+    let examination = Engine::new(language, Backend::Interp)
+        .examine(&registry, &selection, &mut fleet, &mut diagnostics)
+        .expect("a readable archive");
+    missing_instances(&selection, &examination, &sources, &mut fleet, &mut diagnostics)
+        .expect("a readable archive");
+    if asked.lint {
+        let wanted: Vec<&Registered> =
+            asked.wanted.into_iter().filter_map(|name| registry.get(name)).collect();
+        lint_expressions(&selection, Some(&examination), &sources, &mut diagnostics);
+        lint_definitions(&registry, &registry.all(), &wanted, &mut diagnostics);
+    }
+    let usable = selection
+        .iter()
+        .zip(&examination.expressions)
+        .filter(|(_, examined)| examined.is_whole)
+        .map(|(one, _)| one.name.to_string())
+        .collect();
+    Found { sources, diagnostics, usable }
+}
