@@ -244,7 +244,10 @@ impl MetadataSource for HostContext {
             });
             self.exchange(requests, |_, position, reply| {
                 found[asked[position]] = match reply {
-                    Ok(Reply::Text(bytes)) => Ok(String::from_utf8_lossy(bytes).into()),
+                    Ok(Reply::Text(bytes)) => {
+                        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+                        Ok(String::from_utf8_lossy(text).into())
+                    }
                     Ok(_) => Err(PmStatus::TEXT),
                     Err(status) => Err(status),
                 };
