@@ -57,6 +57,7 @@ pub use config::{
 pub use control::{ControlOption, parse_control};
 pub use functions::{SIGNATURES, Shape, Signature};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
+pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
 pub(crate) use load::{Unreadable, definition_files, read_definition_file};
 pub(crate) use names::is_space;
