@@ -2,8 +2,8 @@
 //! diagnostic of the page, what it calls right has none, lints included.
 //!
 //! Examples are fenced blocks `wrong` and `right`. After the word may stand
-//! `named NAME`: only that definition is wanted, and `extensions`: they are
-//! allowed.
+//! `named NAME`: only that definition is wanted, `extensions`: they are
+//! allowed, and `beside CODE`: it never comes without that one.
 
 #[path = "diagnostics/fleet.rs"]
 mod fleet;
@@ -17,6 +17,7 @@ const WITHOUT_EXAMPLE: [Code; 2] = [Code::TooComplex, Code::UnreadableFile];
 /// A fenced block of a page.
 struct Example<'p> {
     is_right: bool,
+    beside: Option<Code>,
     asked: Asked<'p>,
     text: &'p str,
 }
@@ -32,15 +33,17 @@ fn examples(page: &str) -> Vec<Example<'_>> {
                 Some("wrong") => false,
                 other => panic!("a block called {other:?}"),
             };
+            let mut beside = None;
             let mut asked = Asked { lint: true, ..Asked::default() };
             while let Some(word) = words.next() {
                 match word {
                     "named" => asked.wanted = words.next(),
+                    "beside" => beside = words.next().and_then(|code| code.parse().ok()),
                     "extensions" => asked.extensions = true,
                     other => panic!("`{other}` means nothing"),
                 }
             }
-            Example { is_right, asked, text }
+            Example { is_right, beside, asked, text }
         })
         .collect()
 }
@@ -56,7 +59,8 @@ fn examples_are_as_wrong_and_as_right_as_the_pages_say() {
             false => assert_eq!(sides, [false, true], "{code}: one wrong, then one right"),
         }
         for example in &examples {
-            let expected = if example.is_right { vec![] } else { vec![*code] };
+            let mut expected: Vec<Code> = example.beside.into_iter().collect();
+            expected.extend((!example.is_right).then_some(*code));
             let found = compile("page", &format!("{}\n", example.text), example.asked);
             let mut codes: Vec<Code> = found.diagnostics.iter().map(|found| found.code).collect();
             codes.sort();

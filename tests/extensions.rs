@@ -5,6 +5,9 @@
 //! here. Mistakes are in `tests/extensions/*.conf`, and what is said of them is
 //! in the snapshots beside.
 
+#[path = "../runtime/tests/live/real_pmcd.rs"]
+mod real_pmcd;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -583,4 +586,55 @@ fn cycles_are_found_offline() {
     report_cycles(&registry, &mut diagnostics);
     let codes: Vec<Code> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
     assert_eq!(codes, [Code::DefinitionCycle; 4], "{diagnostics:?}");
+}
+
+/// Over a real pmcd, by the command, with what its sample agent always says.
+#[test]
+fn values_of_a_live_pmcd() {
+    let Some(pmcd) = real_pmcd::RealPmcd::start() else { return };
+    let rows = [
+        ("topk(2, sample.bin)", "value 800|value 900"),
+        ("bottomk(1, sample.bin / 3)", "value 33.33333333333334"),
+        ("quantile(0.25, sample.bin)", "value 300"),
+        ("stdev(sample.bin)", "value 258.1988897471612"),
+        ("max(sample.bin * 2) - 1e3", "value 800"),
+        (
+            "avg_over(sample.long.hundred, \"5 min\") + ewma(sample.long.ten, \"1 min\")",
+            "value 110",
+        ),
+        ("clamp(sample.long.hundred, 0, 42)", "value 42"),
+        (
+            "pow(sample.long.ten, 3) + sqrt(sample.long.hundred) + abs(-sample.long.one)",
+            "value 1011",
+        ),
+        ("sample.string.hullo == \"hullo world!\"", "value 1"),
+        ("matchvalue(!/^hullo/, sample.string.hullo)", "value 0"),
+        ("t.tenth + t.nested", "value 120"),
+    ];
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let definitions = "t.nested = t.tenth * 1.1e1\nt.tenth = sample.long.hundred / 10\n";
+    std::fs::write(file.path(), definitions).expect("a file");
+    let command = std::process::Command::new(env!("CARGO_BIN_EXE_pmderive"))
+        .env("PCP_DERIVED_CONFIG", "")
+        .args(["eval", "--extensions", "-s", "2", "-t", "10msec", "-h"])
+        .arg(format!("unix:{}", pmcd.socket.display()))
+        .arg("-c")
+        .arg(file.path())
+        .args(rows.map(|(expression, _)| expression))
+        .output()
+        .expect("the command runs");
+    let errors = String::from_utf8_lossy(&command.stderr);
+    assert!(command.status.success(), "{errors}");
+    let out = String::from_utf8(command.stdout).expect("text");
+    for (expression, expected) in rows {
+        let blocks: Vec<&str> =
+            out.split("\n\n").filter(|block| block.starts_with(expression)).collect();
+        assert_eq!(blocks.len(), 2, "{expression} in {out}");
+        for block in blocks {
+            let values: Vec<&str> =
+                block.lines().filter_map(|line| Some(&line[line.find("value ")?..])).collect();
+            let expected: Vec<&str> = expected.split('|').collect();
+            assert_eq!(values, expected, "{expression}");
+        }
+    }
 }
