@@ -565,6 +565,30 @@ fn mistakes_in_calls() {
     assert_snapshot("calls", &mistakes("calls.conf").1);
 }
 
+/// Applying an edit that is offered removes its diagnostic.
+#[test]
+fn fixes_mend_what_they_promise() {
+    let mut mended = 0;
+    for text in [include_str!("extensions/calls.conf"), include_str!("extensions/meaning.conf")] {
+        let found = |text: &str| {
+            let (registry, _, mut diagnostics) = read(text, EXTENDED);
+            let engine = Engine::new(EXTENDED, Backend::Interp);
+            let (selection, mut source) = (registry.all(), archive("own-fleet"));
+            let compiled = engine.compile(&registry, &selection, &mut source, &mut diagnostics);
+            compiled.expect("a readable archive");
+            diagnostics
+        };
+        let all = found(text);
+        for fix in all.iter().filter_map(|diagnostic| diagnostic.fix.as_ref()) {
+            let mut edited = text.to_owned();
+            edited.replace_range(fix.span.start as usize..fix.span.end as usize, &fix.text);
+            assert!(found(&edited).len() < all.len(), "{fix:?}");
+            mended += 1;
+        }
+    }
+    assert!(mended >= 8, "{mended} fixes are offered");
+}
+
 #[test]
 fn mistakes_of_meaning() {
     assert_snapshot("meaning", &mistakes("meaning.conf").1);
