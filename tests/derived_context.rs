@@ -449,7 +449,7 @@ fn limits_and_options() {
     assert_eq!(words.as_deref(), Some("Too many global derived metrics"));
     assert_eq!(
         shared.register("d.c", "1").expect_err("again").to_string(),
-        "there are 2 definitions already, and no more are allowed"
+        "GLOBAL_LIMIT allows no more than 2 definitions"
     );
     assert!(shared.replace("d.b", "2").is_ok());
 

@@ -150,7 +150,10 @@ fn every_code_has_an_example() {
     found.extend(special());
     let codes: Vec<Code> =
         found.iter().flat_map(|found| &found.diagnostics).map(|one| one.code).collect();
-    let missing: Vec<&Code> = Code::ALL.iter().filter(|code| !codes.contains(code)).collect();
+    // Snapshots of mistakes in unit tests stand with the tests of those.
+    let elsewhere = |code: &&Code| **code != Code::BadTestFile;
+    let all = Code::ALL.iter().filter(elsewhere);
+    let missing: Vec<&Code> = all.filter(|code| !codes.contains(code)).collect();
     assert!(missing.is_empty(), "without an example: {missing:?}");
 }
 
