@@ -268,7 +268,9 @@ fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
 
 /// An expression that libpcp does not have.
 fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> String {
-    match choices.below(12) {
+    match choices.below(14) {
+        // The first two definitions; those that use them for themselves are refused.
+        11 | 12 => format!("d.{}", choices.below(2)),
         0..3 => {
             let function = choices.pick(&["abs", "floor", "ceil", "round", "sqrt", "log"]);
             format!("{function}({})", sub(choices))
