@@ -57,13 +57,14 @@ pub use config::{
 pub use control::{ControlOption, parse_control};
 pub use functions::{SIGNATURES, Shape, Signature};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
+pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
 pub(crate) use load::{Unreadable, definition_files, read_definition_file};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
-pub use print::print_expr;
+pub use print::{print_expr, print_node};
 pub use suggest::{choices, nearest};
 pub(crate) use token::{Token, TokenAt};
 
