@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
-use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType};
 use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
@@ -42,6 +42,7 @@ pub use derived::DerivedContext;
 pub use fuzz::{fuzz_compile, fuzz_eval};
 pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
+use registry::ANONYMOUS;
 pub use registry::{Registered, Registry};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 
@@ -237,19 +238,29 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
+        let extensions = self.language.extensions;
         let definitions = self.needed(registry, selection);
         let expressions = definitions.iter().map(|one| &one.expr);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
-        let is_derived = |name: &str| registry.get(name).is_some();
+        let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
         names.equivalent_domains = Arc::clone(&self.equivalent_domains);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
-        if self.language.extensions {
+        for (name, desc) in anonymous_descs(registry) {
+            names.describe(name, desc);
+        }
+        if extensions {
             names.refuse(|name| registry.is_refused(name));
         }
-        let is_definition =
-            |name: &str| self.language.extensions && matches!(names.get(name), Name::Derived);
-        let order = nesting::order(&definitions, is_definition, diagnostics);
+        let is_definition = |name: &str| matches!(names.get(name), Name::Derived);
+        // Without extensions no metric needs another, so a cycle is no mistake of its own.
+        let mut cycles = Diagnostics::default();
+        let mut order = nesting::order(&definitions, is_definition, &mut cycles);
+        if extensions {
+            diagnostics.extend(cycles);
+        } else {
+            order.is_refused.fill(false);
+        }
         let vocabulary = Vocabulary::new(source, registry);
         let suggest = |name: &str| vocabulary.nearest(name);
         let mut expressions: Vec<Examined> = vec![Examined::default(); definitions.len()];
@@ -269,14 +280,19 @@ impl Engine {
             if one.is_named {
                 found.name_metric(0, &one.name);
             }
-            if self.language.extensions && one.is_named {
-                let desc = examined.is_whole.then(|| examined.typed.desc());
+            let desc = examined.is_whole.then(|| examined.typed.desc());
+            if extensions && one.is_named {
                 names.define(&one.name, desc.map(|desc| (desc, position)));
+            } else if let (Some(desc), Some(pmid)) = (desc, one.pmid) {
+                names.describe(&one.name, desc.of_metric(pmid));
             }
             expressions[position] = examined;
         }
         vocabulary.finish()?;
-        let wanted = nesting::with_values(&definitions, selection.len(), &order, &expressions);
+        let wanted = match extensions {
+            true => nesting::with_values(&definitions, selection.len(), &order, &expressions),
+            false => (0..definitions.len()).map(|position| position < selection.len()).collect(),
+        };
         for position in order.positions.iter().copied().filter(|position| wanted[*position]) {
             diagnostics.extend(std::mem::take(&mut mistakes[position]));
         }
@@ -298,6 +314,28 @@ impl Engine {
         }
         kernel
     }
+}
+
+/// True for the metrics that libpcp defines for itself.
+fn is_anonymous(name: &str) -> bool {
+    ANONYMOUS.iter().any(|one| one.name == name)
+}
+
+/// Metadata of the metrics that libpcp defines for itself.
+fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, MetricDesc)> {
+    let desc = Desc {
+        value_type: ValueType::U32,
+        indom: None,
+        semantics: Semantics::Discrete,
+        units: Units::NONE,
+    };
+    // A registry of version 6 may not have given them identifiers yet, and
+    // sources know neither these nor others.
+    let given: Vec<Pmid> = registry.anonymous().map(|(pmid, _)| pmid).collect();
+    ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
+        let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;
+        Some((one.name, desc.of_metric(pmid)))
+    })
 }
 
 /// The source has a metric of this name, which counts instead.
