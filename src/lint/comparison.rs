@@ -91,6 +91,9 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
     let is_signed = matches!(value_type, ValueType::I32 | ValueType::I64);
     let fact = match is_signed && is_unsigned_together(value_type, constant_type) {
         true => format!("{value_type}, but compared with a {constant_type} as an unsigned number"),
+        // Floating point has no digits for the largest number of 64 bits.
+        false if high == u64::MAX as f64 => format!("{value_type}: {low} to {}", u64::MAX),
+        false if high == i64::MAX as f64 => format!("{value_type}: {} to {}", i64::MIN, i64::MAX),
         false => format!("{value_type}: {low} to {high}"),
     };
     let mut diagnostic = Diagnostic::warning(Code::ConstantComparison, op_span, message)
