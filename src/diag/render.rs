@@ -144,7 +144,7 @@ fn help(diagnostic: &Diagnostic) -> Option<String> {
     if let Some(help) = &diagnostic.help {
         let shown = diagnostic.fix.as_ref().map_or("", |fix| fix.text.trim());
         return Some(match shown.len() <= MAX_SHOWN_FIX && !help.contains(shown) {
-            true => format!("{help}: `{shown}`"),
+            true => format!("{help}; write `{shown}`"),
             false => help.clone(),
         });
     }

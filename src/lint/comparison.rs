@@ -99,15 +99,12 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
     let mut diagnostic = Diagnostic::warning(Code::ConstantComparison, op_span, message)
         .label(op_span, format!("always {outcome}"))
         .label(subject.span(value), fact);
-    let has_difference = subject
-        .below(value)
-        .any(|(_, node)| matches!(node.kind, NodeKind::Binary { op: BinaryOp::Sub, .. }));
     if is_signed && let NodeKind::Number(number) = subject.kind(constant) {
         let signed = format!("mkconst({}, type=32)", number.text);
         diagnostic = diagnostic
             .help(format!("write `{signed}` to compare signed numbers"))
             .fix(subject.span(constant), signed);
-    } else if has_difference && limit == 0.0 {
+    } else if limit == 0.0 && subject.has_difference(value) {
         diagnostic = diagnostic.help(
             "an unsigned difference wraps instead of going below zero; \
              compare its operands with each other",

@@ -41,11 +41,14 @@ pub fn nearest_metric<'c>(
         return None;
     }
     let (first, last) = (name.split('.').next(), name.rsplit('.').next());
+    let own_letters = letters(name);
     let mut misspelt: Option<(usize, &str)> = None;
     let mut related: Option<&str> = None;
     let mut below: Option<&str> = None;
     for candidate in candidates {
-        if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT {
+        // A wrong letter changes at most two of the letters that there are.
+        let differ = (letters(candidate) ^ own_letters).count_ones() as usize;
+        if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differ <= 2 * MAX_MISSPELT {
             let wrong = distance(name, candidate);
             if wrong <= MAX_MISSPELT && misspelt.is_none_or(|(least, _)| wrong < least) {
                 misspelt = Some((wrong, candidate));
@@ -63,6 +66,11 @@ pub fn nearest_metric<'c>(
         }
     }
     misspelt.map(|(_, candidate)| candidate).or(related).or(below)
+}
+
+/// Which letters a text has, case aside; those beyond ASCII share their bits.
+fn letters(text: &str) -> u32 {
+    text.bytes().fold(0, |letters, byte| letters | 1 << (byte & 31))
 }
 
 /// How many bytes must be inserted, deleted, replaced or swapped with their
