@@ -44,6 +44,9 @@ pub struct Names {
     /// Instance domains of these metrics that count as the same.
     pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
+    /// Derived metrics as libpcp sees them where it lets them be operands:
+    /// metrics of a domain that no source serves.
+    derived: FxHashMap<Box<str>, MetricDesc>,
 }
 
 impl Names {
@@ -100,6 +103,18 @@ impl Names {
     /// True for an operand that counts as `novalue()` because it is missing.
     pub fn is_novalue(&self, name: &str) -> bool {
         self.missing_is_novalue && matches!(self.get(name), Name::Unknown(_))
+    }
+
+    /// Says what the metadata of a derived metric are.
+    pub(crate) fn describe(&mut self, name: &str, desc: MetricDesc) {
+        if self.get(name) == Name::Derived {
+            self.derived.insert(name.into(), desc);
+        }
+    }
+
+    /// Metadata of a derived metric, if it can be used.
+    pub fn derived(&self, name: &str) -> Option<MetricDesc> {
+        self.derived.get(name).copied()
     }
 
     /// Says what is known of a derived metric now that it is checked; `None`

@@ -21,6 +21,7 @@ pub mod diag;
 pub mod dialect;
 pub mod engine;
 pub mod equivalent_domains;
+pub mod explain;
 pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;

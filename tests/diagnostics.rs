@@ -6,6 +6,8 @@
 
 #[path = "diagnostics/fleet.rs"]
 mod fleet;
+#[path = "diagnostics/pages.rs"]
+mod pages;
 
 use std::path::Path;
 
@@ -58,6 +60,12 @@ fn special() -> Vec<Found> {
             "never = delta(disk.dev.read[vdb])\n",
             Asked { dialect: Dialect::Pcp7_2, ..lint },
         ),
+        compile(
+            "nested.conf",
+            "round = about * 2\nabout = round + 1\nbad = no.such\nworse = bad + 1\n",
+            Asked { extensions: true, ..Asked::default() },
+        ),
+        compile("many.conf", "#control GLOBAL_LIMIT=1\nfirst = 1\nsecond = 2\n", Asked::default()),
     ];
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     Registry::new(Dialect::Fixed).load("none.conf", &mut sources, &mut diagnostics);

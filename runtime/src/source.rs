@@ -159,7 +159,7 @@ pub struct Child {
 impl Child {
     /// The children of a node among full names of metrics, each once, in the
     /// order in which they come first. What is both a metric and a node counts
-    /// as a node.
+    /// as a node; empty components are left out.
     pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -173,6 +173,10 @@ impl Child {
                 Some((component, _)) => (component, false),
                 None => (below, true),
             };
+            // Nobody could ask for the children of such a one.
+            if component.is_empty() {
+                continue;
+            }
             let position = *positions.entry(component).or_insert(children.len());
             match children.get_mut(position) {
                 Some(child) => child.is_leaf &= is_leaf,
@@ -348,7 +352,7 @@ mod tests {
 
     #[test]
     fn children_are_the_next_components() {
-        let names = ["a.b.c", "a.b.d", "ab.x", "a.e", "a.b", "f"];
+        let names = ["a.b.c", "a.b.d", "ab.x", "a.e", "a.b", "f", ".x", "a..y", "a.", ""];
         let children = |node| {
             let children = Child::below(node, names);
             children.into_iter().map(|child| (child.name.into(), child.is_leaf)).collect()

@@ -5,6 +5,7 @@
 //! itself, so that one mistake is reported once; independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
+mod derive;
 mod extensions;
 mod operators;
 mod pcp;
@@ -14,9 +15,10 @@ mod types;
 pub mod units;
 
 use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
+use rustc_hash::FxHashSet;
 
 use crate::bind::{Name, Names};
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -55,12 +57,6 @@ pub struct Examined {
     pub guards: Vec<Option<bool>>,
 }
 
-/// Which nodes of an expression are left when branches that are never chosen
-/// are taken away.
-pub fn live_nodes(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<bool> {
-    ternary::live(expr, &ternary::known_guards(expr, names, dialect))
-}
-
 /// Checks an expression as [`check`] does and keeps everything that was found.
 pub fn examine(
     expr: &Expr,
@@ -83,18 +79,22 @@ pub fn examine(
         guards,
         typed: TypedExpr::default(),
         done: vec![None; expr.len()],
+        blamed: FxHashSet::default(),
     };
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
         let reached = live[id.0 as usize];
         let first = checker.diagnostics.len();
-        if !reached {
-            checker.mention(node);
-        } else if let Ok(typed) = checker.node(node) {
-            checker.done[id.0 as usize] = Some(typed);
-        } else {
-            pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
-            is_whole = false;
+        let checked = match reached {
+            true => checker.node(node).map(Some),
+            false => checker.mention(node).map(|()| None),
+        };
+        match checked {
+            Ok(typed) => checker.done[id.0 as usize] = typed,
+            Err(Reported) => {
+                pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
+                is_whole = false;
+            }
         }
     }
     pcp::keep_first(expr, checker.diagnostics.since_mut(before));
@@ -120,6 +120,8 @@ struct Checker<'c> {
     typed: TypedExpr,
     /// Typed node of each expression node that was checked.
     done: Vec<Option<TypedId>>,
+    /// Derived metrics that cannot be used and of which that was said.
+    blamed: FxHashSet<Box<str>>,
 }
 
 impl Checker<'_> {
@@ -150,15 +152,23 @@ impl Checker<'_> {
         a == b || self.dialect.is_version_7() && equivalent.are_equivalent(a, b)
     }
 
-    /// Takes note of the metrics of a branch that is never chosen.
-    fn mention(&mut self, node: &Node) {
-        let name = match &node.kind {
-            NodeKind::Metric(name) => name,
-            NodeKind::Aggregate { metric, .. } => &metric.value,
-            _ => return,
+    /// Takes note of the metrics of a branch that is never chosen. It may have
+    /// unknown metrics, but none without metadata and no derived ones.
+    fn mention(&mut self, node: &Node) -> Checked<()> {
+        let (name, span) = match &node.kind {
+            NodeKind::Metric(name) => (name, node.span),
+            NodeKind::Aggregate { metric, .. } | NodeKind::Defined(metric) => {
+                (&metric.value, metric.span)
+            }
+            _ => return Ok(()),
         };
-        if let Name::Metric(desc) = self.names.get(name) {
-            self.typed.mentioned.push(desc);
+        match self.names.get(name) {
+            Name::Metric(desc) if !matches!(node.kind, NodeKind::Defined(_)) => {
+                self.typed.mentioned.push(desc);
+                Ok(())
+            }
+            Name::NoDescriptor(_) | Name::Derived => self.metric(name, span).map(drop),
+            _ => Ok(()),
         }
     }
 
@@ -183,9 +193,12 @@ impl Checker<'_> {
             }
             NodeKind::Aggregate { function, metric } => self.aggregate(*function, metric, span),
             NodeKind::Defined(metric) => match self.names.get(&metric.value) {
-                Name::NoDescriptor(_) | Name::Derived => self.metric(&metric.value, metric.span),
+                Name::NoDescriptor(_) => self.metric(&metric.value, metric.span),
+                Name::Derived if self.dialect.is_version_7() => {
+                    self.metric(&metric.value, metric.span)
+                }
                 meaning => {
-                    let bits = u64::from(ternary::is_usable(meaning));
+                    let bits = u64::from(ternary::is_usable(meaning) || meaning == Name::Derived);
                     let desc = constant_desc(ValueType::U32);
                     Ok(self.push(TypedKind::Constant(bits), desc, span))
                 }
@@ -264,6 +277,9 @@ impl Checker<'_> {
                 self.report(diagnostic.label(span, status.to_string().to_lowercase()))
             }
             Name::Derived => {
+                if let Some(desc) = self.names.derived(name).filter(|_| self.takes_derived()) {
+                    return Ok(self.push(TypedKind::Metric(desc), desc.into(), span));
+                }
                 let message = format!("`{name}` is a derived metric");
                 self.report(
                     Diagnostic::error(Code::NestedDerived, span, message)
@@ -274,6 +290,7 @@ impl Checker<'_> {
             Name::Nested { desc, definition } => {
                 Ok(self.push(TypedKind::Derived(definition), desc, span))
             }
+            Name::Unusable if !self.blamed.insert(name.into()) => Err(Reported),
             Name::Unusable => {
                 let message = format!("`{name}` cannot be used here");
                 self.report(
@@ -284,14 +301,31 @@ impl Checker<'_> {
         }
     }
 
+    /// Version 6 takes any derived metric as an operand, 7.2 one that is the
+    /// whole expression; fetching it gives no value then.
+    fn takes_derived(&self) -> bool {
+        match self.dialect {
+            _ if self.extensions => false,
+            Dialect::Pcp6_0 => true,
+            Dialect::Pcp7_2 => self.expr.len() == 1,
+            Dialect::Fixed => false,
+        }
+    }
+
     /// The metadata that keywords of `mkconst()` and `novalue()` give.
     fn attributes(&mut self, attributes: &Attributes, default: ValueType) -> Checked<Desc> {
         let mut desc = constant_desc(default);
         if let Some(meta) = &attributes.meta {
-            let typed = self.metric(&meta.value, meta.span)?;
-            desc = self.typed.node(typed).desc;
-            // Only its metadata is wanted.
-            self.typed.nodes.pop();
+            desc = match (self.names.get(&meta.value), self.names.derived(&meta.value)) {
+                (Name::Derived, Some(desc)) => desc.into(),
+                _ => {
+                    let typed = self.metric(&meta.value, meta.span)?;
+                    let desc = self.typed.node(typed).desc;
+                    // Only its metadata is wanted.
+                    self.typed.nodes.pop();
+                    desc
+                }
+            };
         }
         let given = attributes;
         desc.value_type = given.value_type.as_ref().map_or(desc.value_type, |v| v.value);
@@ -394,6 +428,7 @@ impl Checker<'_> {
                         "`rate()` of a value that is already per time, or of time squared";
                     return self.report(
                         Diagnostic::error(Code::RateDimension, at, message)
+                            .derived(self.derivation(operand, "operand", Property::Units))
                             .label(at, describe(&desc))
                             .help(
                                 "use delta() for the change, or the value itself if it is a rate",
@@ -455,6 +490,7 @@ impl Checker<'_> {
                     )
                     .label(at, describe(&desc))
                     .label(units_span, format!("{to} wanted"))
+                    .derived(self.derivation(operand, "operand", Property::Units))
                     .help("rescale() changes the scale, never the dimension"),
                 )
             }

@@ -6,7 +6,7 @@ use pmderive_runtime::model::{Semantics, Units, ValueType};
 use super::typed::{Desc, Scale, TypedId, TypedKind};
 use super::units::{combine, dimensions_agree};
 use super::{Checked, Checker, describe, not_a_counter, types, units_name};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
 use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
@@ -121,9 +121,24 @@ impl Checker<'_> {
         pcp: Option<&str>,
     ) -> Checked<T> {
         let (left, right) = (self.span(operation.left.0), self.span(operation.right.0));
+        let property = match code {
+            Code::CounterMisuse => Property::Semantics,
+            Code::IndomMismatch => Property::Instances,
+            _ => Property::Units,
+        };
+        let needs = match code {
+            Code::CounterMisuse => "not of these",
+            Code::IndomMismatch => "combines instance by instance",
+            Code::ExtraUnits => "takes no extra units like these",
+            Code::DimensionOverflow => "adds or subtracts exponents",
+            _ => "does not take these units together",
+        };
         let mut diagnostic = Diagnostic::error(code, operation.op_span, message)
+            .label(operation.op_span, needs)
             .label(left, describe(&operation.left.1))
-            .label(right, describe(&operation.right.1));
+            .label(right, describe(&operation.right.1))
+            .derived(self.derivation(operation.left.0, "left operand", property))
+            .derived(self.derivation(operation.right.0, "right operand", property));
         if let Some(help) = help {
             diagnostic = diagnostic.help(help);
         }

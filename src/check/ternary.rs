@@ -6,7 +6,7 @@ use pmderive_runtime::model::InDom;
 use super::typed::{Desc, TypedId, TypedKind};
 use super::{Checked, Checker, describe, units_name};
 use crate::bind::{Name, Names};
-use crate::diag::{Code, Diagnostic};
+use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
 use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, NodeKind, NumberValue, UnaryOp};
@@ -197,6 +197,7 @@ impl Checker<'_> {
             .label(at, describe(guard_desc))
             .label(yes, "single value")
             .label(no, "single value")
+            .derived(self.derivation(guard, "guard", Property::Instances))
             .help("reduce the guard to one value with an aggregate or scalar()"),
         )
     }
@@ -248,6 +249,15 @@ impl Checker<'_> {
             .pcp(format!("Different units or scale ({axis}) for ternary operands"))
             .label(yes_span, describe(a))
             .label(no_span, describe(b));
+        let property = match code {
+            Code::BranchTypes => Property::Type,
+            Code::BranchSemantics => Property::Semantics,
+            Code::BranchUnits => Property::Units,
+            _ => Property::Instances,
+        };
+        for (id, branch) in [(yes.0, "first branch"), (no.0, "second branch")] {
+            diagnostic = diagnostic.derived(self.derivation(id, branch, property));
+        }
         if let Some(help) = help {
             diagnostic = diagnostic.help(help);
         }

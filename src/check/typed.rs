@@ -1,6 +1,6 @@
 //! Checked expressions: every node has its full metadata.
 
-use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Semantics, Units, ValueType};
+use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Pmid, Semantics, Units, ValueType};
 
 use crate::source::Span;
 use crate::syntax::ast::{Aggregate, BinaryOp};
@@ -43,6 +43,14 @@ pub struct Desc {
     pub semantics: Semantics,
     /// Dimension and scale.
     pub units: Units,
+}
+
+impl Desc {
+    /// The descriptor of a metric with this metadata.
+    pub fn of_metric(self, pmid: Pmid) -> MetricDesc {
+        let Desc { value_type, indom, semantics, units } = self;
+        MetricDesc { pmid, value_type, indom, semantics, units }
+    }
 }
 
 impl From<MetricDesc> for Desc {

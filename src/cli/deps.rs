@@ -13,6 +13,7 @@ use pmderive_runtime::source::MetadataSource;
 use crate::bind::Name;
 use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
+use crate::engine::{Backend, Engine};
 use crate::json::{write_desc, write_status, write_string};
 use crate::metadata::RecordedMetadata;
 
@@ -80,6 +81,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     let mistakes = std::mem::take(&mut definitions.diagnostics);
     let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
     messages.diagnostics(mistakes, &definitions.sources);
+    definitions.warn_of_system_mistakes(messages);
 
     let writes_metadata = arguments.metadata == Some(None);
     let mut source: Option<Box<dyn MetadataSource>> = match &arguments.metadata {
@@ -89,11 +91,11 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         }
     };
     let selection = definitions.selection();
-    let language = arguments.definitions.language();
+    let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
     let registry = &definitions.registry;
     let needs = match &mut source {
-        Some(source) => dependencies(registry, &selection, language, Some(&mut **source))?,
-        None => dependencies(registry, &selection, language, None)?,
+        Some(source) => dependencies(&engine, registry, &selection, Some(&mut **source))?,
+        None => dependencies(&engine, registry, &selection, None)?,
     };
     for (name, by) in &needs.refused {
         messages.warning(&format_args!(

@@ -3,7 +3,7 @@
 //! ```text
 //! args ──► definitions ──► engine ──► eval ──► output (text │ JSON │ CSV) ──► standard output
 //!             │                         ▲
-//!             └──► check, deps          source (pmcd │ archive │ this process)
+//!             └──► check, explain, deps source (pmcd │ archive │ this process)
 //!
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
@@ -16,6 +16,7 @@ mod check;
 mod definitions;
 mod deps;
 mod eval;
+mod explain;
 mod fmt;
 mod messages;
 mod output;
@@ -78,6 +79,7 @@ pub fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
+        Command::Explain(arguments) => explain::run(arguments, &mut messages),
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
         Command::Test(arguments) => test::run(arguments, &mut messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),

@@ -13,7 +13,7 @@ use ariadne::{Cache, Color, Config, IndexType, Label as Mark, Report, ReportKind
 
 use crate::source::{SourceId, SourceMap, Span};
 
-use super::{Code, Diagnostic, Severity};
+use super::{Code, Derivation, Diagnostic, Severity, Step};
 
 /// Whether to mark up for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +90,9 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
     for note in notes {
         report = report.with_note(printable(&note));
     }
+    for derivation in &diagnostic.derivations {
+        report = report.with_note(table(derivation, sources));
+    }
     let mut out = Vec::new();
     // Writing to memory does not fail.
     let _ = report.finish().write(&mut excerpts, &mut out);
@@ -122,6 +125,46 @@ fn help(diagnostic: &Diagnostic) -> Option<String> {
         (true, false) => format!("insert `{}`", fix.text),
         (false, false) => format!("write `{}`", fix.text),
     })
+}
+
+/// Most steps of a derivation that are shown.
+const MAX_STEPS: usize = 8;
+/// Most characters of a step's text that are shown.
+const STEP_WIDTH: usize = 48;
+
+/// A derivation as lines of three columns: text, value, reason.
+fn table(derivation: &Derivation, sources: &SourceMap) -> String {
+    let Derivation { subject, property, steps, .. } = derivation;
+    let left_out = steps.len().saturating_sub(MAX_STEPS);
+    let rows: Vec<(String, &Step)> =
+        steps[left_out..].iter().map(|step| (shortened(sources.slice(step.span)), step)).collect();
+    let width = |text: &str| text.chars().count();
+    let first = rows.iter().map(|(text, _)| width(text)).max().unwrap_or(0);
+    let second = rows.iter().map(|(_, step)| width(&step.value)).max().unwrap_or(0);
+    let mut out = format!("{} of the {subject}", property.name());
+    if left_out > 0 {
+        out.push_str(&format!(", last {MAX_STEPS} of {} steps", steps.len()));
+    }
+    out.push(':');
+    for (text, step) in rows {
+        let gap = |text: &str, column: usize| " ".repeat(column - width(text) + 2);
+        let (value, reason) = (&step.value, &step.reason);
+        let (after_text, after_value) = (gap(&text, first), gap(value, second));
+        out.push_str(&format!("\n  {text}{after_text}{value}{after_value}{reason}"));
+    }
+    out.lines().map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// A text on one line, its middle left out where it is long.
+fn shortened(text: &str) -> String {
+    let plain: Vec<&str> = text.split_whitespace().collect();
+    let plain: Vec<char> = plain.join(" ").chars().collect();
+    if plain.len() <= STEP_WIDTH {
+        return plain.into_iter().collect();
+    }
+    let half = (STEP_WIDTH - 1) / 2;
+    let (head, tail) = (&plain[..half], &plain[plain.len() - half..]);
+    head.iter().chain(&[ELLIPSIS]).chain(tail).collect()
 }
 
 /// One place to be marked.

@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
-use pmderive_runtime::model::PmStatus;
-use pmderive_runtime::program::Program;
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType};
+use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names};
@@ -31,7 +31,7 @@ use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::equivalent_domains::EquivalentDomains;
-use crate::plan::{Planned, plan};
+use crate::plan::{Planned, nodes_of, plan};
 use crate::syntax::{ControlOption, nearest};
 
 pub use backend::Backend;
@@ -40,7 +40,9 @@ pub use context::{Context, Sample};
 pub use derived::DerivedContext;
 #[doc(hidden)]
 pub use fuzz::{fuzz_compile, fuzz_eval};
+pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
+use registry::ANONYMOUS;
 pub use registry::{Registered, Registry};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 
@@ -103,6 +105,18 @@ pub(crate) struct Checked {
     /// Those that can be used, with the identity of their previous samples;
     /// [`Metric::output`] is the position here.
     pub(crate) typed: Vec<(u64, TypedExpr)>,
+}
+
+impl Examination {
+    /// The expressions that are whole and wanted, in an order for planning.
+    pub(crate) fn arranged(&self) -> Arranged {
+        nesting::arrange(&self.identities, &self.order, &self.wanted, self.expressions.clone())
+    }
+
+    /// Whether values of the expression at a position are needed.
+    pub(crate) fn is_wanted(&self, position: usize) -> bool {
+        self.wanted.get(position).copied().unwrap_or(false)
+    }
 }
 
 impl Engine {
@@ -174,7 +188,7 @@ impl Engine {
     ) -> Result<Checked, SourceError> {
         let examination = self.examine(registry, selection, source, diagnostics)?;
         let Examination { names, expressions, identities, order, wanted } = examination;
-        let nesting::Arranged { typed, outputs } =
+        let Arranged { typed, outputs } =
             nesting::arrange(&identities, &order, &wanted, expressions);
         let metric = |(one, output): (&&Registered, &Option<usize>)| {
             let desc = output.map(|output| typed[output].1.desc());
@@ -194,6 +208,24 @@ impl Engine {
         (program, binding)
     }
 
+    /// The selection, and after it the definitions that it needs as operands.
+    pub(crate) fn needed<'r>(
+        &self,
+        registry: &'r Registry,
+        selection: &[&'r Registered],
+    ) -> Vec<&'r Registered> {
+        match self.language.extensions {
+            true => nesting::needed(registry, selection),
+            false => selection.to_vec(),
+        }
+    }
+
+    /// The program's node of each node of the expressions that
+    /// [`Engine::plan`] makes a program of.
+    pub(crate) fn nodes_of(&self, planned: &[Planned<'_>]) -> Vec<Vec<NodeId>> {
+        nodes_of(planned, self.language.dialect, &mut |ir| self.kernel(ir))
+    }
+
     /// Checks a selection of registered definitions against a source and
     /// keeps everything that is found out about each.
     ///
@@ -206,22 +238,29 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
-        let definitions = match self.language.extensions {
-            true => nesting::needed(registry, selection),
-            false => selection.to_vec(),
-        };
+        let extensions = self.language.extensions;
+        let definitions = self.needed(registry, selection);
         let expressions = definitions.iter().map(|one| &one.expr);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
-        let is_derived = |name: &str| registry.get(name).is_some();
+        let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
         let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
         names.equivalent_domains = Arc::clone(&self.equivalent_domains);
         names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
-        if self.language.extensions {
+        for (name, desc) in anonymous_descs(registry) {
+            names.describe(name, desc);
+        }
+        if extensions {
             names.refuse(|name| registry.is_refused(name));
         }
-        let is_definition =
-            |name: &str| self.language.extensions && matches!(names.get(name), Name::Derived);
-        let order = nesting::order(&definitions, is_definition, diagnostics);
+        let is_definition = |name: &str| matches!(names.get(name), Name::Derived);
+        // Without extensions no metric needs another, so a cycle is no mistake of its own.
+        let mut cycles = Diagnostics::default();
+        let mut order = nesting::order(&definitions, is_definition, &mut cycles);
+        if extensions {
+            diagnostics.extend(cycles);
+        } else {
+            order.is_refused.fill(false);
+        }
         let vocabulary = Vocabulary::new(source, registry);
         let suggest = |name: &str| vocabulary.nearest(name);
         let mut expressions: Vec<Examined> = vec![Examined::default(); definitions.len()];
@@ -241,14 +280,19 @@ impl Engine {
             if one.is_named {
                 found.name_metric(0, &one.name);
             }
-            if self.language.extensions && one.is_named {
-                let desc = examined.is_whole.then(|| examined.typed.desc());
+            let desc = examined.is_whole.then(|| examined.typed.desc());
+            if extensions && one.is_named {
                 names.define(&one.name, desc.map(|desc| (desc, position)));
+            } else if let (Some(desc), Some(pmid)) = (desc, one.pmid) {
+                names.describe(&one.name, desc.of_metric(pmid));
             }
             expressions[position] = examined;
         }
         vocabulary.finish()?;
-        let wanted = nesting::with_values(&definitions, selection.len(), &order, &expressions);
+        let wanted = match extensions {
+            true => nesting::with_values(&definitions, selection.len(), &order, &expressions),
+            false => (0..definitions.len()).map(|position| position < selection.len()).collect(),
+        };
         for position in order.positions.iter().copied().filter(|position| wanted[*position]) {
             diagnostics.extend(std::mem::take(&mut mistakes[position]));
         }
@@ -270,6 +314,28 @@ impl Engine {
         }
         kernel
     }
+}
+
+/// True for the metrics that libpcp defines for itself.
+fn is_anonymous(name: &str) -> bool {
+    ANONYMOUS.iter().any(|one| one.name == name)
+}
+
+/// Metadata of the metrics that libpcp defines for itself.
+fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, MetricDesc)> {
+    let desc = Desc {
+        value_type: ValueType::U32,
+        indom: None,
+        semantics: Semantics::Discrete,
+        units: Units::NONE,
+    };
+    // A registry of version 6 may not have given them identifiers yet, and
+    // sources know neither these nor others.
+    let given: Vec<Pmid> = registry.anonymous().map(|(pmid, _)| pmid).collect();
+    ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
+        let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;
+        Some((one.name, desc.of_metric(pmid)))
+    })
 }
 
 /// The source has a metric of this name, which counts instead.
