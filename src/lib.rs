@@ -33,3 +33,4 @@ pub mod plan;
 pub mod replay;
 pub mod source;
 pub mod syntax;
+pub mod unit_test;

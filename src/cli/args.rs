@@ -16,6 +16,7 @@ use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
 use super::fmt::FmtArguments;
+use super::test::TestArguments;
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -25,7 +26,7 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Print help.
-    #[arg(short = '?', long, global = true, action = ArgAction::Help)]
+    #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
     help: Option<bool>,
 }
 
@@ -40,6 +41,8 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Bring definition files into their usual form.
     Fmt(FmtArguments),
+    /// Run unit tests of definitions.
+    Test(TestArguments),
     /// List the metrics that definitions need of a source.
     Deps(DepsArguments),
     /// Answer cases of the conformance corpus.

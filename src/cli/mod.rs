@@ -22,6 +22,7 @@ mod messages;
 mod output;
 mod replay;
 mod source;
+mod test;
 
 use std::io;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ use messages::Messages;
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
     Good = 0,
-    /// Some metric failed, or a file has not the form that it should have.
+    /// Some metric failed, a test failed, or a file has not the form that it should have.
     Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
@@ -80,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::run(arguments, &mut messages),
         Command::Explain(arguments) => explain::run(arguments, &mut messages),
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
+        Command::Test(arguments) => test::run(arguments, &mut messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };

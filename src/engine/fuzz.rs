@@ -5,15 +5,14 @@
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluation, Evaluator, Value, Values, Workspace};
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
     ValueType,
 };
 use pmderive_runtime::program::Status;
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
-use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, SourceError};
 
 use super::{Backend, DerivedContext, Engine, Registered, Registry, SharedRegistry};
 use crate::diag::Diagnostics;
@@ -58,85 +57,44 @@ const TYPES: [ValueType; 7] = [
 const DOMAIN: InDom = InDom::new(7, 1);
 const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
 
-/// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
-/// of each type; numbers at even positions are counters, and two are of space.
-struct MemorySource {
+/// Samples that the choices make.
+struct Samples {
     choices: Choices,
     step: i64,
     counters: Vec<u64>,
 }
 
-impl MemorySource {
-    fn name_of(pmid: Pmid) -> String {
-        format!("{}.{}", if pmid.cluster() == 0 { "s" } else { "m" }, pmid.item())
-    }
-
-    fn all() -> impl Iterator<Item = Pmid> {
-        (0..2).flat_map(|cluster| (0..7).map(move |item| Pmid::new(7, cluster, item)))
-    }
-}
-
-impl MetadataSource for MemorySource {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let find = |name: &&str| {
-            Self::all().find(|pmid| Self::name_of(*pmid) == **name).ok_or(PmStatus::NAME)
-        };
-        Ok(names.iter().map(find).collect())
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let desc = |pmid: &Pmid| {
-            let item = pmid.item();
-            let value_type = TYPES[item as usize % TYPES.len()];
-            let counts = item.is_multiple_of(2) && value_type != ValueType::String;
-            Ok(MetricDesc {
-                pmid: *pmid,
+/// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
+/// of each type; numbers at even positions are counters, and two are of space.
+fn metadata() -> MemoryMetadata {
+    let mut metadata = MemoryMetadata::default();
+    for (cluster, kind) in [(0, "s"), (1, "m")] {
+        for (item, value_type) in (0..).zip(TYPES) {
+            let counts = item % 2 == 0 && value_type != ValueType::String;
+            let desc = MetricDesc {
+                pmid: Pmid::new(7, cluster, item),
                 value_type,
-                indom: (pmid.cluster() == 1).then_some(DOMAIN),
+                indom: (cluster == 1).then_some(DOMAIN),
                 semantics: if counts { Semantics::Counter } else { Semantics::Instant },
                 units: match item {
                     1 => Units { dim_space: 1, scale_space: 1, ..Units::NONE },
                     4 => Units { dim_space: 1, scale_space: 2, ..Units::NONE },
                     _ => Units::NONE,
                 },
-            })
-        };
-        Ok(pmids.iter().map(desc).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        _: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        thread_local! {
-            static ALL: Arc<InstanceDomain> = Arc::new(InstanceDomain::new(
-                (0..).zip(NAMES).map(|(id, name)| (id, name.into())).collect(),
-            ));
+            };
+            metadata.add_metric(format!("{kind}.{item}"), desc);
         }
-        Ok(Ok(ALL.with(Arc::clone)))
     }
-
-    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
-        Ok(Self::all().map(Self::name_of).collect())
-    }
-
-    fn name(&self) -> String {
-        "memory".to_string()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        0
-    }
+    let instances = (0..).zip(NAMES).map(|(id, name)| (id, name.into())).collect();
+    metadata.set_instances(DOMAIN, instances);
+    metadata
 }
 
-impl FetchSource for MemorySource {
+impl Feed for Samples {
     fn fetch(
         &mut self,
         list: &FetchList,
+        metadata: &mut MemoryMetadata,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         self.step += 1;
@@ -208,7 +166,7 @@ impl FetchSource for MemorySource {
             0 => Err(PmStatus::AGAIN),
             1 => Ok(Arc::new(InstanceDomain::new(vec![(3, "x".into()), (0, "sda".into())]))),
             2 => Ok(Arc::new(InstanceDomain::new(vec![(1, "x".into()), (1, "sda".into())]))),
-            _ => self.instance_domain(DOMAIN, Freshness::Cached)?,
+            _ => metadata.instances(DOMAIN),
         };
         batch.domains.extend(list.domains().iter().map(|_| domain.clone()));
         Ok(FetchEvents { gap: self.choices.below(20) == 0, ..FetchEvents::default() })
@@ -268,7 +226,9 @@ fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
 
 /// An expression that libpcp does not have.
 fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> String {
-    match choices.below(12) {
+    match choices.below(14) {
+        // The first two definitions; those that use them for themselves are refused.
+        11 | 12 => format!("d.{}", choices.below(2)),
         0..3 => {
             let function = choices.pick(&["abs", "floor", "ceil", "round", "sqrt", "log"]);
             format!("{function}({})", sub(choices))
@@ -464,8 +424,9 @@ fn compare_encoded(
     }
 }
 
-fn source_of(choices: &Choices) -> MemorySource {
-    MemorySource { choices: choices.clone(), step: 0, counters: vec![0; 128] }
+fn source_of(choices: &Choices) -> MemorySource<Samples> {
+    let samples = Samples { choices: choices.clone(), step: 0, counters: vec![0; 128] };
+    MemorySource::new("memory", metadata(), samples)
 }
 
 fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {

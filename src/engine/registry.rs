@@ -276,35 +276,48 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
-        self.parse_as(EXPRESSION, source, sources, diagnostics)
+        self.parse_as(EXPRESSION, whole(source, sources), sources, diagnostics)
+    }
+
+    /// Parses an expression that is a part of a text, without registering it.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn parse_within(
+        &self,
+        place: Span,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        self.parse_as(EXPRESSION, place, sources, diagnostics)
     }
 
     /// Parses what libpcp's messages call `name`.
     fn parse_as(
         &self,
         name: &str,
-        source: SourceId,
+        place: Span,
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
-        let text = sources.get(source).text.clone();
+        let text = sources.slice(place);
         let first = diagnostics.len();
-        let parsed = parse_expr(source, &text, 0, self.language, diagnostics);
+        let parsed = parse_expr(place.source, text, place.start, self.language, diagnostics);
         if let Some(error) = parsed.error {
             // libpcp stops at its first error, whatever else is found.
             if let Some(diagnostic) = diagnostics.since_mut(first).first_mut() {
                 let message = error.message.as_deref();
-                let said = pcp::syntax_error(name, &text, error.offset, message);
+                let said = pcp::syntax_error(name, text, error.offset, message);
                 diagnostic.pcp = Some(said.into());
             }
             return Err(error);
         }
         Ok(Registered {
             name: text.trim().into(),
-            name_span: whole(source, sources),
+            name_span: place,
             is_named: false,
             expr: parsed.expr,
-            identity: identity("", &text),
+            identity: identity("", text),
             pmid: None,
         })
     }
@@ -326,7 +339,7 @@ impl Registry {
             return Err(PcpError { offset: 0, message: Some(message) });
         }
         let first = diagnostics.len();
-        let parsed = self.parse_as(name, source, sources, diagnostics);
+        let parsed = self.parse_as(name, whole(source, sources), sources, diagnostics);
         diagnostics.name_metric(first, name);
         let identity = identity(name, &sources.get(source).text);
         Ok(Registered { name: name.into(), is_named: true, identity, ..parsed? })

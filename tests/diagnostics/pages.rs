@@ -9,8 +9,8 @@ use pmderive::diag::{Code, page};
 
 use crate::fleet::{Asked, compile};
 
-/// Codes whose examples are too large, or no text at all.
-const WITHOUT_EXAMPLE: [Code; 2] = [Code::TooComplex, Code::UnreadableFile];
+/// Codes whose examples are too large, or no definitions at all.
+const WITHOUT_EXAMPLE: [Code; 3] = [Code::TooComplex, Code::UnreadableFile, Code::BadTestFile];
 
 /// A fenced block of a page.
 struct Example<'p> {
