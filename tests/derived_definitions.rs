@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::SharedRegistry;
 use pmderive::syntax::ControlOption;
-use pmderive_runtime::model::{PmStatus, Pmid, Semantics, TextKind, ValueType};
+use pmderive_runtime::model::{PmStatus, Semantics, TextKind, ValueType};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
 use table::*;

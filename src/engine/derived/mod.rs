@@ -412,8 +412,7 @@ impl<S: FetchSource> DerivedContext<S> {
             None if self.is_anonymous(pmid) => anonymous::DESC,
             None => return Err(PmStatus::PMID),
         };
-        let Desc { value_type, indom, semantics, units } = desc;
-        Ok(MetricDesc { pmid, value_type, indom, semantics, units })
+        Ok(desc.of_metric(pmid))
     }
 
     fn is_anonymous(&self, pmid: Pmid) -> bool {
