@@ -53,6 +53,24 @@ fn definitions_come_and_go_while_contexts_are_open() {
     assert_eq!(fetch_names(&mut first, &["d.a"]), ["-1=1"]);
 }
 
+/// What is replaced is forgotten, so that a definition that comes back begins anew.
+#[test]
+fn replaced_definitions_are_forgotten() {
+    let shared = shared(Dialect::Fixed, &[("d.a", "delta(t.set)"), ("d.b", "delta(t.set)")]);
+    let mut context = context(&shared);
+    let mut step = |value: u32| {
+        context.source().set("t.set", Values::U32(vec![(0, value)]));
+        fetch_names(&mut context, &["d.a", "d.b"])
+    };
+    assert_eq!(step(1), ["none", "none"]);
+    assert_eq!(step(2), ["0=1", "0=1"]);
+    shared.replace("d.a", "t.set * 10").expect("a good definition");
+    assert_eq!(step(4), ["0=40", "0=2"]);
+    shared.replace("d.a", "delta(t.set)").expect("a good definition");
+    assert_eq!(step(8), ["none", "0=4"]);
+    assert_eq!(step(16), ["0=8", "0=8"]);
+}
+
 #[test]
 fn contexts_have_definitions_of_their_own() {
     let shared = shared(Dialect::Fixed, &[("d.a", "t.one + 1")]);
