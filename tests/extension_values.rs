@@ -80,11 +80,11 @@ const METRICS: [(&str, ValueType, Semantics, bool); 7] = [
 ];
 const DOMAIN: InDom = InDom::new(60, 1);
 
-struct Source {
-    samples: std::vec::IntoIter<Sample>,
+struct Source<'s> {
+    samples: std::slice::Iter<'s, Sample>,
 }
 
-impl MetadataSource for Source {
+impl MetadataSource for Source<'_> {
     fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
         let find = |name: &&str| {
             let at = METRICS.iter().position(|(have, ..)| have == name);
@@ -126,7 +126,7 @@ impl MetadataSource for Source {
     }
 }
 
-impl FetchSource for Source {
+impl FetchSource for Source<'_> {
     fn fetch(
         &mut self,
         list: &FetchList,
@@ -206,7 +206,7 @@ fn evaluate(
     let source = sources.add("<test>", text);
     let parsed = registry.parse(source, &sources, &mut diagnostics);
     let parsed = parsed.unwrap_or_else(|_| panic!("{text}: {diagnostics:?}"));
-    let mut source = Source { samples: samples.to_vec().into_iter() };
+    let mut source = Source { samples: samples.iter() };
     let compiled = engine.compile(&registry, &[&parsed], &mut source, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
     let compiled = compiled.expect("memory does not fail");
