@@ -149,9 +149,9 @@ impl Evaluator {
         self.find_irregular();
     }
 
-    /// Forgets the samples of definitions, given by their identity
-    /// ([`crate::program::HistoryKey::definition`]), that are gone for good and
-    /// not in the program.
+    /// Forgets the samples of definitions that are gone for good and not in the
+    /// program, given by their identities
+    /// ([`crate::program::HistoryKey::definition`]) in ascending order.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
         self.history.forget_definitions(definitions);
         self.windows.forget_definitions(definitions);
