@@ -14,8 +14,18 @@ use synth::{Session, Synth, compile, definitions, register};
 const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
 const KINDS: [&str; 8] = ["copy", "rate", "addd", "ratio", "tern", "rescale", "sum", "tree"];
 /// Kinds of extensions, most of which kernels do not compute alone.
-const EXTENSIONS: [&str; 8] =
-    ["round", "log", "quantile", "topk", "toprate", "avg_over", "max_over", "ewma"];
+const EXTENSIONS: [&str; 10] = [
+    "round",
+    "log",
+    "quantile",
+    "topk",
+    "toprate",
+    "avg_over",
+    "max_over",
+    "ewma",
+    "text",
+    "matchvalue",
+];
 /// Metrics per type where the instances are many.
 const FEW: u32 = 10;
 
@@ -68,6 +78,14 @@ fn extensions(c: &mut Criterion) {
 
 fn churn(c: &mut Criterion) {
     let mut group = c.benchmark_group("churn");
+    for metrics in [1_000, 10_000] {
+        let source = Synth::new(334, 10).with_churn(1);
+        let mut session = Session::new(&definitions("mix", metrics, 334), source, Backend::Jit);
+        group.throughput(Throughput::Elements(u64::from(metrics)));
+        group.bench_function(format!("mix/{metrics}"), |b| {
+            b.iter_custom(|times| session.fetch(times));
+        });
+    }
     for instances in [1_000, 10_000] {
         let source = Synth::new(FEW, instances).with_churn(1);
         let mut session = Session::new(&definitions("rate", FEW, FEW), source, Backend::Jit);

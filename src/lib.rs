@@ -21,6 +21,7 @@ pub mod diag;
 pub mod dialect;
 pub mod engine;
 pub mod equivalent_domains;
+pub mod explain;
 pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
@@ -32,3 +33,4 @@ pub mod plan;
 pub mod replay;
 pub mod source;
 pub mod syntax;
+pub mod unit_test;

@@ -6,44 +6,16 @@
 //! After a change of wording run the test with `INSTA_UPDATE=always` and read
 //! the difference.
 
+mod command;
 #[path = "../runtime/tests/live/real_pmcd.rs"]
 mod real_pmcd;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
+use command::{finished, pmderive, run, settings, transcript};
 use serde_json::Value;
-
-/// The command with a surrounding that depends on nothing.
-fn pmderive(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_pmderive"));
-    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("PCP") || name.starts_with("PM")) {
-            command.env_remove(name);
-        }
-    }
-    // What is installed here for every client is not what these tests are about.
-    command.env("PCP_DERIVED_CONFIG", "").env("PCP_INDOM_CONFIG", "").stdin(Stdio::null());
-    command
-}
-
-/// A finished run.
-struct Run {
-    status: Option<i32>,
-    out: String,
-    err: String,
-}
-
-fn run(arguments: &[&str]) -> Run {
-    finished(pmderive(arguments).output().expect("the command runs"))
-}
-
-fn finished(output: Output) -> Run {
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    Run { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-}
 
 /// Whole runs, by the name of their snapshot.
 const RUNS: &[(&str, &[&str])] = &[
@@ -109,34 +81,14 @@ const FLEET: &str = "tests/archives/own-fleet";
 const TYPES: &str = "tests/archives/own-types";
 const SHOP: &str = "tests/cli/shop.conf";
 
-/// An argument as it is typed in a shell.
-fn typed(argument: &str) -> String {
-    let plain = |character: char| character.is_alphanumeric() || "-._/:".contains(character);
-    match argument.chars().all(plain) {
-        true => format!(" {argument}"),
-        false => format!(" '{argument}'"),
-    }
-}
-
 #[test]
 fn whole_runs() {
-    let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("cli");
-    settings.set_prepend_module_to_snapshot(false);
-    settings.set_omit_expression(true);
-    settings.bind(|| {
+    settings("cli").bind(|| {
         for (name, arguments) in RUNS {
             // Whether there is native code is not what these tests are about.
             let interpreted: &[&str] =
                 if arguments.first() == Some(&"eval") { &["--backend", "interp"] } else { &[] };
-            let run = run(&[arguments, interpreted].concat());
-            let status = run.status.expect("an exit status");
-            let Run { out, err, .. } = run;
-            let typed: String = arguments.iter().map(|argument| typed(argument)).collect();
-            let transcript = format!(
-                "$ pmderive{typed}\n{out}--- standard error\n{err}--- exit status {status}\n"
-            );
-            insta::assert_snapshot!(*name, transcript);
+            insta::assert_snapshot!(*name, transcript(arguments, interpreted));
         }
     });
 }

@@ -4,13 +4,17 @@
 #[path = "derived_context/table_source.rs"]
 mod table_source;
 
+use std::path::Path;
 use std::sync::Arc;
 
+use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use pmderive::engine::{Backend, DerivedContext, Engine, Registry, SharedRegistry};
+use pmderive::source::SourceMap;
 use pmderive::syntax::ControlOption;
+use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
-    InDom, LabelLevel, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
+    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
@@ -113,7 +117,14 @@ fn names_lead_both_ways() {
 fn the_name_space_is_that_of_both() {
     for dialect in [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0] {
         let mut context = context(&shared(dialect, SOME));
-        let lists_unusable = dialect == Dialect::Pcp6_0;
+        // Version 6 does not look whether a metric can be used before it lists it.
+        let is_listed = dialect == Dialect::Pcp6_0;
+        let d: &[&str] =
+            if is_listed { &["sum", "twice", "lost", "rate"] } else { &["sum", "twice", "rate"] };
+        let lost = if is_listed { Ok(vec![]) } else { Err(PmStatus::NAME) };
+        assert_eq!(children(&mut context, "d").expect("a node"), d);
+        assert_eq!(children(&mut context, "d.lost"), lost);
+
         let traversed = context.traverse("").expect("memory does not fail");
         let of_source = ["t.one", "t.set", "t.counter", "t.text", "t.other"];
         // In version 6 the anonymous ones come when the context does.
@@ -129,12 +140,9 @@ fn the_name_space_is_that_of_both() {
         assert_eq!(context.traverse("d.rate").expect("memory does not fail"), ["d.rate"]);
         assert!(context.traverse("d.ra").is_err(), "no boundary of components");
 
-        let d: &[&str] = if lists_unusable {
-            &["sum", "twice", "lost", "rate"]
-        } else {
-            &["sum", "twice", "rate"]
-        };
-        assert_eq!(children(&mut context, "d").expect("a node"), d);
+        // Now it is known.
+        assert_eq!(children(&mut context, "d").expect("a node"), ["sum", "twice", "rate"]);
+        assert_eq!(children(&mut context, "d.lost"), Err(PmStatus::NAME));
         let root: &[&str] = match dialect {
             Dialect::Pcp6_0 => &["t.", "d.", "e", "event."],
             _ => &["t.", "event.", "d.", "e"],
@@ -144,8 +152,6 @@ fn the_name_space_is_that_of_both() {
         assert_eq!(t, ["one", "set", "counter", "text", "other"], "what was a leaf stays one");
         assert_eq!(children(&mut context, "t.set"), Ok(vec!["more".to_owned()]));
         assert_eq!(children(&mut context, "d.rate"), Ok(vec![]));
-        let lost = if lists_unusable { Ok(vec![]) } else { Err(PmStatus::NAME) };
-        assert_eq!(children(&mut context, "d.lost"), lost);
         assert_eq!(children(&mut context, "none"), Err(PmStatus::NAME));
     }
 }
@@ -157,10 +163,8 @@ fn descriptors_have_the_operands_domain() {
     let mut pmids: Vec<Pmid> = names.iter().map(|name| pmid(&mut context, name)).collect();
     pmids.extend([Pmid::new(7, 0, 99), Pmid::new(511, 0, 7), Pmid::new(511, 0, 99)]);
     let descs = context.lookup_descs(&pmids).expect("memory does not fail");
-    let found: Vec<Result<(Pmid, ValueType, Option<InDom>, Semantics), PmStatus>> = descs
-        .into_iter()
-        .map(|desc| desc.map(|d| (d.pmid, d.value_type, d.indom, d.semantics)))
-        .collect();
+    let fields = |desc: MetricDesc| (desc.pmid, desc.value_type, desc.indom, desc.semantics);
+    let found: Vec<_> = descs.into_iter().map(|desc| desc.map(fields)).collect();
     let domain = Some(table_source::DOMAIN);
     let expected = [
         Ok((pmids[0], ValueType::U32, domain, Semantics::Instant)),
@@ -295,21 +299,33 @@ fn texts_and_labels() {
     let of_domain = context.text(TextSubject::Domain(table_source::DOMAIN), one_line);
     let of_domain = of_domain.expect("memory does not fail");
     assert_eq!(of_domain.as_deref(), Ok("OneLine of domain 7.1"));
+}
 
-    let sum = pmid(&mut context, "d.sum");
-    let levels = [
-        (LabelLevel::Context, Ok(1)),
-        (LabelLevel::Instances(table_source::DOMAIN), Ok(1)),
-        (LabelLevel::Item(sum), Ok(0)),
-        (LabelLevel::Cluster(sum), Ok(0)),
-        (LabelLevel::Item(Pmid::new(7, 0, 0)), Ok(1)),
-    ];
-    let asked = levels.map(|(level, _)| level);
-    let all = context.labels_of_each(&asked).expect("memory does not fail");
-    for ((level, expected), answer) in levels.into_iter().zip(all) {
-        assert_eq!(answer.map(|sets| sets.len()), expected, "{level:?}");
-        let alone = context.labels(level).expect("memory does not fail");
-        assert_eq!(alone.map(|sets| sets.len()), expected, "{level:?}");
+#[test]
+fn labels_are_those_of_the_operands() {
+    for (dialect, of_its_own, of_its_domain) in [
+        (Dialect::Fixed, Ok(0), Ok(0)),
+        (Dialect::Pcp7_2, Err(PmStatus::PMID), Err(PmStatus::NOAGENT)),
+        (Dialect::Pcp6_0, Err(PmStatus::PMID), Err(PmStatus::NOAGENT)),
+    ] {
+        let mut context = context(&shared(dialect, SOME));
+        let sum = pmid(&mut context, "d.sum");
+        let levels = [
+            (LabelLevel::Context, Ok(1)),
+            (LabelLevel::Domain(511), of_its_domain),
+            (LabelLevel::InDom(table_source::DOMAIN), Ok(1)),
+            (LabelLevel::Cluster(sum), of_its_own),
+            (LabelLevel::Item(sum), of_its_own),
+            (LabelLevel::Instances(table_source::DOMAIN), Ok(1)),
+            (LabelLevel::Item(Pmid::new(7, 0, 0)), Ok(1)),
+        ];
+        let asked = levels.map(|(level, _)| level);
+        let all = context.labels_of_each(&asked).expect("memory does not fail");
+        for ((level, expected), answer) in levels.into_iter().zip(all) {
+            assert_eq!(answer.map(|sets| sets.len()), expected, "{level:?}");
+            let alone = context.labels(level).expect("memory does not fail");
+            assert_eq!(alone.map(|sets| sets.len()), expected, "{level:?}");
+        }
     }
 }
 
@@ -445,7 +461,7 @@ fn limits_and_options() {
     assert_eq!(words.as_deref(), Some("Too many global derived metrics"));
     assert_eq!(
         shared.register("d.c", "1").expect_err("again").to_string(),
-        "there are 2 definitions already, and no more are allowed"
+        "GLOBAL_LIMIT allows no more than 2 definitions"
     );
     assert!(shared.replace("d.b", "2").is_ok());
 
@@ -467,6 +483,43 @@ fn limits_and_options() {
     assert_eq!(early.set_control(NoValue, 1), Ok(()));
     assert_eq!(fetch_names(&mut early, &["d.a", "t.one"]), ["none", "-1=1"]);
     assert_eq!(late.control(NoValue), 1);
+}
+
+/// A missing operand as `novalue()`, wherever it stands.
+#[test]
+fn missing_operands_as_novalue() {
+    let definitions = [
+        ("n.bare", "t.missing"),
+        ("n.sum", "t.missing + t.one"),
+        ("n.average", "avg(t.missing)"),
+        ("n.count", "count(t.missing)"),
+        ("n.defined", "defined(t.missing)"),
+        ("n.branch", "t.set > 10 ? t.set : t.missing"),
+        ("n.other", "t.set > 10 ? t.missing : t.set"),
+        ("n.guard", "t.missing ? t.one : t.one"),
+        ("n.rate", "rate(t.missing)"),
+        ("n.meta", "mkconst(7, meta=t.missing)"),
+        ("n.nodesc", "t.text + 1"),
+    ];
+    let shared = shared(Dialect::Fixed, &definitions);
+    let mut context = context(&shared);
+    let names: Vec<&str> = definitions.iter().map(|(name, _)| *name).collect();
+    let list = list(&mut context, &names);
+    let before = ["-12358"; 11].map(|status| status.to_owned());
+    let without = fetch(&mut context, &list);
+    assert_eq!(without[4], "-1=0");
+    assert!(without.iter().zip(&before).filter(|(value, lost)| value == lost).count() == 10);
+    shared.set_control(ControlOption::NoValue, 1).expect("an option");
+    let expected =
+        ["none", "none", "-1=0", "-1=0", "-1=0", "1=20", "0=10", "none", "none", "-1=7", "-12358"];
+    assert_eq!(fetch(&mut context, &list), expected);
+    let pmids = list.pmids().to_vec();
+    let desc = context.lookup_descs(&pmids[..1]).expect("memory does not fail")[0];
+    let desc = desc.expect("usable now");
+    assert_eq!(
+        (desc.value_type, desc.indom, desc.semantics),
+        (ValueType::I32, None, Semantics::Discrete)
+    );
 }
 
 /// What is bound follows the source in the dialect that puts things right,
@@ -539,15 +592,50 @@ fn lists_in_turn() {
     }
 }
 
+/// With extensions definitions are operands of others, which follow them.
 #[test]
-fn extensions_bind_anew_when_definitions_change() {
+fn nested_definitions_follow_each_other() {
     let language = Language { dialect: Dialect::Fixed, extensions: true };
     let shared = Arc::new(SharedRegistry::new(language));
-    shared.register("d.a", "t.one + 1").expect("a good definition");
+    for (name, text) in [
+        ("d.top", "d.middle * 2 + d.base"),
+        ("d.middle", "d.base + t.one"),
+        ("d.lost", "d.later + 1"),
+        ("d.change", "delta(d.set) + 0 * d.base"),
+        ("d.set", "t.set * 1"),
+        ("d.base", "t.one * 10"),
+    ] {
+        shared.register(name, text).expect("a good definition");
+    }
     let mut context = context(&shared);
-    assert_eq!(fetch_names(&mut context, &["d.a"]), ["-1=2"]);
-    shared.register("d.b", "t.one + 2").expect("a good definition");
-    assert_eq!(fetch_names(&mut context, &["d.b", "d.a"]), ["-1=3", "-1=2"]);
+    assert_eq!(fetch_names(&mut context, &["d.top"]), ["-1=32"]);
+    // Bound in the order of need, fetched in any.
+    let list_of_all =
+        list(&mut context, &["d.change", "d.base", "d.lost", "d.top", "d.set", "t.one"]);
+    let values = fetch(&mut context, &list_of_all);
+    assert_eq!(values, ["none", "-1=10", "-12358", "-1=32", "0=10 1=20", "-1=1"]);
+    let (mistakes, _) = context.mistakes("d.lost").expect("memory does not fail");
+    assert_eq!(
+        mistakes.iter().map(|one| &*one.message).collect::<Vec<_>>(),
+        ["unknown metric `d.later`"]
+    );
+
+    shared.register("d.later", "d.top - 2").expect("a good definition");
+    context.source().set("t.set", Values::U32(vec![(0, 11), (1, 22)]));
+    let values = fetch(&mut context, &list_of_all);
+    assert_eq!(values, ["0=1 1=2", "-1=10", "-1=31", "-1=32", "0=11 1=22", "-1=1"]);
+    shared.replace("d.base", "t.one * 100").expect("a good definition");
+    assert_eq!(fetch_names(&mut context, &["d.top", "d.lost"]), ["-1=302", "-1=301"]);
+    let own = context.add_derived("own.x", "d.top / 2").expect("memory does not fail");
+    let own = own.expect("a good definition");
+    assert_eq!(fetch(&mut context, &FetchList::new(vec![own], vec![])), ["-1=151"]);
+}
+
+#[test]
+fn contexts_move_between_threads() {
+    fn moves<T: Send>() {}
+    moves::<Context>();
+    moves::<DerivedContext<ArchiveContext>>();
 }
 
 #[test]
@@ -558,6 +646,39 @@ fn mistakes_are_told_with_their_texts() {
     assert_eq!(found, ["t.missing"]);
     assert!(context.mistakes("d.sum").expect("memory does not fail").0.is_empty());
     assert!(context.mistakes("none").expect("memory does not fail").0.is_empty());
+}
+
+/// 20,000 derived metrics in one fetch, from an archive.
+#[test]
+fn twenty_thousand_of_an_archive() {
+    const COUNT: u32 = 20_000;
+    let mut text = String::new();
+    for index in 0..COUNT {
+        text.push_str(&format!("many.n{index} = s.i.u32 * 0 + {index}\n"));
+    }
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let mut registry = Registry::new(Dialect::Fixed);
+    let file = sources.add("many.conf", text);
+    registry.add_text(file, &sources, &mut diagnostics);
+    assert!(diagnostics.is_empty());
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-types");
+    let archive = ArchiveContext::open(&path).expect("an archive of the repository");
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let shared = Arc::new(SharedRegistry::with(registry, sources));
+    let mut context = DerivedContext::new(engine, shared, archive);
+    let names = context.traverse("many").expect("an archive of the repository");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids = context.lookup_names(&names).expect("an archive of the repository");
+    let list = FetchList::new(pmids.into_iter().flatten().collect(), Vec::new());
+    assert_eq!(list.pmids().len(), COUNT as usize);
+    let mut batch = ResultBatch::default();
+    let mut records = 0;
+    while context.fetch(&list, &mut batch).is_ok() {
+        let values = batch.parts()[0].sets().map(|set| set.lanes().next().map(|lane| lane.word));
+        assert!(values.eq((0..COUNT).map(Some)));
+        records += 1;
+    }
+    assert!(records > 5, "{records}");
 }
 
 /// Contexts fetch while definitions are registered, replaced and taken away;

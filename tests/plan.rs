@@ -6,17 +6,19 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use pmderive::diag::Diagnostics;
-use pmderive::dialect::Dialect;
+use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::program::Program;
 
+const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
+
 fn program(texts: &[&str]) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
     let mut archive = ArchiveContext::open(&path).expect("an archive of the repository");
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
-    let registry = Registry::new(Dialect::Fixed);
+    let registry = Registry::new(LANGUAGE);
     let parsed: Vec<_> = texts
         .iter()
         .map(|text| {
@@ -25,7 +27,7 @@ fn program(texts: &[&str]) -> Program {
         })
         .collect();
     let selection: Vec<_> = parsed.iter().collect();
-    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+    let engine = Engine::new(LANGUAGE, Backend::Interp);
     let compiled = engine.compile(&registry, &selection, &mut archive, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let compiled = compiled.expect("a readable archive");
@@ -106,6 +108,32 @@ fn ternaries_with_constants_and_novalue() {
             "delta(disk.dev.read) == 0 ? mkconst(0, meta=disk.dev.read, type=double, semantics=instant) : delta(disk.dev.read) / 1",
             "disk.dev.read > 5 ? disk.dev.read : novalue()",
             "defined(no.such) ? no.such : hinv.ncpu",
+        ],
+    );
+}
+
+#[test]
+fn functions_of_numbers_are_kernels() {
+    check(
+        "functions",
+        &[
+            "clamp(round(kernel.all.load * 100), 0, 1000)",
+            "log(delta(disk.dev.read) / 7) + pow(hinv.ncpu, 2)",
+            "quantile(0.9, delta(disk.dev.read)) / stdev(matchinst(/^v/, disk.dev.write))",
+        ],
+    );
+}
+
+/// What no kernel computes begins with columns that kernels have computed.
+#[test]
+fn kernels_lead_up_to_what_they_cannot_do() {
+    check(
+        "general",
+        &[
+            "topk(3, rate(disk.dev.read)) + rate(disk.dev.write)",
+            "avg_over(kernel.all.load * 2, \"5 min\") - 1",
+            "hinv.map.scsi_id == \"scsi0\"",
+            "disk.dev.read * 2",
         ],
     );
 }

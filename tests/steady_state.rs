@@ -90,9 +90,9 @@ fn steady_extensions_allocate_nothing() {
     let text = "\
         t.top = topk(5, rate(synth.c64.m0))\n\
         t.top_of_top = delta(topk(5, synth.g64.m1)) * synth.g64.m2\n\
-        t.quantile = quantile(0.9, delta(synth.c64.m1)) + stdev(synth.gd.m1)\n\
+        t.quantile = quantile(0.9, delta(synth.c64.m1)) / stdev(synth.gd.m1)\n\
         t.avg = avg_over(synth.gd.m0 + 1, \"5 sec\") / ewma(synth.gd.m0, \"5 sec\")\n\
-        t.rate = rate(max_over(rate(synth.c64.m2), \"9 sec\"))\n\
+        t.change = delta(max_over(rate(synth.c64.m2), \"9 sec\"))\n\
         t.math = clamp(log(synth.gd.m3), 0, 5) + pow(abs(synth.gd.m2), 0.5)\n\
         t.text = synth.text.m0 == synth.text.m1 && matchvalue(/x[0-4]*$/, synth.text.m0)\n\
         t.is = synth.text.m0 == \"text 3\"\n";

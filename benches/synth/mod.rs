@@ -221,6 +221,8 @@ pub fn expression(kind: &str, index: u32, metrics: u32) -> String {
         "toprate" => format!("topk(10, rate({count}))"),
         "avg_over" => format!("avg_over({a}, \"1 min\")"),
         "max_over" => format!("max_over({a}, \"1 min\")"),
+        "matchvalue" => format!("matchvalue(/[0-3]$/, {})", name("text", index)),
+        "text" => format!("{} == \"text 3\"", name("text", index)),
         "ewma" => format!("ewma({a}, \"30 sec\")"),
         "tree" => format!("({a} + {b}) * ({c} - {d}) + ({b} * 3 + {c}) / ({d} + 1) - (-{a})"),
         other => panic!("no such kind: {other}"),
@@ -242,7 +244,7 @@ pub fn register(text: &str) -> Registry {
     let mut registry = Registry::new(LANGUAGE);
     let source = sources.add("synth.conf", text);
     registry.add_text(source, &sources, &mut diagnostics);
-    assert_eq!(diagnostics.errors(), 0);
+    assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
     registry
 }
 
@@ -258,7 +260,7 @@ pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> C
     let compiled = engine
         .compile(registry, &selection, source, &mut diagnostics)
         .expect("memory does not fail");
-    assert_eq!(diagnostics.errors(), 0);
+    assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
     compiled
 }
 

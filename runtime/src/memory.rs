@@ -100,6 +100,16 @@ impl MemoryMetadata {
         }
     }
 
+    /// Number of metrics.
+    pub fn len(&self) -> usize {
+        self.descs.len()
+    }
+
+    /// True without metrics.
+    pub fn is_empty(&self) -> bool {
+        self.descs.is_empty()
+    }
+
     /// Descriptor of a metric.
     pub fn desc(&self, pmid: Pmid) -> Option<&MetricDesc> {
         self.descs.get(&pmid)

@@ -56,6 +56,9 @@ pub trait MetadataSource {
 
     /// Names of all metrics at or below `prefix`, which ends at a component
     /// boundary; the empty prefix is the whole name space (`pmTraversePMNS(3)`).
+    ///
+    /// # Errors
+    /// [`SourceError::Status`] with `PM_ERR_NAME` where there is no such node.
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError>;
 
     /// What is directly below a node of the name space, whose full name is
@@ -159,7 +162,7 @@ pub struct Child {
 impl Child {
     /// The children of a node among full names of metrics, each once, in the
     /// order in which they come first. What is both a metric and a node counts
-    /// as a node.
+    /// as a node; empty components are left out.
     pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -173,6 +176,10 @@ impl Child {
                 Some((component, _)) => (component, false),
                 None => (below, true),
             };
+            // Nobody could ask for the children of such a one.
+            if component.is_empty() {
+                continue;
+            }
             let position = *positions.entry(component).or_insert(children.len());
             match children.get_mut(position) {
                 Some(child) => child.is_leaf &= is_leaf,
@@ -348,7 +355,7 @@ mod tests {
 
     #[test]
     fn children_are_the_next_components() {
-        let names = ["a.b.c", "a.b.d", "ab.x", "a.e", "a.b", "f"];
+        let names = ["a.b.c", "a.b.d", "ab.x", "a.e", "a.b", "f", ".x", "a..y", "a.", ""];
         let children = |node| {
             let children = Child::below(node, names);
             children.into_iter().map(|child| (child.name.into(), child.is_leaf)).collect()

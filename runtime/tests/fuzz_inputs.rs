@@ -7,7 +7,7 @@ use std::path::Path;
 use pmderive_runtime::archive::{fuzz_archive, fuzz_decompress};
 use pmderive_runtime::context::spec::fuzz_host_spec;
 use pmderive_runtime::local::fuzz_linux_files;
-use pmderive_runtime::model::{fuzz_interval, fuzz_units};
+use pmderive_runtime::model::{fuzz_interval, fuzz_labels, fuzz_units};
 use pmderive_runtime::pattern::fuzz_pattern;
 use pmderive_runtime::pdu::fuzz_pdu;
 use pmderive_runtime::proto::fuzz_stream;
@@ -42,6 +42,7 @@ replays! {
     decompress: fuzz_decompress;
     host_spec: fuzz_host_spec;
     interval: fuzz_interval;
+    labels: fuzz_labels;
     linux_files: fuzz_linux_files;
     pattern: fuzz_pattern;
     pdu: fuzz_pdu;

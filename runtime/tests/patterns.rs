@@ -58,4 +58,7 @@ fn patterns_search_and_know_text_beyond_ascii() {
     assert!(pattern.is_match("caf\u{e9}"));
     assert!(pattern.is_match("x\u{e9}\u{e8}y"));
     assert!(!pattern.is_match("cafe\u{e9}"));
+    // Bytes that are no text are nothing that matches, and harm nothing.
+    assert!(!pattern.is_match(b"caf\xff"));
+    assert!(pattern.is_match(b"\xff\xc3\xa9\xc3\xa8\xfe"));
 }

@@ -115,7 +115,7 @@ impl Checker<'_> {
                 found = Some((*operand, indom));
                 continue;
             };
-            if known != indom {
+            if !self.are_same_domain(known, indom) {
                 let (first, second) = (self.span(other.expr), self.span(operand.expr));
                 let message = format!("operands of {what} have different instance domains");
                 return self.report(

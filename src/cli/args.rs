@@ -11,10 +11,12 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
 use super::deps::DepsArguments;
+use super::explain::ExplainArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
 use super::fmt::FmtArguments;
+use super::test::TestArguments;
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -24,7 +26,7 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Print help.
-    #[arg(short = '?', long, global = true, action = ArgAction::Help)]
+    #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
     help: Option<bool>,
 }
 
@@ -35,8 +37,12 @@ pub enum Command {
     Eval(EvalArguments),
     /// Look for mistakes in definitions and expressions.
     Check(CheckArguments),
+    /// Say what becomes of an expression, and why.
+    Explain(ExplainArguments),
     /// Bring definition files into their usual form.
     Fmt(FmtArguments),
+    /// Run unit tests of definitions.
+    Test(TestArguments),
     /// List the metrics that definitions need of a source.
     Deps(DepsArguments),
     /// Answer cases of the conformance corpus.
@@ -49,9 +55,6 @@ pub struct EvalArguments {
     /// Where metrics come from.
     #[command(flatten)]
     pub source: SourceArguments,
-    /// Taken so that it can be said why it is of no use.
-    #[arg(long, hide = true)]
-    pub metadata: Option<PathBuf>,
     /// Definitions.
     #[command(flatten)]
     pub definitions: DefinitionArguments,
@@ -73,6 +76,9 @@ pub struct EvalArguments {
     /// Say why there is no value.
     #[arg(long)]
     pub why: bool,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
     /// Derived metrics by name, and expressions; without any, all metrics that
     /// the definition files define.
     #[arg(value_name = "NAME|EXPRESSION")]

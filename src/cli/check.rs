@@ -31,7 +31,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let (names, expressions): (Vec<&String>, Vec<&String>) = arguments
         .expressions
         .iter()
-        .partition(|text| definitions.registry.get(text.trim()).is_some());
+        .partition(|text| definitions.own().any(|one| &*one.name == text.trim()));
     for text in &expressions {
         definitions.select_expression(text);
     }
@@ -75,8 +75,8 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     checked?;
     if is_offline {
         messages.line(
-            &"not checked without a source (-h, -a, -L or --metadata): names, types, semantics, units and \
-              instance domains of operands",
+            &"not checked without a source (-h, -a, -L or --metadata): names, types, semantics, \
+              units and instance domains of operands",
         );
     }
     let mut summary = format!("{}, {}", counted(count, "definition"), counted(errors, "error"));

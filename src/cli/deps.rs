@@ -13,6 +13,8 @@ use pmderive_runtime::source::MetadataSource;
 use crate::bind::Name;
 use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
+use crate::diag::render::printable;
+use crate::engine::{Backend, Engine};
 use crate::json::{write_desc, write_status, write_string};
 use crate::metadata::RecordedMetadata;
 
@@ -80,6 +82,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     let mistakes = std::mem::take(&mut definitions.diagnostics);
     let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
     messages.diagnostics(mistakes, &definitions.sources);
+    definitions.warn_of_system_mistakes(messages);
 
     let writes_metadata = arguments.metadata == Some(None);
     let mut source: Option<Box<dyn MetadataSource>> = match &arguments.metadata {
@@ -89,11 +92,11 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         }
     };
     let selection = definitions.selection();
-    let language = arguments.definitions.language();
+    let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
     let registry = &definitions.registry;
     let needs = match &mut source {
-        Some(source) => dependencies(registry, &selection, language, Some(&mut **source))?,
-        None => dependencies(registry, &selection, language, None)?,
+        Some(source) => dependencies(&engine, registry, &selection, Some(&mut **source))?,
+        None => dependencies(&engine, registry, &selection, None)?,
     };
     for (name, by) in &needs.refused {
         messages.warning(&format_args!(
@@ -186,7 +189,7 @@ fn text(needs: &Dependencies, verbose: bool) -> String {
         let _ = writeln!(out, "{}{}", metric.name, remark(metric));
         if verbose {
             for definition in metric.needed_by.keys() {
-                let _ = writeln!(out, "    {definition}");
+                let _ = writeln!(out, "    {}", printable(definition));
             }
         }
     }
@@ -270,9 +273,9 @@ fn pmlogger(needs: &Dependencies, arguments: &DepsArguments) -> String {
             let _ = writeln!(out, "    {}", metric.name);
             if arguments.verbose {
                 for definition in metric.needed_by.keys() {
-                    // A comment ends with its line, and expressions may have several.
-                    let words: Vec<&str> = definition.split_whitespace().collect();
-                    let _ = writeln!(out, "        # {}", words.join(" ").replace('%', "percent "));
+                    // A comment ends with its line, and pmlogger expands words after `%`.
+                    let comment = printable(definition).replace('%', "percent ");
+                    let _ = writeln!(out, "        # {comment}");
                 }
             }
         }

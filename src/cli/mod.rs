@@ -3,7 +3,7 @@
 //! ```text
 //! args ──► definitions ──► engine ──► eval ──► output (text │ JSON │ CSV) ──► standard output
 //!             │                         ▲
-//!             └──► check, deps          source (pmcd │ archive │ this process)
+//!             └──► check, explain, deps source (pmcd │ archive │ this process)
 //!
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
@@ -16,11 +16,13 @@ mod check;
 mod definitions;
 mod deps;
 mod eval;
+mod explain;
 mod fmt;
 mod messages;
 mod output;
 mod replay;
 mod source;
+mod test;
 
 use std::io;
 use std::process::ExitCode;
@@ -36,7 +38,7 @@ use messages::Messages;
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
     Good = 0,
-    /// Some metric failed, or a file has not the form that it should have.
+    /// Some metric failed, a test failed, or a file has not the form that it should have.
     Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
@@ -77,7 +79,9 @@ pub fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
+        Command::Explain(arguments) => explain::run(arguments, &mut messages),
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
+        Command::Test(arguments) => test::run(arguments, &mut messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };

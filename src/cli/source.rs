@@ -6,10 +6,12 @@ use std::sync::Arc;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::{HostContext, HostSpec};
 use pmderive_runtime::local::LocalContext;
-use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::model::{
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
+};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+    Answers, Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
 use crate::dialect::Dialect;
@@ -125,6 +127,41 @@ impl MetadataSource for Source {
 
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
         self.context_mut().traverse(prefix)
+    }
+
+    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+        self.context_mut().children(node)
+    }
+
+    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+        self.context_mut().names_of(pmid)
+    }
+
+    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
+        self.context_mut().names_of_each(pmids)
+    }
+
+    fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        self.context_mut().text(of, kind)
+    }
+
+    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
+        self.context_mut().text_of_each(subjects, kind)
+    }
+
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        self.context_mut().labels(level)
+    }
+
+    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
+        self.context_mut().labels_of_each(levels)
     }
 
     fn name(&self) -> String {

@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pmderive_runtime::model::InDom;
 use pmderive_runtime::source::{MetadataSource, SourceError};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::bind::{Name, Names, name_in, references};
-use crate::check::live_nodes;
-use crate::dialect::Language;
-use crate::engine::{Registered, Registry};
+use crate::bind::{Name, Names, name_in};
+use crate::diag::Diagnostics;
+use crate::engine::{Engine, Registered, Registry};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, NodeKind};
 
@@ -69,27 +68,32 @@ impl Dependency {
 }
 
 /// Finds the metrics that a selection needs. Without a source all branches
-/// count, and every name that no definition has is a metric.
+/// count, and every name that no definition has is a metric. Mistakes in the
+/// definitions are not reported.
 ///
 /// # Errors
 /// The source failed.
 pub fn dependencies(
+    engine: &Engine,
     registry: &Registry,
     selection: &[&Registered],
-    language: Language,
     source: Option<&mut dyn MetadataSource>,
 ) -> Result<Dependencies, SourceError> {
-    let all = with_nested(registry, selection, language);
-    let names = match source {
-        None => None,
-        Some(source) => {
-            let expressions = all.iter().map(|one| &one.expr);
-            let own = all.iter().filter(|one| one.is_named).map(|one| &*one.name);
-            let is_derived = |name: &str| registry.get(name).is_some();
-            Some(Names::look_up(expressions, own, is_derived, source)?)
-        }
+    let examine = |source: &mut dyn MetadataSource| {
+        engine.examine(registry, selection, source, &mut Diagnostics::default())
     };
-    let mut walk = Walk { registry, language, names: names.as_ref(), found: BTreeMap::new() };
+    let examination = source.map(examine).transpose()?;
+    let names = examination.as_ref().map(|examination| &examination.names);
+    let all = engine.needed(registry, selection);
+    let examined = examination.iter().flat_map(|examination| &examination.expressions);
+    let live = all.iter().zip(examined).map(|(one, examined)| (one.name_span, &*examined.live));
+    let mut walk = Walk {
+        registry,
+        follows: engine.language().extensions,
+        names,
+        live: live.collect(),
+        found: BTreeMap::new(),
+    };
     let mut result = Dependencies::default();
     // Definitions that were looked at, by place and need.
     let mut seen: FxHashSet<(Span, Need)> = FxHashSet::default();
@@ -100,12 +104,12 @@ pub fn dependencies(
             walk.definition(one, need, &mut waiting, &mut result.refused);
         }
     }
-    if let Some(names) = &names {
+    if let Some(names) = names {
         let selected = all.iter().flat_map(|one| selected_domains(&one.expr, names));
         result.domains = BTreeSet::from_iter(selected).into_iter().collect();
     }
     let metrics = walk.found.into_iter().map(|(name, needed_by)| Dependency {
-        meaning: names.as_ref().map(|names| names.get(&name)),
+        meaning: names.map(|names| names.get(&name)),
         name,
         needed_by,
     });
@@ -113,33 +117,14 @@ pub fn dependencies(
     Ok(result)
 }
 
-/// The selection, and all definitions below it.
-fn with_nested<'r>(
-    registry: &'r Registry,
-    selection: &[&'r Registered],
-    language: Language,
-) -> Vec<&'r Registered> {
-    let mut all: Vec<&Registered> = Vec::new();
-    let mut seen: FxHashSet<Span> = FxHashSet::default();
-    let mut waiting: Vec<&Registered> = selection.iter().rev().copied().collect();
-    while let Some(one) = waiting.pop() {
-        if !seen.insert(one.name_span) {
-            continue;
-        }
-        all.push(one);
-        if language.extensions {
-            let names = references(&one.expr).map(|reference| reference.name);
-            waiting.extend(names.filter_map(|name| registry.get(name)));
-        }
-    }
-    all
-}
-
 /// A walk through definitions.
 struct Walk<'w> {
     registry: &'w Registry,
-    language: Language,
+    /// True where definitions can be operands of others.
+    follows: bool,
     names: Option<&'w Names>,
+    /// Which nodes of each definition are left, as far as a source tells.
+    live: FxHashMap<Span, &'w [bool]>,
     /// Needs of metrics by name and definition.
     found: BTreeMap<Box<str>, BTreeMap<Box<str>, Need>>,
 }
@@ -157,14 +142,11 @@ impl<'w> Walk<'w> {
             self.add(&one.name, &one.name, needed);
             return;
         }
-        let dialect = self.language.dialect;
-        let live = match self.names {
-            Some(names) => live_nodes(&one.expr, names, dialect),
-            None => vec![true; one.expr.len()],
-        };
-        for ((_, node), live) in one.expr.nodes().zip(live) {
+        let live = self.live.get(&one.name_span).copied();
+        for (id, node) in one.expr.nodes() {
+            let is_live = live.and_then(|live| live.get(id.0 as usize)).copied().unwrap_or(true);
             let own = match &node.kind {
-                _ if !live => Need::Nothing,
+                _ if !is_live => Need::Nothing,
                 NodeKind::Defined(_) => Need::Existence,
                 NodeKind::MkConst { .. } | NodeKind::NoValue(_) => Need::Metadata,
                 _ => Need::Values,
@@ -173,7 +155,7 @@ impl<'w> Walk<'w> {
                 let need = needed.max(own);
                 match self.registry.get(name).filter(|_| !self.is_metric(name)) {
                     None => self.add(name, &one.name, need),
-                    Some(nested) if self.language.extensions => waiting.push((nested, need)),
+                    Some(nested) if self.follows => waiting.push((nested, need)),
                     Some(_) => drop(refused.insert(name.into(), one.name.clone())),
                 }
             }

@@ -131,6 +131,8 @@ codes! {
     CountDimension = 313;
     /// Unsigned arithmetic with numbers that can be negative.
     UnsignedWrap = 314;
+    /// Something wrong with a file of unit tests.
+    BadTestFile = 400;
 }
 
 impl Code {

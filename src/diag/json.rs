@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::source::{SourceMap, Span};
 
-use super::{Diagnostic, Severity};
+use super::{Derivation, Diagnostic, Severity, Step};
 
 /// The diagnostic as a JSON object on one line, without the line end.
 pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
@@ -38,10 +38,26 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         help: diagnostic.help.as_deref(),
         fix: diagnostic.fix.as_ref().map(|fix| FixJson { span: ends(fix.span), text: &fix.text }),
         metric: diagnostic.metric.as_deref(),
+        derivations: diagnostic.derivations.iter().map(|one| derivation(one, sources)).collect(),
         pcp: diagnostic.pcp.as_deref(),
     };
     // Texts and numbers alone always serialise.
     serde_json::to_string(&object).unwrap_or_default()
+}
+
+fn derivation<'d>(derivation: &'d Derivation, sources: &'d SourceMap) -> DerivationJson<'d> {
+    let step = |step: &'d Step| StepJson {
+        span: ends(step.span),
+        text: sources.slice(step.span),
+        value: &step.value,
+        reason: &step.reason,
+    };
+    DerivationJson {
+        of: &derivation.subject,
+        span: ends(derivation.span),
+        property: derivation.property.name(),
+        steps: derivation.steps.iter().map(step).collect(),
+    }
 }
 
 fn ends(span: Span) -> [u32; 2] {
@@ -61,6 +77,7 @@ struct DiagnosticJson<'d> {
     help: Option<&'d str>,
     fix: Option<FixJson<'d>>,
     metric: Option<&'d str>,
+    derivations: Vec<DerivationJson<'d>>,
     /// libpcp's own words.
     pcp: Option<&'d str>,
 }
@@ -77,4 +94,20 @@ struct LabelJson<'d> {
 struct FixJson<'d> {
     span: [u32; 2],
     text: &'d str,
+}
+
+#[derive(Serialize)]
+struct DerivationJson<'d> {
+    of: &'d str,
+    span: [u32; 2],
+    property: &'static str,
+    steps: Vec<StepJson<'d>>,
+}
+
+#[derive(Serialize)]
+struct StepJson<'d> {
+    span: [u32; 2],
+    text: &'d str,
+    value: &'d str,
+    reason: &'d str,
 }

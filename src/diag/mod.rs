@@ -46,6 +46,8 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// An edit that would mend it.
     pub fix: Option<Fix>,
+    /// How operands came by what is wrong with them.
+    pub derivations: Vec<Derivation>,
     /// What libpcp says of it: the whole message of a mistake in a text, the
     /// `NODE: TEXT` of a semantic error. [`pcp::render`] gives what it prints.
     pub pcp: Option<Box<str>>,
@@ -69,6 +71,55 @@ pub struct Fix {
     pub text: String,
 }
 
+/// How a value came by one of its properties, from the metrics up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derivation {
+    /// The value.
+    pub span: Span,
+    /// What it is to the mistake: `left operand` and the like.
+    pub subject: String,
+    /// What is derived.
+    pub property: Property,
+    /// The nodes that change something, each after its operands.
+    pub steps: Vec<Step>,
+}
+
+/// Properties that can be derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Property {
+    /// Type of the values.
+    Type,
+    /// Semantics.
+    Semantics,
+    /// Dimension and scale.
+    Units,
+    /// Instance domain.
+    Instances,
+}
+
+impl Property {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Property::Type => "type",
+            Property::Semantics => "semantics",
+            Property::Units => "units",
+            Property::Instances => "instances",
+        }
+    }
+}
+
+/// One node of a derivation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The node.
+    pub span: Span,
+    /// The property there.
+    pub value: String,
+    /// Which rule gave it.
+    pub reason: String,
+}
+
 impl Diagnostic {
     /// An error without labels yet.
     pub fn error(code: Code, span: Span, message: impl Into<String>) -> Diagnostic {
@@ -81,6 +132,7 @@ impl Diagnostic {
             labels: Vec::new(),
             help: None,
             fix: None,
+            derivations: Vec::new(),
             pcp: None,
         }
     }
@@ -99,6 +151,12 @@ impl Diagnostic {
     /// Says what to do.
     pub fn help(mut self, text: impl Into<String>) -> Diagnostic {
         self.help = Some(text.into());
+        self
+    }
+
+    /// Adds how an operand came by what is wrong with it, if that is known.
+    pub fn derived(mut self, derivation: Option<Derivation>) -> Diagnostic {
+        self.derivations.extend(derivation);
         self
     }
 
@@ -145,6 +203,11 @@ impl Diagnostics {
     /// How many of them are errors.
     pub fn errors(&self) -> usize {
         self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
+    }
+
+    /// Forgets all but the first `count`.
+    pub fn truncate(&mut self, count: usize) {
+        self.list.truncate(count);
     }
 
     /// Those from `first` on.

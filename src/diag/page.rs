@@ -74,6 +74,7 @@ pages! {
     PatternBeyondBlank = "0312",
     CountDimension = "0313",
     UnsignedWrap = "0314",
+    BadTestFile = "0400",
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType};
-use pmderive_runtime::program::Program;
+use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names};
@@ -31,8 +31,8 @@ use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::equivalent_domains::EquivalentDomains;
-use crate::plan::{Planned, plan};
-use crate::syntax::{ControlOption, nearest};
+use crate::plan::{Planned, nodes_of, plan};
+use crate::syntax::{ControlOption, nearest_metric};
 
 pub use backend::Backend;
 use backend::Compiler;
@@ -40,6 +40,7 @@ pub use context::{Context, Sample};
 pub use derived::DerivedContext;
 #[doc(hidden)]
 pub use fuzz::{fuzz_compile, fuzz_eval};
+pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
 use registry::ANONYMOUS;
 pub use registry::{Registered, Registry};
@@ -104,6 +105,18 @@ pub(crate) struct Checked {
     /// Those that can be used, with the identity of their previous samples;
     /// [`Metric::output`] is the position here.
     pub(crate) typed: Vec<(u64, TypedExpr)>,
+}
+
+impl Examination {
+    /// The expressions that are whole and wanted, in an order for planning.
+    pub(crate) fn arranged(&self) -> Arranged {
+        nesting::arrange(&self.identities, &self.order, &self.wanted, self.expressions.clone())
+    }
+
+    /// Whether values of the expression at a position are needed.
+    pub(crate) fn is_wanted(&self, position: usize) -> bool {
+        self.wanted.get(position).copied().unwrap_or(false)
+    }
 }
 
 impl Engine {
@@ -175,7 +188,7 @@ impl Engine {
     ) -> Result<Checked, SourceError> {
         let examination = self.examine(registry, selection, source, diagnostics)?;
         let Examination { names, expressions, identities, order, wanted } = examination;
-        let nesting::Arranged { typed, outputs } =
+        let Arranged { typed, outputs } =
             nesting::arrange(&identities, &order, &wanted, expressions);
         let metric = |(one, output): (&&Registered, &Option<usize>)| {
             let desc = output.map(|output| typed[output].1.desc());
@@ -195,6 +208,24 @@ impl Engine {
         (program, binding)
     }
 
+    /// The selection, and after it the definitions that it needs as operands.
+    pub(crate) fn needed<'r>(
+        &self,
+        registry: &'r Registry,
+        selection: &[&'r Registered],
+    ) -> Vec<&'r Registered> {
+        match self.language.extensions {
+            true => nesting::needed(registry, selection),
+            false => selection.to_vec(),
+        }
+    }
+
+    /// The program's node of each node of the expressions that
+    /// [`Engine::plan`] makes a program of.
+    pub(crate) fn nodes_of(&self, planned: &[Planned<'_>]) -> Vec<Vec<NodeId>> {
+        nodes_of(planned, self.language.dialect, &mut |ir| self.kernel(ir))
+    }
+
     /// Checks a selection of registered definitions against a source and
     /// keeps everything that is found out about each.
     ///
@@ -208,7 +239,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
         let extensions = self.language.extensions;
-        let definitions = nesting::needed(registry, selection);
+        let definitions = self.needed(registry, selection);
         let expressions = definitions.iter().map(|one| &one.expr);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
@@ -311,6 +342,7 @@ fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, M
 fn hidden(one: &Registered) -> Diagnostic {
     let message = format!("`{}` is a metric of this source, which hides the definition", one.name);
     Diagnostic::warning(Code::HiddenByMetric, one.name_span, message)
+        .label(one.name_span, "this definition is not used")
         .help("give the derived metric another name")
 }
 
@@ -330,7 +362,7 @@ impl<'v> Vocabulary<'v> {
     fn nearest(&self, name: &str) -> Option<String> {
         let names = self.names.get_or_init(|| self.source.borrow_mut().traverse(""));
         let names = names.as_ref().ok()?.iter().map(String::as_str);
-        nearest(name, names.chain(self.registry.names())).map(str::to_string)
+        nearest_metric(name, names.chain(self.registry.names())).map(str::to_string)
     }
 
     /// Whether the source failed meanwhile.

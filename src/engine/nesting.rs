@@ -222,7 +222,7 @@ pub(super) fn with_values(
 }
 
 /// What is to be planned.
-pub(super) struct Arranged {
+pub(crate) struct Arranged {
     /// Typed expressions with their identities; [`TypedKind::Derived`] is a position here.
     pub typed: Vec<(u64, TypedExpr)>,
     /// For each definition its position there.

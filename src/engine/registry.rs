@@ -10,6 +10,7 @@ use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::controls::{Controls, SetBy, option_of};
 use super::{identifiers, identity, system};
+use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::dialect::Language;
 use crate::layers::Layers;
@@ -220,8 +221,18 @@ impl Registry {
                         identity,
                         pmid: None,
                     };
+                    let (name, first) = (registered.name.clone(), diagnostics.len());
                     // What is wrong is in the diagnostics.
-                    let _ = self.insert(registered, diagnostics);
+                    if let Err(error) = self.insert(registered, diagnostics) {
+                        let file = &sources.get(source).name;
+                        let line = FileLine { file, number: definition.line, line: "" };
+                        let offset = usize::try_from(definition.skipped).unwrap_or(0);
+                        let message = error.message.as_deref();
+                        for diagnostic in diagnostics.since_mut(first) {
+                            let said = line.syntax_error(&name, &definition.text, offset, message);
+                            diagnostic.pcp = Some(said.into());
+                        }
+                    }
                 }
                 DefinitionItem::Definition(definition) => {
                     self.refused.insert(definition.name.value.into(), ());
@@ -293,24 +304,48 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
-        let text = sources.get(source).text.clone();
+        self.parse_as(EXPRESSION, whole(source, sources), sources, diagnostics)
+    }
+
+    /// Parses an expression that is a part of a text, without registering it.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn parse_within(
+        &self,
+        place: Span,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        self.parse_as(EXPRESSION, place, sources, diagnostics)
+    }
+
+    /// Parses what libpcp's messages call `name`.
+    fn parse_as(
+        &self,
+        name: &str,
+        place: Span,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        let text = sources.slice(place);
         let first = diagnostics.len();
-        let parsed = parse_expr(source, &text, 0, self.language, diagnostics);
+        let parsed = parse_expr(place.source, text, place.start, self.language, diagnostics);
         if let Some(error) = parsed.error {
             // libpcp stops at its first error, whatever else is found.
             if let Some(diagnostic) = diagnostics.since_mut(first).first_mut() {
                 let message = error.message.as_deref();
-                let said = pcp::syntax_error(EXPRESSION, &text, error.offset, message);
+                let said = pcp::syntax_error(name, text, error.offset, message);
                 diagnostic.pcp = Some(said.into());
             }
             return Err(error);
         }
         Ok(Registered {
             name: text.trim().into(),
-            name_span: whole(source, sources),
+            name_span: place,
             is_named: false,
             expr: parsed.expr,
-            identity: identity("", &text),
+            identity: identity("", text),
             pmid: None,
         })
     }
@@ -332,7 +367,7 @@ impl Registry {
             return Err(PcpError { offset: 0, message: Some(message) });
         }
         let first = diagnostics.len();
-        let parsed = self.parse(source, sources, diagnostics);
+        let parsed = self.parse_as(name, whole(source, sources), sources, diagnostics);
         diagnostics.name_metric(first, name);
         let identity = identity(name, &sources.get(source).text);
         Ok(Registered { name: name.into(), is_named: true, identity, ..parsed? })
@@ -347,14 +382,16 @@ impl Registry {
         if let Some(limit) = self.controls.limit(ControlOption::GlobalLimit)
             && self.count >= limit
         {
+            let message = format!("GLOBAL_LIMIT allows no more than {limit} definitions");
+            let help = "raise the limit with a `#control` line, or leave definitions out";
             let words = "Too many global derived metrics";
-            let message = format!("there are {limit} definitions already, and no more are allowed");
-            return Err(no_room(&registered, message, words, diagnostics));
+            return Err(no_room(&registered, message, help, words, diagnostics));
         }
         let Some(pmid) = identifiers::global(self.given) else {
-            let words = "global PMID space exhausted";
             let message = "there are no more identifiers for derived metrics".to_owned();
-            return Err(no_room(&registered, message, words, diagnostics));
+            let help = "identifiers are not given again; start anew";
+            let words = "global PMID space exhausted";
+            return Err(no_room(&registered, message, help, words, diagnostics));
         };
         self.given += 1;
         self.count += 1;
@@ -550,15 +587,20 @@ pub(super) fn duplicate(
     PcpError { offset: 0, message: Some(format!("Duplicate {kind} derived metric name")) }
 }
 
-/// Refuses a definition that nothing is wrong with but that it comes too late.
+/// Refuses a definition that nothing is wrong with but that it comes too late;
+/// `words` are libpcp's.
 pub(super) fn no_room(
     registered: &Registered,
     message: String,
+    help: &str,
     words: &str,
     diagnostics: &mut Diagnostics,
 ) -> PcpError {
     let first = diagnostics.len();
-    diagnostics.push(Diagnostic::error(Code::LimitReached, registered.name_span, message));
+    let span = registered.name_span;
+    diagnostics.push(
+        Diagnostic::error(Code::LimitReached, span, message).label(span, "one too many").help(help),
+    );
     diagnostics.name_metric(first, &registered.name);
     PcpError { offset: 0, message: Some(words.to_owned()) }
 }

@@ -21,6 +21,19 @@ pub fn lower(
     graph: &mut Graph,
     kernels: KernelSource<'_>,
 ) -> NodeId {
+    let nodes = lower_nodes(expr, definition, dialect, earlier, graph, kernels);
+    *nodes.last().expect("a checked expression has a root")
+}
+
+/// As [`lower`]; gives the graph's node of each node of the expression.
+pub fn lower_nodes(
+    expr: &TypedExpr,
+    definition: u64,
+    dialect: Dialect,
+    earlier: &[NodeId],
+    graph: &mut Graph,
+    kernels: KernelSource<'_>,
+) -> Vec<NodeId> {
     let mut lowering =
         Lowering { expr, definition, dialect, earlier, graph, kernels, done: Vec::new() };
     for mentioned in &expr.mentioned {
@@ -30,7 +43,7 @@ pub fn lower(
         let id = lowering.node(node);
         lowering.done.push(id);
     }
-    *lowering.done.last().expect("a checked expression has a root")
+    lowering.done
 }
 
 /// A kernel in the making, with a lane and its previous value.

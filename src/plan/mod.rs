@@ -85,6 +85,24 @@ pub fn plan(
     (program, binding)
 }
 
+/// The program's node of each node of the definitions' expressions, if
+/// [`plan`] is asked for the same definitions.
+pub fn nodes_of(
+    definitions: &[Planned<'_>],
+    dialect: Dialect,
+    kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
+) -> Vec<Vec<NodeId>> {
+    let mut graph = Graph::default();
+    let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
+    let nodes = definitions.iter().map(|one| {
+        let Planned { expr, definition } = one;
+        let nodes = lower::lower_nodes(expr, *definition, dialect, &roots, &mut graph, kernels);
+        roots.extend(nodes.last().copied());
+        nodes
+    });
+    nodes.collect()
+}
+
 /// The metric whose instance a single value bears, if it bears any.
 fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
     let root = expr.nodes.last().filter(|root| root.desc.indom.is_none())?;

@@ -93,7 +93,7 @@ impl Extended<'_> {
                     1 => "there is only one",
                     _ => "there are only two",
                 };
-                call.error(repair, call.whole(), message)
+                call.error(repair, None, message)
                     .label(repair.span(call.open, call.close), label)
                     .help(help)
             }

@@ -24,7 +24,7 @@ mod explain;
 mod extension_calls;
 mod functions;
 mod fuzz;
-mod keywords;
+pub(crate) mod keywords;
 mod lexer;
 mod lexical;
 mod lines;
@@ -39,9 +39,10 @@ mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
+mod units_help;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Language;
+use crate::dialect::{Dialect, Language};
 use crate::source::SourceId;
 
 use ast::{Expr, NodeKind};
@@ -55,15 +56,17 @@ pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
 pub use control::{ControlOption, parse_control};
+pub use functions::{SIGNATURES, Shape, Signature};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
+pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
 pub(crate) use load::{Unreadable, definition_files, read_definition_file};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
-pub use print::print_expr;
-pub use suggest::{choices, nearest};
+pub use print::{print_expr, print_node};
+pub use suggest::{choices, nearest, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
 
 #[allow(
@@ -203,6 +206,11 @@ fn teach(
 ) -> Expr {
     let first = diagnostics.len();
     let end = offset(text.len());
+    if !language.extensions && needs_extensions(text, origin, language.dialect, diagnostics) {
+        let mut expr = Expr::default();
+        expr.push(NodeKind::Error, origin.span(0, end));
+        return expr;
+    }
     let repaired = repair::repair(text, tokens, origin, language, diagnostics);
     let expr = if tokens.len() <= MAX_RECOVERY_TOKENS {
         build(text, &repaired, origin, language, diagnostics, first)
@@ -223,4 +231,34 @@ fn teach(
         diagnostics.push(Diagnostic::error(Code::UnexpectedToken, span, message));
     }
     expr
+}
+
+/// Reports the functions of a text that is right but for needing the
+/// extensions. False where that is not what is wrong with it; what else the
+/// extensions allow has better words of its own.
+fn needs_extensions(
+    text: &str,
+    origin: &Origin,
+    dialect: Dialect,
+    diagnostics: &mut Diagnostics,
+) -> bool {
+    let language = Language { dialect, extensions: true };
+    let tokens = lexer::lex(text, language);
+    if pcp_error::find(text, &tokens, language).is_err() {
+        return false;
+    }
+    let first = diagnostics.len();
+    for at in &tokens {
+        let Token::Function(_, function) = at.token else { continue };
+        if function.signature().is_some() {
+            let name = function.name();
+            let message = format!("there is no function `{name}`");
+            let span = origin.span(at.start, at.end);
+            diagnostics.push(
+                Diagnostic::error(Code::UnknownFunction, span, message)
+                    .help(format!("`{name}()` needs --extensions")),
+            );
+        }
+    }
+    diagnostics.len() > first
 }

@@ -174,6 +174,16 @@ fn classes(expr: &Expr) -> Vec<Class> {
     classes
 }
 
+/// The text of one node, where `operand` gives what stands for each operand.
+pub fn print_node(expr: &Expr, id: ExprId, mut operand: impl FnMut(ExprId) -> String) -> String {
+    let pieces = parts(expr, id).into_iter().map(|part| match part {
+        Part::Text(text) => text.to_owned(),
+        Part::Owned(text) => text,
+        Part::Node(id) | Part::Operand(id, _) => operand(id),
+    });
+    pieces.collect()
+}
+
 /// The pieces of a node, first to last.
 fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
     let call = |name: &'static str, operand: ExprId| {

@@ -148,8 +148,14 @@ impl MetadataSource for TableSource {
         }))
     }
 
-    fn labels(&mut self, _: LabelLevel) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        Ok(Ok(vec![LabelSet::failed(-1, PmStatus::AGAIN)]))
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        Ok(match level {
+            LabelLevel::Domain(511) => Err(PmStatus::NOAGENT),
+            _ => Ok(vec![LabelSet::empty(-1)]),
+        })
     }
 
     fn name(&self) -> String {
@@ -246,6 +252,7 @@ fn of_block(value_type: ValueType, data: &[u8]) -> String {
     match value_type {
         ValueType::I64 => bits(data).cast_signed().to_string(),
         ValueType::U64 => bits(data).to_string(),
+        ValueType::F32 => f32::from_be_bytes(data.try_into().expect("4 bytes")).to_string(),
         ValueType::F64 => f64::from_bits(bits(data)).to_string(),
         ValueType::String => {
             let text = data.strip_suffix(&[0]).expect("a text ends with NUL");

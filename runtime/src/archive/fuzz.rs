@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::archive::context::ArchiveContext;
 use crate::archive::files::{ArchiveFiles, Member};
-use crate::model::Timestamp;
+use crate::model::{LabelLevel, LabelSet, TextKind, TextSubject, Timestamp};
 use crate::result::ResultBatch;
 use crate::source::{FetchList, FetchSource, Freshness, MetadataSource};
 
@@ -42,13 +42,15 @@ pub fn fuzz_archive(data: &[u8]) {
     let Some(Ok(mut context)) = files_of(data).map(ArchiveContext::from_files) else {
         return;
     };
+    describe(&mut context);
     walk(&mut context);
+    describe(&mut context);
 }
 
-/// Reads everything in an archive. Gives the number of fetches that succeeded.
-pub(super) fn walk(context: &mut ArchiveContext) -> usize {
-    let names = context.traverse("").unwrap_or_default();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+/// The names of an archive, and all its metrics and domains.
+fn everything(context: &mut ArchiveContext) -> (Vec<String>, FetchList) {
+    let all = context.traverse("").unwrap_or_default();
+    let names: Vec<&str> = all.iter().map(String::as_str).collect();
     let mut pmids: Vec<_> =
         context.lookup_names(&names).unwrap_or_default().into_iter().flatten().collect();
     pmids.sort_unstable();
@@ -57,8 +59,13 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
     let mut domains: Vec<_> = descs.into_iter().flatten().filter_map(|desc| desc.indom).collect();
     domains.sort_unstable();
     domains.dedup();
+    (all, FetchList::new(pmids, domains))
+}
+
+/// Reads every value in an archive. Gives the number of fetches that succeeded.
+pub(super) fn walk(context: &mut ArchiveContext) -> usize {
+    let (_, list) = everything(context);
     let end = context.end_time();
-    let list = FetchList::new(pmids, domains);
     let mut batch = ResultBatch::default();
     let (mut fetched, mut failed) = (0, 0);
     while fetched < MAX_FETCHES && failed < MAX_FAILURES {
@@ -82,6 +89,46 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
         }
     }
     fetched
+}
+
+/// Asks for all names, texts and labels of an archive, as of the present position.
+fn describe(context: &mut ArchiveContext) {
+    let (names, list) = everything(context);
+    let mut nodes = vec![String::new()];
+    let mut leaves = Vec::new();
+    while let Some(node) = nodes.pop() {
+        for child in context.children(&node).into_iter().flatten().flatten() {
+            let separator = if node.is_empty() { "" } else { "." };
+            let name = format!("{node}{separator}{}", child.name);
+            if child.is_leaf { &mut leaves } else { &mut nodes }.push(name);
+        }
+    }
+    leaves.sort_unstable();
+    let well_formed = names.iter().filter(|name| name.split('.').all(|part| !part.is_empty()));
+    assert!(leaves.iter().eq(well_formed), "children lead to all names");
+    let metrics = list.pmids().iter().map(|pmid| TextSubject::Metric(*pmid));
+    let domains = list.domains().iter().map(|indom| TextSubject::Domain(*indom));
+    let subjects: Vec<TextSubject> = metrics.chain(domains).collect();
+    for kind in [TextKind::OneLine, TextKind::Help] {
+        let _ = context.text_of_each(&subjects, kind);
+    }
+    let mut levels = vec![LabelLevel::Context];
+    for pmid in list.pmids() {
+        let found = context.names_of(*pmid).expect("names are known").expect("they have names");
+        assert!(found.iter().all(|name| names.iter().any(|known| **known == **name)));
+        levels.extend([LabelLevel::Domain(pmid.domain()), LabelLevel::Cluster(*pmid)]);
+        levels.push(LabelLevel::Item(*pmid));
+    }
+    for indom in list.domains() {
+        levels.extend([LabelLevel::InDom(*indom), LabelLevel::Instances(*indom)]);
+    }
+    for level in levels {
+        let Ok(Ok(sets)) = context.labels(level) else { continue };
+        let merged = LabelSet::merged(&sets);
+        assert!(merged.labels().all(|label| {
+            sets.iter().any(|set| set.labels().any(|other| other.name == label.name))
+        }));
+    }
 }
 
 /// What every fetch promises.
@@ -123,7 +170,64 @@ mod tests {
             ends.push(at);
         }
         volume.truncate(*ends.last().expect("one record fits"));
-        (read("meta"), read("index"), volume, ends)
+        (described(read("meta")), read("index"), volume, ends)
+    }
+
+    /// Adds labels and help texts to metadata: of its first metric and of that
+    /// metric's domain, as of the start of the archive.
+    fn described(mut metadata: Vec<u8>) -> Vec<u8> {
+        let words = |at: usize, count: usize| metadata[at..at + 4 * count].to_vec();
+        let label = if metadata[7] == 3 { 808 } else { 132 };
+        let (stamp, kind) = if label == 808 { (words(12, 3), 7) } else { (words(12, 2), 3) };
+        let mut at = label;
+        while metadata[at + 7] != 1 {
+            at += usize::from(u16::from_be_bytes([metadata[at + 2], metadata[at + 3]]));
+        }
+        let (pmid, indom) = (words(at + 8, 1), words(at + 16, 1));
+        let domain = (u32::from_be_bytes([pmid[0], pmid[1], pmid[2], pmid[3]]) >> 22).to_be_bytes();
+        let mut add = |kind: u8, parts: &[&[u8]]| {
+            let body = parts.concat();
+            let length = u32::try_from(body.len() + 12).expect("small").to_be_bytes();
+            metadata.extend([&length, &[0, 0, 0, kind][..], &body, &length].concat());
+        };
+        let set: &[u8] = b"{\"ab\":1}\0\0\0\x01\0\x02\x02\x10\0\x06\0\x01";
+        let one = [b"\xff\xff\xff\xff\0\0\0\x08", set].concat();
+        let two = [b"\0\0\0\x01\0\0\0\x08", set, b"\0\0\0\x02\0\0\0\0\xff\xff\xff\xea"].concat();
+        let levels = [
+            (1, &[0xff; 4][..], 1, &one),
+            (2, &domain, 1, &one),
+            (4, &indom, 1, &one),
+            (16, &pmid, 1, &one),
+            (32, &indom, 2, &two),
+        ];
+        for (level, ident, count, sets) in levels {
+            add(kind, &[&stamp, &[0, 0, 0, level], ident, &[0, 0, 0, count], sets]);
+        }
+        for (kind, ident) in [(5, &pmid), (6, &pmid), (9, &indom)] {
+            add(4, &[&[0, 0, 0, kind], ident, b"some text\0"]);
+        }
+        metadata
+    }
+
+    #[test]
+    fn labels_and_texts_of_the_seeds_are_found() {
+        for (name, label) in SEEDS {
+            let (metadata, index, volume, _) = seed(name, label, label + 3500);
+            let files = files_of(&blob(&metadata, &index, &volume)).expect("an archive");
+            let mut context = ArchiveContext::from_files(files).expect("a good archive");
+            let context_labels = context.labels(LabelLevel::Context).expect("read").expect("known");
+            assert_eq!(context_labels[0].json(), "{\"ab\":1}", "{name}");
+            let names = context.traverse("").expect("names");
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let pmids = context.lookup_names(&names).expect("known").into_iter().flatten();
+            let pmids: Vec<_> = pmids.collect();
+            let subjects: Vec<_> = pmids.iter().map(|pmid| TextSubject::Metric(*pmid)).collect();
+            let texts = context.text_of_each(&subjects, TextKind::Help).expect("read");
+            assert!(texts.iter().any(|text| text.as_deref() == Ok("some text")), "{name}");
+            let levels: Vec<_> = pmids.iter().map(|pmid| LabelLevel::Item(*pmid)).collect();
+            let labels = context.labels_of_each(&levels).expect("read");
+            assert_eq!(labels.into_iter().flatten().flatten().count(), 1, "{name}");
+        }
     }
 
     fn blob(metadata: &[u8], index: &[u8], volume: &[u8]) -> Vec<u8> {
@@ -165,6 +269,12 @@ mod tests {
                 let data = blob(&metadata[..cut], &index, &volume);
                 let count = fetched(&data);
                 assert!(count.is_none_or(|count| count <= ends.len()), "{name}: cut at {cut}");
+                // Labels and texts stand at the end.
+                if cut + 600 > metadata.len()
+                    && let Some(Ok(mut context)) = files_of(&data).map(ArchiveContext::from_files)
+                {
+                    describe(&mut context);
+                }
             }
             for cut in 0..=index.len() {
                 let data = blob(&metadata, &index[..cut], &volume);

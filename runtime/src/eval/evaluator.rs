@@ -154,6 +154,7 @@ impl Evaluator {
     /// not in the program.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
         self.history.forget_definitions(definitions);
+        self.windows.forget_definitions(definitions);
     }
 
     /// Fetches from the source and evaluates.
@@ -425,7 +426,6 @@ impl Evaluator {
             }
             return;
         }
-        let mut changed = false;
         for (index, output) in program.outputs.iter().enumerate() {
             let generally = buffers.overrides[index].is_some();
             for id in &output.histories {
@@ -440,9 +440,9 @@ impl Evaluator {
                     status => store.save_without(*id, layout, *status, history.on_failure),
                 }
             }
-            changed |= generally && !matches!(layout.outputs[index], OutputLayout::General(_));
         }
-        if changed {
+        // What was evaluated without columns may have them now.
+        if buffers.todo.iter().any(|one| !one.has_columns) {
             self.find_irregular();
         }
     }

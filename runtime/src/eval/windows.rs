@@ -93,6 +93,11 @@ impl WindowStore {
         self.entries[window.index()].clear();
     }
 
+    /// Drops the parked windows of definitions that are gone for good.
+    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+        self.parked.retain(|key, _| !definitions.contains(&key.definition));
+    }
+
     /// Takes the windows of a program in use; those of the program before are
     /// parked under their keys as long as they may be of use.
     pub fn change_program(&mut self, old: Option<&Program>, new: &Program) {

@@ -158,9 +158,13 @@ fn what_is_out_of_every_window_is_not_kept() {
     avg.single(5, 1.0);
     assert_eq!(avg.store.parked.len(), 1);
     avg.single(10, 1.0);
+    avg.store.forget_definitions(&[7]);
+    assert_eq!(avg.store.parked.len(), 1);
     avg.store.change_program(Some(&other), &Program::default());
     let kept: Vec<u64> = avg.store.parked.keys().map(|key| key.definition).collect();
     assert_eq!(kept, [2]);
+    avg.store.forget_definitions(&[2]);
+    assert!(avg.store.parked.is_empty());
 }
 
 /// Samples that follow each other fast share buckets, and the counts are right

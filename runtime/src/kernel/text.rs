@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::ir::{Access, BinaryOp, Body, Inst, KernelIr, UnaryOp};
+use super::ir::{Access, BinaryOp, Body, Inst, KernelIr, ReduceOp, UnaryOp};
 
 impl fmt::Display for KernelIr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,6 +22,9 @@ impl fmt::Display for KernelIr {
             write!(f, "{comma}c{index}: {scalar}")?;
         }
         let (insts, result, flags) = match &self.body {
+            Body::Reduce(ReduceOp::Quantile(q)) => {
+                return writeln!(f, " -> {} = Quantile({}) o0", self.output(), f64::from_bits(*q));
+            }
             Body::Reduce(op) => return writeln!(f, " -> {} = {op:?} o0", self.output()),
             Body::Map { insts, result, flags } => (insts, result, flags),
         };

@@ -8,7 +8,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::model::{InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, ValueType};
+use crate::model::{
+    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, ValueType,
+};
 use crate::result::{BlockValue, ResultWriter};
 
 /// Most bytes that a value of text or opaque bytes may have: a block's length
@@ -73,6 +75,22 @@ pub trait Agent: Send {
     fn instance_domain(&mut self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
         let _ = indom;
         Err(PmStatus::INDOM)
+    }
+
+    /// One line of help about an instance domain (`pmLookupInDomText(3)`), if
+    /// there is one.
+    fn domain_help(&self, indom: InDom) -> Option<Cow<'static, str>> {
+        let _ = indom;
+        None
+    }
+
+    /// Labels of a level, which is never the context's (`pmdaLabel(3)`): at
+    /// most one set, but for instances one for each with labels, as of the
+    /// fetch begun last. That the metrics are this agent's is a label which
+    /// they have anyway.
+    fn labels(&mut self, level: LabelLevel) -> Vec<LabelSet> {
+        let _ = level;
+        Vec::new()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A source of metrics over agents inside this process.
 //!
-//! Names, descriptors and instance domains of all agents form one name
-//! space; a fetch asks each agent for its metrics in the order of the
+//! Names, descriptors, instance domains, texts and labels of all agents form
+//! one name space; a fetch asks each agent for its metrics in the order of the
 //! request and writes the answers into one encoded result.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,10 +10,16 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::agent::{Agent, Metric, Values};
+use super::labels::HostLabels;
 use super::linux::LinuxAgent;
-use crate::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, Timestamp};
+use crate::model::{
+    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, PmStatus, Pmid,
+    TextKind, TextSubject, Timestamp, json_string,
+};
 use crate::result::{ResultBatch, ResultWriter};
-use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
+use crate::source::{
+    Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
 
 /// Metrics of agents in this process, as a source for the engine; what
 /// `PM_CONTEXT_LOCAL` is to `pmNewContext(3)`.
@@ -22,6 +28,10 @@ pub struct LocalContext {
     names: BTreeMap<Box<str>, Pmid>,
     metrics: HashMap<Pmid, Known>,
     domains: HashMap<InDom, usize>,
+    /// Agents by the numbers of their metrics' domains.
+    numbers: HashMap<u32, usize>,
+    host: HostLabels,
+    warnings: Vec<String>,
     prepared: Prepared,
 }
 
@@ -76,6 +86,9 @@ impl LocalContext {
             names: BTreeMap::new(),
             metrics: HashMap::new(),
             domains: HashMap::new(),
+            numbers: HashMap::new(),
+            host: HostLabels::usual(),
+            warnings: Vec::new(),
             prepared: Prepared::default(),
         }
     }
@@ -109,6 +122,7 @@ impl LocalContext {
                 return Err(refuse(format!("{name} has the identifier {pmid} of {other}")));
             }
             self.names.insert(name.into(), pmid);
+            self.numbers.entry(pmid.domain()).or_insert(position);
         }
         self.agents.push(Attached { agent, begun: 0 });
         Ok(())
@@ -127,15 +141,15 @@ impl LocalContext {
         self.below(name).next().is_some()
     }
 
-    /// One line of help about a metric (`pmLookupText(3)`).
-    pub fn help(&self, pmid: Pmid) -> Option<&str> {
-        self.metrics.get(&pmid).map(|known| &*known.metric.help)
+    /// What is wrong with files of labels (`labels.conf(5)`) that were left
+    /// out when the labels of the context were asked for last.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Why a metric or domain that no agent has is unknown.
     fn unknown(&self, domain: u32, within_agent: PmStatus) -> PmStatus {
-        let known = self.metrics.keys().any(|pmid| pmid.domain() == domain);
-        if known { within_agent } else { PmStatus::NOAGENT }
+        if self.numbers.contains_key(&domain) { within_agent } else { PmStatus::NOAGENT }
     }
 
     fn known(&self, pmid: Pmid) -> Result<&Known, PmStatus> {
@@ -145,6 +159,36 @@ impl LocalContext {
     fn agent_of_domain(&self, indom: InDom) -> Result<usize, PmStatus> {
         let agent = self.domains.get(&indom).copied();
         agent.ok_or_else(|| self.unknown(indom.domain(), PmStatus::INDOM))
+    }
+
+    /// The agent that has the labels of a level.
+    fn agent_of_level(&self, level: LabelLevel) -> Result<usize, PmStatus> {
+        let (agent, number) = match level {
+            LabelLevel::Context => return Err(PmStatus::NOLABELS),
+            LabelLevel::Domain(number) => (None, number),
+            LabelLevel::InDom(indom) | LabelLevel::Instances(indom) => {
+                (self.domains.get(&indom).copied(), indom.domain())
+            }
+            LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => {
+                (self.metrics.get(&pmid).map(|known| known.agent), pmid.domain())
+            }
+        };
+        agent.or_else(|| self.numbers.get(&number).copied()).ok_or(PmStatus::NOAGENT)
+    }
+
+    fn labels_of_agent(&mut self, level: LabelLevel) -> Result<Vec<LabelSet>, PmStatus> {
+        let agent = self.agent_of_level(level)?;
+        let agent = &mut *self.agents[agent].agent;
+        if matches!(level, LabelLevel::Instances(_)) {
+            agent.begin_fetch();
+        }
+        let mut sets = agent.labels(level);
+        if matches!(level, LabelLevel::Domain(_)) {
+            let name = (json_string(agent.name()).into(), LabelFlags(level.bit()));
+            sets.insert(0, LabelSet::from_map(-1, &LabelMap::from([("agent".into(), name)])));
+            sets = vec![LabelSet::merged(&sets)];
+        }
+        Ok(sets)
     }
 
     /// Resolves a list, unless it is the one that was resolved last.
@@ -221,7 +265,59 @@ impl MetadataSource for LocalContext {
             return Ok(self.names.keys().map(|name| name.to_string()).collect());
         }
         let leaf = self.names.contains_key(prefix).then_some(prefix);
-        Ok(leaf.into_iter().chain(self.below(prefix)).map(str::to_owned).collect())
+        let names: Vec<String> =
+            leaf.into_iter().chain(self.below(prefix)).map(str::to_owned).collect();
+        if names.is_empty() {
+            return Err(SourceError::Status { target: self.name(), status: PmStatus::NAME });
+        }
+        Ok(names)
+    }
+
+    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+        if node.is_empty() {
+            return Ok(Ok(Child::below(node, self.names.keys().map(|name| &**name))));
+        }
+        let children = Child::below(node, self.below(node));
+        let known = !children.is_empty() || self.names.contains_key(node);
+        Ok(if known { Ok(children) } else { Err(PmStatus::NAME) })
+    }
+
+    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+        Ok(self.known(pmid).map(|known| vec![Box::from(&*known.metric.name)]))
+    }
+
+    /// Agents have one line about each metric, which is the help as well.
+    fn text(
+        &mut self,
+        of: TextSubject,
+        _: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        let (text, domain) = match of {
+            TextSubject::Metric(pmid) => {
+                let known = self.metrics.get(&pmid);
+                (known.map(|known| Box::from(&*known.metric.help)), pmid.domain())
+            }
+            TextSubject::Domain(indom) => {
+                let agent = self.domains.get(&indom).map(|agent| &self.agents[*agent].agent);
+                let help = agent.and_then(|agent| agent.domain_help(indom));
+                (help.map(|help| Box::from(&*help)), indom.domain())
+            }
+        };
+        Ok(text.ok_or_else(|| self.unknown(domain, PmStatus::TEXT)))
+    }
+
+    /// The context has the labels that a pmcd on this host would give to this
+    /// process.
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        if level == LabelLevel::Context {
+            let (set, warnings) = self.host.read();
+            self.warnings = warnings;
+            return Ok(Ok(vec![set]));
+        }
+        Ok(self.labels_of_agent(level))
     }
 
     fn name(&self) -> String {

@@ -21,6 +21,7 @@
 mod agent;
 mod context;
 mod instances;
+mod labels;
 mod linux;
 
 pub use agent::{Agent, Metric, Value, Values};

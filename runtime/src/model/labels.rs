@@ -187,6 +187,12 @@ impl LabelSet {
         LabelSet { instance, outcome: Ok(Box::default()), json: Box::default() }
     }
 
+    /// The same labels as those of an instance.
+    #[must_use]
+    pub fn of_instance(self, instance: InstId) -> LabelSet {
+        LabelSet { instance, ..self }
+    }
+
     /// A set that could not be had, for a reason of its own.
     pub fn failed(instance: InstId, status: PmStatus) -> LabelSet {
         LabelSet { instance, outcome: Err(status), json: Box::default() }

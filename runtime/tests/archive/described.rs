@@ -81,7 +81,7 @@ fn labels_texts_and_instances_are_those_that_pminfo_prints() {
         let mut ours = String::new();
         for name in &names {
             ours += &match position(&mut context, name) {
-                Ok(()) => pminfo::metric(&mut context, name, &mut quirks),
+                Ok(()) => pminfo::described(&mut context, name, &mut quirks),
                 Err(message) => message,
             };
         }

@@ -1,10 +1,12 @@
 //! Agents of an application beside each other in one context.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use pmderive_runtime::local::{Agent, Instances, LocalContext, Metric, Value, Values};
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType,
+    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics,
+    TextKind, TextSubject, Units, ValueType,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
@@ -74,6 +76,24 @@ impl Agent for Tabled {
         }
         Ok(Arc::clone(self.instances.domain()))
     }
+
+    fn domain_help(&self, indom: InDom) -> Option<Cow<'static, str>> {
+        (indom.serial() == 0).then_some("Two colours.".into())
+    }
+
+    fn labels(&mut self, level: LabelLevel) -> Vec<LabelSet> {
+        let set = |instance, json: String| {
+            let set = LabelSet::parse(&json, LabelFlags(level.bit())).expect("labels");
+            set.of_instance(instance)
+        };
+        match level {
+            LabelLevel::Domain(_) => vec![],
+            LabelLevel::Instances(_) => {
+                [0, 1].map(|id| set(id, format!("{{\"fetches\":{}}}", self.fetches))).into()
+            }
+            _ => vec![set(-1, format!("{{\"level\":{}}}", level.bit()))],
+        }
+    }
 }
 
 fn two_agents() -> LocalContext {
@@ -111,8 +131,67 @@ fn names_lead_to_metrics() {
     assert_eq!(context.traverse("app.colour").expect("in this process"), ["app.colour.name"]);
     assert_eq!(context.traverse("other.none").expect("in this process"), ["other.none"]);
     assert_eq!(context.traverse("").expect("in this process").len(), 6);
-    assert!(context.traverse("ap").expect("in this process").is_empty());
-    assert_eq!(context.help(Pmid::new(401, 0, 4)), Some("Help for other.none."));
+    let unknown = context.traverse("ap").expect_err("no such node");
+    assert_eq!(unknown.to_string(), "this process: Unknown metric name");
+    let children = |context: &mut LocalContext, node| {
+        let children = context.children(node).expect("in this process")?;
+        Ok(children.into_iter().map(|child| (child.name.into(), child.is_leaf)).collect())
+    };
+    let expect = |list: &[(&str, bool)]| -> Result<Vec<(String, bool)>, PmStatus> {
+        Ok(list.iter().map(|(name, is_leaf)| (name.to_string(), *is_leaf)).collect())
+    };
+    assert_eq!(children(&mut context, ""), expect(&[("app", false), ("other", false)]));
+    assert_eq!(children(&mut context, "other"), expect(&[("fetches", true), ("none", true)]));
+    assert_eq!(children(&mut context, "other.none"), expect(&[]));
+    assert_eq!(children(&mut context, "ap"), Err(PmStatus::NAME));
+    let mut names = |domain, item| {
+        let found = context.names_of(Pmid::new(domain, 0, item)).expect("in this process");
+        found.map(|names| names.join(" "))
+    };
+    assert_eq!(names(401, 4).as_deref(), Ok("other.none"));
+    assert_eq!(names(401, 5), Err(PmStatus::PMID));
+    assert_eq!(names(402, 5), Err(PmStatus::NOAGENT));
+}
+
+#[test]
+fn texts_and_labels_are_the_agents() {
+    let mut context = two_agents();
+    let (metric, domain) = (TextSubject::Metric, TextSubject::Domain);
+    let subjects = [
+        metric(Pmid::new(401, 0, 4)),
+        domain(InDom::new(400, 0)),
+        domain(InDom::new(400, 7)),
+        metric(Pmid::new(401, 0, 9)),
+        metric(Pmid::new(402, 0, 9)),
+        domain(InDom::new(402, 0)),
+    ];
+    for kind in [TextKind::OneLine, TextKind::Help] {
+        let found = context.text_of_each(&subjects, kind).expect("in this process");
+        let expected = [
+            Ok("Help for other.none.".into()),
+            Ok("Two colours.".into()),
+            Err(PmStatus::TEXT),
+            Err(PmStatus::TEXT),
+            Err(PmStatus::NOAGENT),
+            Err(PmStatus::NOAGENT),
+        ];
+        assert_eq!(found, expected);
+    }
+    let mut labels = |level| {
+        let sets = context.labels(level).expect("in this process")?;
+        Ok(sets.iter().map(|set| (set.instance(), set.json().to_owned())).collect())
+    };
+    let one = |json: &str| Ok(vec![(-1, json.to_owned())]);
+    let indom = InDom::new(400, 0);
+    assert_eq!(labels(LabelLevel::Domain(401)), one("{\"agent\":\"tabled\"}"));
+    assert_eq!(labels(LabelLevel::Item(Pmid::new(401, 0, 4))), one("{\"level\":16}"));
+    assert_eq!(labels(LabelLevel::InDom(indom)), one("{\"level\":4}"));
+    let instances = labels(LabelLevel::Instances(indom)).expect("in this process");
+    let fetches = |count: u32| format!("{{\"fetches\":{count}}}");
+    assert_eq!(instances, [(0, fetches(1)), (1, fetches(1))]);
+    assert_eq!(labels(LabelLevel::Domain(402)), Err(PmStatus::NOAGENT));
+    let context = labels(LabelLevel::Context).expect("in this process");
+    assert!(context[0].1.contains("\"hostname\":"), "{context:?}");
 }
 
 #[test]

@@ -4,4 +4,6 @@
 mod agents;
 mod golden;
 mod pmdalinux;
+#[path = "../shared/pminfo.rs"]
+mod pminfo;
 mod render;

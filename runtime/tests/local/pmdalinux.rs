@@ -15,6 +15,7 @@ use pmderive_runtime::local::LocalContext;
 use pmderive_runtime::source::MetadataSource;
 
 use crate::golden::{metrics_of_tree, tree};
+use crate::pminfo::{self, Quirks};
 use crate::render::{Rendered, render};
 
 const SHARED_OBJECT: &str = "/var/lib/pcp/pmdas/linux/pmda_linux.so";
@@ -113,6 +114,13 @@ impl Pcp {
 
     /// What `pminfo` says of metrics, described like ours.
     fn pminfo(&self, root: &Path, names: &[String]) -> BTreeMap<String, Rendered> {
+        // One metric at a time: where a file is missing, pmdalinux fails a whole fetch.
+        let text = self.printed(root, &["-b", "1", "-d", "-m", "-f"], names);
+        text.split("\n\n").filter_map(metric).collect()
+    }
+
+    /// What `pminfo` prints, with these options.
+    fn printed(&self, root: &Path, options: &[&str], names: &[String]) -> String {
         let numbers = self.directory.path().join("config");
         if numbers.exists() {
             fs::remove_dir_all(&numbers).expect("removed");
@@ -122,9 +130,9 @@ impl Pcp {
         let agent = format!("add,60,{SHARED_OBJECT},linux_init");
         // pmdalinux has room for so many processors.
         let processors = available_parallelism().map_or(8, |number| number.get().max(8));
-        // One metric at a time: where a file is missing, pmdalinux fails a whole fetch.
         let output = Command::new("pminfo")
-            .args(["-L", "-K", "clear", "-K", &agent, "-b", "1", "-d", "-m", "-f"])
+            .args(["-L", "-K", "clear", "-K", &agent])
+            .args(options)
             .args(names)
             .env("PCP_VAR_DIR", self.directory.path())
             .env("PCP_DERIVED_CONFIG", "")
@@ -132,8 +140,7 @@ impl Pcp {
             .env("LINUX_NCPUS", processors.to_string())
             .output()
             .expect("pminfo runs");
-        let text: String = output.stdout.iter().copied().map(char::from).collect();
-        text.split("\n\n").filter_map(metric).collect()
+        output.stdout.iter().copied().map(char::from).collect()
     }
 }
 
@@ -225,6 +232,25 @@ fn descriptors_and_values_on_this_host_are_pmdalinuxs() {
         }
     }
     panic!("never the same as pmdalinux's: {left:?}, for example\n{last}");
+}
+
+#[test]
+fn labels_on_this_host_are_pmdalinuxs() {
+    if !installed() {
+        return;
+    }
+    let mut context = LocalContext::new();
+    let names = context.traverse("").expect("in this process");
+    let printed = Pcp::new().printed(Path::new(""), &["-l"], &names);
+    let mut quirks = Quirks::new("", false);
+    let ours: String =
+        names.iter().map(|name| pminfo::labelled(&mut context, name, &mut quirks)).collect();
+    for (ours, theirs) in ours.lines().zip(printed.lines()) {
+        assert_eq!(ours, theirs);
+    }
+    assert_eq!(ours.len(), printed.len());
+    assert!(ours.contains("\"device_type\":\"cpu\""));
+    assert_eq!(context.warnings(), [] as [&str; 0]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
-//! What `pminfo -lmtT` prints of metrics, out of a source of ours.
+//! What `pminfo -l` and `pminfo -lmtT` print of metrics, out of a source of ours.
 //!
 //! Tests of several kinds of sources share this file.
+
+// None of them needs all of it.
+#![allow(dead_code)]
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -59,43 +62,62 @@ impl Quirks {
     }
 }
 
-/// The text of one metric.
-pub fn metric(source: &mut dyn MetadataSource, name: &str, quirks: &mut Quirks) -> String {
-    let mut text = String::new();
-    let pmid = source.lookup_names(&[name]).expect("an answer")[0].expect(name);
-    let desc = source.lookup_descs(&[pmid]).expect("an answer")[0].expect(name);
-    let subject = TextSubject::Metric(pmid);
+/// What `pminfo -lmtT` prints of a metric.
+pub fn described(source: &mut dyn MetadataSource, name: &str, quirks: &mut Quirks) -> String {
+    let desc = desc(source, name);
+    let subject = TextSubject::Metric(desc.pmid);
     let one_line = match source.text(subject, TextKind::OneLine).expect("an answer") {
         Ok(text) => format!("[{text}]"),
         Err(status) => format!("One-line Help: Error: {status}"),
     };
-    let _ = writeln!(text, "\n{name} PMID: {pmid} {one_line}");
-    let common = levels(source, &desc, quirks);
-    let merged = LabelSet::merged(&common);
-    if !merged.json().is_empty() {
-        let _ = writeln!(text, "    labels {}", merged.json());
-    }
-    let _ = match source.text(subject, TextKind::Help).expect("an answer") {
-        Ok(help) if help.is_empty() => writeln!(text, "Help: <empty entry>"),
-        Ok(help) => {
-            writeln!(text, "Help:\n{}", help.strip_suffix('\n').unwrap_or(&help))
-        }
-        Err(status) => writeln!(text, "Full Help: Error: {status}"),
+    let (common, instances) = labels(source, &desc, quirks);
+    let help = match source.text(subject, TextKind::Help).expect("an answer") {
+        Ok(help) if help.is_empty() => "Help: <empty entry>".to_owned(),
+        Ok(help) => format!("Help:\n{}", help.strip_suffix('\n').unwrap_or(&help)),
+        Err(status) => format!("Full Help: Error: {status}"),
     };
-    let Some(indom) = desc.indom else { return text };
-    let of_instances = quirks.labels(source, LabelLevel::Instances(indom));
+    format!("\n{name} PMID: {} {one_line}\n{common}{help}\n{instances}", desc.pmid)
+}
+
+/// What `pminfo -l` prints of a metric.
+pub fn labelled(source: &mut dyn MetadataSource, name: &str, quirks: &mut Quirks) -> String {
+    let desc = desc(source, name);
+    let (common, instances) = labels(source, &desc, quirks);
+    format!("\n{name}\n{common}{instances}")
+}
+
+fn desc(source: &mut dyn MetadataSource, name: &str) -> MetricDesc {
+    let pmid = source.lookup_names(&[name]).expect("an answer")[0].expect(name);
+    source.lookup_descs(&[pmid]).expect("an answer")[0].expect(name)
+}
+
+/// The lines with the labels of a metric, and of its instances.
+fn labels(
+    source: &mut dyn MetadataSource,
+    desc: &MetricDesc,
+    quirks: &mut Quirks,
+) -> (String, String) {
+    let common = levels(source, desc, quirks);
+    let merged = LabelSet::merged(&common);
+    let mut of_metric = String::new();
+    if !merged.json().is_empty() {
+        of_metric = format!("    labels {}\n", merged.json());
+    }
+    let mut of_instances = String::new();
+    let Some(indom) = desc.indom else { return (of_metric, of_instances) };
     let domain = quirks.domain(source, indom);
+    let sets = quirks.labels(source, LabelLevel::Instances(indom));
     // pminfo prints the instances that have a set, or all if none has one.
-    let with_sets: Vec<i32> = of_instances.iter().map(LabelSet::instance).collect();
+    let with_sets: Vec<i32> = sets.iter().map(LabelSet::instance).collect();
     let all = domain.instances().map(|(id, _)| id);
     let shown: Vec<i32> = if with_sets.is_empty() { all.collect() } else { with_sets };
     for id in shown {
         let name = domain.name(id).unwrap_or("DISAPPEARED");
-        let own = of_instances.iter().filter(|set| set.instance() == id);
+        let own = sets.iter().filter(|set| set.instance() == id);
         let merged = LabelSet::merged(common.iter().chain(own));
-        let _ = writeln!(text, "    inst [{id} or \"{name}\"] labels {}", merged.json());
+        let _ = writeln!(of_instances, "    inst [{id} or \"{name}\"] labels {}", merged.json());
     }
-    text
+    (of_metric, of_instances)
 }
 
 /// The labels of all levels above instances.

@@ -5,6 +5,8 @@
 //! entry of the result comes from. While a list is fetched again and again its
 //! plan is all that is needed.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,7 +19,8 @@ use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, SourceError}
 use rustc_hash::FxHashMap;
 
 use super::encode::{Buffers, Encoder};
-use super::{DerivedContext, Outcome};
+use super::{DerivedContext, Outcome, Typed};
+use crate::check::typed::{TypedExpr, TypedKind};
 use crate::dialect::Dialect;
 use crate::engine::Sample;
 use crate::plan::Planned;
@@ -75,6 +78,57 @@ impl Plan {
     }
 }
 
+/// Expressions for one program, each once, operands before their users.
+#[derive(Default)]
+struct Gathered<'e> {
+    expressions: Vec<(u64, Cow<'e, TypedExpr>)>,
+    /// Position of each, by where it was bound.
+    positions: FxHashMap<(*const Typed, usize), usize>,
+}
+
+impl<'e> Gathered<'e> {
+    /// Adds one of the expressions that were bound together, with those that
+    /// it needs, and gives its position.
+    fn add(&mut self, among: &'e Arc<Typed>, at: usize) -> usize {
+        let mut needed = BTreeSet::from([at]);
+        let mut open = vec![at];
+        while let Some(at) = open.pop() {
+            open.extend(operands(&among[at].1).filter(|operand| needed.insert(*operand)));
+        }
+        for at in &needed {
+            let key = (Arc::as_ptr(among), *at);
+            if self.positions.contains_key(&key) {
+                continue;
+            }
+            let (identity, expr) = &among[*at];
+            let mut expr = Cow::Borrowed(expr);
+            if operands(&expr).next().is_some() {
+                for node in &mut expr.to_mut().nodes {
+                    if let TypedKind::Derived(operand) = &mut node.kind {
+                        *operand = self.positions[&(Arc::as_ptr(among), *operand)];
+                    }
+                }
+            }
+            self.positions.insert(key, self.expressions.len());
+            self.expressions.push((*identity, expr));
+        }
+        self.positions[&(Arc::as_ptr(among), at)]
+    }
+
+    fn planned(&self) -> Vec<Planned<'_>> {
+        let expressions = self.expressions.iter();
+        expressions.map(|(identity, expr)| Planned { definition: *identity, expr }).collect()
+    }
+}
+
+/// Positions of the definitions that an expression needs values of.
+fn operands(expr: &TypedExpr) -> impl Iterator<Item = usize> {
+    expr.nodes.iter().filter_map(|node| match node.kind {
+        TypedKind::Derived(operand) => Some(operand),
+        _ => None,
+    })
+}
+
 impl<S: FetchSource> DerivedContext<S> {
     /// Puts the plan of a list first, made anew if there is none.
     fn find_plan(&mut self, list: &FetchList) -> Result<(), SourceError> {
@@ -122,23 +176,20 @@ impl<S: FetchSource> DerivedContext<S> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let pmids = list.pmids();
         self.bind(pmids.iter().copied().filter(|pmid| pmid.is_derived()))?;
-        let mut planned: Vec<Planned<'_>> = Vec::new();
+        let mut program = Gathered::default();
         let mut outputs: FxHashMap<Pmid, usize> = FxHashMap::default();
         for pmid in pmids {
-            if let Some(bound) = self.bound.get(pmid)
-                && let Outcome::Usable { expr, .. } = &bound.outcome
+            if let Some(Outcome::Usable { among, at, .. }) = self.outcome(*pmid)
+                && !outputs.contains_key(pmid)
             {
-                outputs.entry(*pmid).or_insert_with(|| {
-                    planned.push(Planned { definition: bound.definition.identity, expr });
-                    planned.len() - 1
-                });
+                outputs.insert(*pmid, program.add(among, *at));
             }
         }
         let unusable = match self.dialect() {
-            Dialect::Pcp6_0 if planned.is_empty() => PmStatus::NOAGENT,
+            Dialect::Pcp6_0 if outputs.is_empty() => PmStatus::NOAGENT,
             _ => PmStatus::PMID,
         };
-        let (program, binding) = self.context.engine.plan(&planned);
+        let (program, binding) = self.context.engine.plan(&program.planned());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));
         let mut also = Vec::new();

@@ -75,14 +75,21 @@ struct Bound {
 }
 
 enum Outcome {
+    /// It is the expression at a position among those that were bound with it.
     Usable {
         desc: Desc,
-        expr: TypedExpr,
+        among: Arc<Typed>,
+        at: usize,
     },
     Unusable(Vec<Diagnostic>),
     /// The source has a metric of that name.
     Hidden,
 }
+
+/// Expressions that were bound together, each with the identity that its
+/// previous samples are kept under. Some are operands of others, which come
+/// after them.
+type Typed = Vec<(u64, TypedExpr)>;
 
 /// Text identifiers from here on are those of definitions of contexts.
 const FIRST_LOCAL_SOURCE: u32 = 1 << 31;
@@ -154,16 +161,19 @@ impl<S: FetchSource> DerivedContext<S> {
                 return Err(duplicate(&registered, "per-context", diagnostics));
             }
             if usize::try_from(self.limit).is_ok_and(|limit| locals.len() >= limit) {
-                let message = format!("a context has no more than {} definitions", self.limit);
+                let message =
+                    format!("CONTEXT_LIMIT allows no more than {} definitions", self.limit);
+                let help = "raise the limit of the context (pmSetDerivedControl(3))";
                 let words = "Too many per-context derived metrics";
-                return Err(no_room(&registered, message, words, diagnostics));
+                return Err(no_room(&registered, message, help, words, diagnostics));
             }
             match identifiers::of_context(self.given) {
                 Some(pmid) => Ok((registered, pmid)),
                 None => {
                     let message = "there are no more identifiers for derived metrics".to_owned();
+                    let help = "identifiers are not given again; open another context";
                     let words = "per-context PMID space exhausted";
-                    Err(no_room(&registered, message, words, diagnostics))
+                    Err(no_room(&registered, message, help, words, diagnostics))
                 }
             }
         };
@@ -373,13 +383,13 @@ impl<S: FetchSource> DerivedContext<S> {
                 by_metric.entry(metric.clone()).or_default().push(diagnostic);
             }
         }
-        let mut typed = typed.into_iter();
+        let typed = Arc::new(typed);
         for (definition, metric) in wanted.into_iter().zip(metrics) {
-            // Those that can be used stand in the same order.
-            let expr = metric.output.and_then(|_| typed.next());
-            let outcome = match (metric.is_hidden, metric.desc, expr) {
+            let outcome = match (metric.is_hidden, metric.desc, metric.output) {
                 (true, ..) => Outcome::Hidden,
-                (false, Ok(desc), Some((_, expr))) => Outcome::Usable { desc, expr },
+                (false, Ok(desc), Some(at)) => {
+                    Outcome::Usable { desc, among: Arc::clone(&typed), at }
+                }
                 _ => Outcome::Unusable(by_metric.remove(&metric.name).unwrap_or_default()),
             };
             if let Some(pmid) = definition.pmid {

@@ -14,6 +14,7 @@ mod files;
 mod filesys;
 mod kernel;
 mod keyed;
+mod labels;
 mod limits;
 mod memory;
 mod network;
@@ -23,6 +24,7 @@ mod table;
 mod text;
 mod vmstat;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use std::sync::Arc;
 use self::files::Files;
 use self::table::{Area, DOMAIN};
 use super::agent::{Agent, Metric, Values};
-use crate::model::{InDom, InstanceDomain, PmStatus, Pmid};
+use crate::model::{InDom, InstanceDomain, LabelLevel, LabelSet, PmStatus, Pmid};
 
 /// Metrics of the Linux kernel, with the names, identifiers, types, units,
 /// semantics and instances that pmdalinux(1) of PCP 6.0.3 has for them.
@@ -107,6 +109,20 @@ impl Agent for LinuxAgent {
         let files = &mut self.files;
         let mut areas = self.areas.iter_mut();
         areas.find_map(|area| area.instance_domain(indom.serial(), files)).ok_or(PmStatus::INDOM)
+    }
+
+    fn domain_help(&self, indom: InDom) -> Option<Cow<'static, str>> {
+        labels::domain_help(indom)
+    }
+
+    fn labels(&mut self, level: LabelLevel) -> Vec<LabelSet> {
+        match level {
+            LabelLevel::Instances(indom) => match self.instance_domain(indom) {
+                Ok(instances) => labels::sets_of_instances(indom, &instances),
+                Err(_) => Vec::new(),
+            },
+            _ => labels::set_of(level).into_iter().collect(),
+        }
     }
 }
 

@@ -2,22 +2,21 @@
 //! diagnostic of the page, what it calls right has none, lints included.
 //!
 //! Examples are fenced blocks `wrong` and `right`. After the word may stand
-//! `named NAME`: only that definition is wanted, and `extensions`: they are
-//! allowed.
+//! `named NAME`: only that definition is wanted, `extensions`: they are allowed,
+//! and `with CODE`: another mistake is the cause of the page's.
 
-#[path = "diagnostics/fleet.rs"]
-mod fleet;
-
-use fleet::{Asked, compile};
 use pmderive::diag::{Code, page};
 
-/// Codes whose examples are too large, or no text at all.
-const WITHOUT_EXAMPLE: [Code; 2] = [Code::TooComplex, Code::UnreadableFile];
+use crate::fleet::{Asked, compile};
+
+/// Codes whose examples are too large, or no definitions at all.
+const WITHOUT_EXAMPLE: [Code; 3] = [Code::TooComplex, Code::UnreadableFile, Code::BadTestFile];
 
 /// A fenced block of a page.
 struct Example<'p> {
     is_right: bool,
     asked: Asked<'p>,
+    cause: Option<Code>,
     text: &'p str,
 }
 
@@ -32,15 +31,20 @@ fn examples(page: &str) -> Vec<Example<'_>> {
                 Some("wrong") => false,
                 other => panic!("a block called {other:?}"),
             };
+            let mut cause = None;
             let mut asked = Asked { lint: true, ..Asked::default() };
             while let Some(word) = words.next() {
                 match word {
                     "named" => asked.wanted = words.next(),
+                    "with" => {
+                        let code = words.next().expect("a code follows `with`");
+                        cause = Some(code.parse().expect("a code"));
+                    }
                     "extensions" => asked.extensions = true,
                     other => panic!("`{other}` means nothing"),
                 }
             }
-            Example { is_right, asked, text }
+            Example { is_right, asked, cause, text }
         })
         .collect()
 }
@@ -56,7 +60,8 @@ fn examples_are_as_wrong_and_as_right_as_the_pages_say() {
             false => assert_eq!(sides, [false, true], "{code}: one wrong, then one right"),
         }
         for example in &examples {
-            let expected = if example.is_right { vec![] } else { vec![*code] };
+            let mut expected: Vec<Code> = example.cause.into_iter().collect();
+            expected.extend(Some(*code).filter(|_| !example.is_right));
             let found = compile("page", &format!("{}\n", example.text), example.asked);
             let mut codes: Vec<Code> = found.diagnostics.iter().map(|found| found.code).collect();
             codes.sort();

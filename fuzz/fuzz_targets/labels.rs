@@ -1,0 +1,7 @@
+//! Labels as JSON.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive_runtime::model::fuzz_labels(data));

@@ -1,0 +1,257 @@
+//! `pmderive explain`: what becomes of expressions and definitions, and why;
+//! and what a diagnostic's code means.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use clap::{Args, ValueEnum};
+use pmderive_runtime::source::MetadataSource;
+
+use crate::diag::json::to_json;
+use crate::diag::{Code, Diagnostics, EXPRESSION, page};
+use crate::dialect::Language;
+use crate::engine::{Backend, Engine, Registered};
+use crate::explain::json::{write_definition, write_list, write_program};
+use crate::explain::text::{kernel_to_text, to_text};
+use crate::explain::{ExplainedKernel, Explanation, explain};
+use crate::json::write_string;
+use crate::source::{SourceId, Span};
+use crate::syntax::parse_expr;
+
+use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
+use super::definitions::Definitions;
+use super::messages::Messages;
+use super::source::{Source, open_metadata};
+use super::{Outcome, Stop};
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Metadata in place of a source.
+    #[command(flatten)]
+    pub metadata: MetadataArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ExplainFormat,
+    /// Show kernels as Cranelift IR.
+    #[arg(long)]
+    pub clif: bool,
+    /// Show kernels as machine code.
+    #[arg(long)]
+    pub asm: bool,
+    /// Say what the code of a diagnostic means, such as PMD0203 or 203; without
+    /// a code list all of them.
+    #[arg(
+        long, value_name = "CODE", num_args = 0..=1, value_parser = code,
+        conflicts_with_all = ["metrics", "configs", "format", "clif", "asm"]
+    )]
+    #[allow(clippy::option_option, reason = "an option whose value may be left out")]
+    pub code: Option<Option<Code>>,
+    /// Derived metrics by name, and expressions; without any, all metrics that
+    /// the definition files define.
+    #[arg(value_name = "NAME|EXPRESSION")]
+    pub metrics: Vec<String>,
+}
+
+/// Forms of an explanation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One object.
+    Json,
+}
+
+fn code(text: &str) -> Result<Code, String> {
+    text.parse().map_err(|error: <Code as std::str::FromStr>::Err| error.to_string())
+}
+
+/// Runs the command.
+pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    match arguments.code {
+        Some(Some(code)) => return write(page(code)),
+        Some(None) => return write(&codes()),
+        None => {}
+    }
+    if arguments.definitions.configs.is_empty() && arguments.metrics.is_empty() {
+        return Err(Stop::Usage(
+            "nothing to explain: give an expression, a definition file (-c CONFIG) or a code \
+             (--code)"
+                .to_owned(),
+        ));
+    }
+    let mut definitions = Definitions::read(&arguments.definitions);
+    match arguments.metrics.is_empty() {
+        true => definitions.select_all(),
+        false => definitions.select(&arguments.metrics),
+    }
+    definitions.warn_of_system_mistakes(messages);
+    let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
+    let metadata = arguments.metadata.metadata.as_deref();
+    let mut source: Box<dyn MetadataSource> =
+        match open_metadata(&arguments.source, metadata, messages)? {
+            Some(source) => source,
+            None => Box::new(Source::open(&arguments.source, messages)?),
+        };
+    let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
+    let broken = not_understood(&definitions, arguments.definitions.language());
+    let selection = [definitions.selection(), broken.iter().collect()].concat();
+    let registry = &definitions.registry;
+    let explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
+    let has_errors = diagnostics.errors() > 0;
+    let out = match arguments.format {
+        ExplainFormat::Text => text(&explanation, arguments),
+        ExplainFormat::Json => json(&explanation, arguments, &mut diagnostics, &definitions),
+    };
+    write(&out)?;
+    if arguments.format == ExplainFormat::Text {
+        let mut codes: Vec<Code> = diagnostics.iter().map(|one| one.code).collect();
+        codes.sort_unstable();
+        codes.dedup();
+        messages.diagnostics(diagnostics, &definitions.sources);
+        for code in codes {
+            messages.line(&format_args!("more about this: pmderive explain --code {code}"));
+        }
+    }
+    Ok(if has_errors { Outcome::Mistake } else { Outcome::Good })
+}
+
+/// Expressions of the arguments that have syntax errors, with what was
+/// understood of them.
+fn not_understood(definitions: &Definitions, language: Language) -> Vec<Registered> {
+    let selected: HashSet<SourceId> =
+        definitions.selection().iter().map(|one| one.name_span.source).collect();
+    let texts = (0..definitions.sources.next_id().0).map(SourceId);
+    let broken = texts.filter(|source| {
+        &*definitions.sources.get(*source).name == EXPRESSION && !selected.contains(source)
+    });
+    let parsed = broken.map(|source| {
+        let text = &definitions.sources.get(source).text;
+        // The diagnostics are there already.
+        let parsed = parse_expr(source, text, 0, language, &mut Diagnostics::default());
+        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        Registered {
+            name: text.trim().into(),
+            name_span: Span::new(source, 0, end),
+            is_named: false,
+            expr: parsed.expr,
+            identity: 0,
+            pmid: None,
+        }
+    });
+    parsed.collect()
+}
+
+/// Writes to standard output.
+fn write(text: &str) -> Result<Outcome, Stop> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(Outcome::Good)
+}
+
+/// All codes with the headlines of their pages.
+fn codes() -> String {
+    let line = |code: &Code| {
+        let headline = page(*code).lines().next().unwrap_or_default();
+        format!("{}\n", headline.trim_start_matches(['#', ' ']))
+    };
+    Code::ALL.iter().map(line).collect()
+}
+
+/// The forms of a kernel's native code that were asked for, with their names.
+fn native(kernel: &ExplainedKernel, arguments: &ExplainArguments) -> Vec<(&'static str, String)> {
+    let (clif, assembly) = listings(kernel);
+    let mut forms = Vec::new();
+    if arguments.clif {
+        forms.push(("clif", clif));
+    }
+    if arguments.asm {
+        forms.push(("asm", assembly));
+    }
+    forms
+}
+
+/// A kernel as Cranelift IR and as machine code, or why there is none.
+#[cfg(feature = "jit")]
+fn listings(kernel: &ExplainedKernel) -> (String, String) {
+    match crate::jit::listing(&kernel.ir) {
+        Ok(Some(listing)) => {
+            let assembly = format!("; {} bytes\n{}", listing.bytes, listing.assembly);
+            (listing.clif, assembly)
+        }
+        Ok(None) => {
+            let why = "; this kernel is never native code".to_owned();
+            (why.clone(), why)
+        }
+        Err(error) => {
+            let why = format!("; {error}");
+            (why.clone(), why)
+        }
+    }
+}
+
+/// A kernel as Cranelift IR and as machine code, or why there is none.
+#[cfg(not(feature = "jit"))]
+fn listings(_: &ExplainedKernel) -> (String, String) {
+    let why = "; this program was built without native code".to_owned();
+    (why.clone(), why)
+}
+
+fn text(explanation: &Explanation, arguments: &ExplainArguments) -> String {
+    let mut out = to_text(explanation);
+    let Some(program) = &explanation.program else { return out };
+    if !program.kernels.is_empty() {
+        out.push_str("\nKernels\n");
+    }
+    for kernel in &program.kernels {
+        out.push_str(&kernel_to_text(kernel));
+        for (_, form) in native(kernel, arguments) {
+            out.push('\n');
+            for line in form.lines() {
+                let _ = writeln!(out, "{}", format!("      {line}").trim_end());
+            }
+        }
+    }
+    out
+}
+
+fn json(
+    explanation: &Explanation,
+    arguments: &ExplainArguments,
+    diagnostics: &mut Diagnostics,
+    definitions: &Definitions,
+) -> String {
+    let mut out = "{\"definitions\":".to_owned();
+    write_list(&mut out, &explanation.definitions, write_definition);
+    if let Some(program) = &explanation.program {
+        out.push_str(",\"program\":{");
+        write_program(&mut out, program);
+        out.push_str(",\"kernels\":");
+        write_list(&mut out, &program.kernels, |out, kernel| {
+            let _ = write!(out, "{{\"id\":{},\"ir\":", kernel.id);
+            write_string(out, &kernel.ir.to_string());
+            for (name, form) in native(kernel, arguments) {
+                let _ = write!(out, ",\"{name}\":");
+                write_string(out, &form);
+            }
+            out.push('}');
+        });
+        out.push('}');
+    }
+    diagnostics.sort();
+    out.push_str(",\"diagnostics\":");
+    write_list(&mut out, &*diagnostics, |out, one| {
+        out.push_str(&to_json(one, &definitions.sources));
+    });
+    out.push_str("}\n");
+    out
+}

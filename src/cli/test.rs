@@ -1,0 +1,254 @@
+//! `pmderive test`: runs unit tests of definitions and prints what came of them.
+//!
+//! Files of tests are read and run by [`crate::unit_test`].
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::diag::Diagnostics;
+use crate::diag::json::to_json;
+use crate::engine::Backend;
+use crate::json::write_string;
+use crate::source::SourceMap;
+use crate::unit_test::{Failure, NamedBackend, Report, read, run as run_tests};
+
+use super::messages::Messages;
+use super::{Outcome, Stop};
+
+/// Largest file of tests that is read, in bytes.
+const MAX_TEST_FILE_BYTES: u64 = 4 << 20;
+
+/// Said after the options.
+const NOTES: &str = "\
+A file of tests has definitions or the names of their files, metrics, and cases: samples and what
+is expected, step by step. For example:
+
+  files = [\"shop.conf\"]
+  interval = \"10 sec\"
+  [metrics]
+  \"disk.dev.total\" = { type = \"u64\", semantics = \"counter\", units = \"count\", indom = \"disks\" }
+
+  [[case]]
+  name = \"a disk that comes later\"
+  [case.samples]
+  \"disk.dev.total\" = { sda = \"100+50x4\", sdb = \"_x2 7 9\" }
+  [case.expect]
+  \"shop.rate\" = { sda = \"none(first-sample) 5x3\", sdb = \"_x3 0.2~0.001\" }
+
+7x3 is 7 7 7, 10+5x3 is 10 15 20, _ is no value, x* goes to the end, PM_ERR_AGAIN is a metric that
+fails, * is anything, 3.3~0.1 and 3.3~1% are nearly 3.3.";
+
+/// Arguments of `test`.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct TestArguments {
+    /// How expressions are computed.
+    #[arg(long, value_enum, default_value_t)]
+    backend: TestBackend,
+    /// Form of the outcome.
+    #[arg(long, value_enum, default_value_t)]
+    format: TestFormat,
+    /// Files of tests.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+/// How expressions are computed in tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum TestBackend {
+    /// By interpretation and by native code, which have to agree.
+    #[default]
+    Both,
+    /// By native code.
+    Jit,
+    /// By interpretation.
+    Interp,
+}
+
+/// Forms of the outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum TestFormat {
+    /// A line for each test, and what differs.
+    #[default]
+    Text,
+    /// One object for each test or mistake, on one line.
+    Json,
+}
+
+impl TestBackend {
+    fn backends(self) -> &'static [NamedBackend] {
+        const INTERP: NamedBackend = ("interp", Backend::Interp);
+        const JIT: NamedBackend = ("jit", Backend::Jit);
+        match self {
+            TestBackend::Both => &[INTERP, JIT],
+            TestBackend::Jit => &[JIT],
+            TestBackend::Interp => &[INTERP],
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let mut outcome = Outcome::Good;
+    let (mut passed, mut failed) = (0, 0);
+    for path in &arguments.files {
+        let bytes = match read_file(path) {
+            Ok(text) => text,
+            Err(reason) => {
+                messages.error(&format_args!("cannot read {}: {reason}", path.display()));
+                outcome = outcome.max(Outcome::Mistake);
+                continue;
+            }
+        };
+        let name = path.display().to_string();
+        let mut sources = SourceMap::default();
+        let source = sources.add(&*name, bytes);
+        let mut diagnostics = Diagnostics::default();
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let file = read(source, directory, &sources, &mut diagnostics);
+        let mut reports = Vec::new();
+        if let Some(file) = file.filter(|_| diagnostics.errors() == 0) {
+            let backends = arguments.backend.backends();
+            let outcome = run_tests(&file, backends, &mut sources, &mut diagnostics);
+            outcome.warnings.iter().for_each(|warning| messages.warning(warning));
+            reports = outcome.reports;
+        }
+        for report in &reports {
+            match report.has_passed() {
+                true => passed += 1,
+                false => failed += 1,
+            }
+        }
+        if diagnostics.errors() > 0 {
+            outcome = outcome.max(Outcome::Mistake);
+        }
+        let mut out = String::new();
+        match arguments.format {
+            TestFormat::Text => {
+                write_text(&mut out, &name, &reports, &sources);
+                messages.diagnostics(diagnostics, &sources);
+            }
+            TestFormat::Json => {
+                diagnostics.sort();
+                for diagnostic in &diagnostics {
+                    let _ = writeln!(out, "{}", to_json(diagnostic, &sources));
+                }
+                for report in &reports {
+                    write_json(&mut out, &name, report, &sources);
+                }
+            }
+        }
+        print(&out)?;
+    }
+    if arguments.format == TestFormat::Text {
+        print(&format!("{passed} passed, {failed} failed\n"))?;
+    }
+    Ok(if failed > 0 { outcome.max(Outcome::Failed) } else { outcome })
+}
+
+fn print(text: &str) -> Result<(), Stop> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn read_file(path: &Path) -> Result<String, String> {
+    use std::io::Read;
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let read = file.take(MAX_TEST_FILE_BYTES + 1).read_to_string(&mut text);
+    match read {
+        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_TEST_FILE_BYTES) => {
+            Err(format!("larger than {MAX_TEST_FILE_BYTES} bytes"))
+        }
+        Ok(_) => Ok(text),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What is the same for failures that belong together.
+fn heading(failure: &Failure) -> String {
+    match failure.step {
+        None => failure.metric.to_string(),
+        Some((step, time)) => format!("{} at step {step} ({})", failure.metric, seconds(time)),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}
+
+fn write_text(out: &mut String, file: &str, reports: &[Report], sources: &SourceMap) {
+    let _ = writeln!(out, "{file}");
+    for report in reports {
+        let name = &report.name.text;
+        if report.has_passed() {
+            let _ = writeln!(out, "  passed  {name}");
+            continue;
+        }
+        let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
+        let _ = writeln!(out, "  FAILED  {name} (line {line})");
+        let mut before = None;
+        for failure in &report.failures {
+            let heading = heading(failure);
+            if before.as_ref() != Some(&heading) {
+                let _ = writeln!(out, "    {heading}");
+                before = Some(heading);
+            }
+            let _ = writeln!(out, "      {}", difference(failure));
+        }
+        if report.omitted > 0 {
+            let _ = writeln!(out, "    and {} more", report.omitted);
+        }
+    }
+}
+
+fn difference(failure: &Failure) -> String {
+    let Failure { instance, expected, got, why, .. } = failure;
+    let mut line = match instance {
+        Some(instance) => format!("{instance}: "),
+        None => String::new(),
+    };
+    let _ = write!(line, "expected {expected}, got {got}");
+    if let Some(why) = why {
+        let _ = write!(line, ": {}", why.text);
+    }
+    line
+}
+
+fn write_json(out: &mut String, file: &str, report: &Report, sources: &SourceMap) {
+    let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
+    out.push_str("{\"file\":");
+    write_string(out, file);
+    let _ = write!(out, ",\"line\":{line},\"test\":");
+    write_string(out, &report.name.text);
+    let _ = write!(out, ",\"passed\":{},\"failures\":[", report.has_passed());
+    for (at, failure) in report.failures.iter().enumerate() {
+        out.push_str(if at == 0 { "{\"metric\":" } else { ",{\"metric\":" });
+        write_string(out, &failure.metric);
+        if let Some((step, time)) = failure.step {
+            let _ = write!(out, ",\"step\":{step},\"seconds\":{}", time.as_secs_f64());
+        }
+        if let Some(instance) = &failure.instance {
+            out.push_str(",\"instance\":");
+            write_string(out, instance);
+        }
+        out.push_str(",\"expected\":");
+        write_string(out, &failure.expected);
+        out.push_str(",\"got\":");
+        write_string(out, &failure.got);
+        if let Some(why) = &failure.why {
+            out.push_str(",\"why\":{\"reason\":");
+            write_string(out, why.reason);
+            out.push_str(",\"text\":");
+            write_string(out, &why.text);
+            out.push('}');
+        }
+        out.push('}');
+    }
+    let _ = writeln!(out, "],\"omitted\":{}}}", report.omitted);
+}

@@ -1,0 +1,354 @@
+//! What becomes of definitions, and why: for people who write them.
+//!
+//! [`explain`] checks definitions against a source as compiling does and says
+//! of every node what was inferred and decided, then what the program does
+//! that all of them make together. The result is data, in which words for
+//! people are finished sentences; [`text`] and [`json`] show it.
+
+mod graph;
+pub mod json;
+mod notes;
+pub mod text;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_runtime::kernel::KernelIr;
+use pmderive_runtime::model::{Pmid, ValueType};
+use pmderive_runtime::program::NodeId;
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use crate::bind::{Name, Names, references};
+use crate::check::Examined;
+use crate::check::typed::Desc;
+use crate::diag::{Code, Diagnostics, Severity};
+use crate::engine::{Arranged, Engine, Registered, Registry};
+use crate::plan::Planned;
+use crate::source::Span;
+use crate::syntax::ast::{Expr, ExprId, NodeKind};
+use crate::syntax::{print_expr, print_node};
+use notes::Noted;
+
+/// What became of a selection of definitions.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The definitions in the order asked for, and after them those that they
+    /// need as operands.
+    pub definitions: Vec<Explained>,
+    /// What computes those that can be used, if there are any.
+    pub program: Option<ExplainedProgram>,
+}
+
+/// What became of one definition.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// Name, or the text of an expression without one.
+    pub name: Box<str>,
+    /// False for an expression without a name.
+    pub is_named: bool,
+    /// True if it was not asked for but is needed.
+    pub is_operand: bool,
+    /// The expression as it is printed by us.
+    pub text: String,
+    /// What became of it as a whole.
+    pub fate: Fate,
+    /// Nodes of the expression; operands stand before those that use them, and
+    /// the last one is the whole.
+    pub nodes: Vec<ExplainedNode>,
+}
+
+impl Explained {
+    /// The name, or the beginning of the text of an expression without one.
+    pub fn short_name(&self) -> String {
+        /// Characters of a text that are enough to know it by.
+        const ENOUGH: usize = 40;
+        if self.is_named || self.text.chars().count() <= ENOUGH {
+            return self.name.to_string();
+        }
+        self.text.chars().take(ENOUGH - 1).chain(['…']).collect()
+    }
+}
+
+/// What became of a definition as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It can be evaluated: output of the program at that position.
+    Output(usize),
+    /// Something is wrong with it.
+    Refused,
+    /// A metric of the source has its name and counts in its place, as that
+    /// output of the program.
+    Hidden(usize),
+}
+
+/// A node of an expression.
+#[derive(Clone, Debug)]
+pub struct ExplainedNode {
+    /// Its text, with `…` for each operand.
+    pub title: String,
+    /// Where it is written.
+    pub span: Span,
+    /// Positions of its operands.
+    pub operands: Vec<usize>,
+    /// What checking found.
+    pub outcome: Outcome,
+    /// Facts that are not obvious and mistakes, each a sentence without its
+    /// full stop.
+    pub notes: Vec<String>,
+    /// Node of the program that has its values.
+    pub node: Option<NodeId>,
+}
+
+/// What checking found about a node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// What its values mean.
+    Typed(Desc),
+    /// It is refused, for these reasons; text that is not understood may have
+    /// its reason elsewhere.
+    Refused(Vec<Code>),
+    /// An operand of it is refused.
+    Unknown,
+    /// It is in a branch that is never chosen.
+    NotChosen,
+}
+
+/// What a program does, in words.
+#[derive(Clone, Debug, Default)]
+pub struct ExplainedProgram {
+    /// Metrics to fetch.
+    pub inputs: Vec<ExplainedInput>,
+    /// Operations, each there once; operands stand before their users.
+    pub nodes: Vec<Operation>,
+    /// Previous samples that are kept, by name.
+    pub kept: Vec<(String, String)>,
+    /// Uses of kernels in their order.
+    pub steps: Vec<ExplainedStep>,
+    /// Where the values of each output come from.
+    pub outputs: Vec<String>,
+    /// Kernels of the steps.
+    pub kernels: Vec<ExplainedKernel>,
+}
+
+/// A metric to fetch.
+#[derive(Clone, Debug)]
+pub struct ExplainedInput {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its identifier.
+    pub pmid: Pmid,
+    /// Type of its values.
+    pub value_type: ValueType,
+    /// True if it has an instance domain.
+    pub is_set: bool,
+    /// True if no operation uses it: libpcp fetches metrics of branches that
+    /// are never chosen as well, which decides on the records of an archive
+    /// that count.
+    pub is_mentioned_only: bool,
+}
+
+/// An operation of the program.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Its number in the program.
+    pub id: NodeId,
+    /// What it does, with `n1` and the like for other operations.
+    pub text: String,
+    /// Type of its values.
+    pub value_type: ValueType,
+    /// True if it has values by instance.
+    pub is_set: bool,
+    /// Operations and outputs that use it.
+    pub users: Vec<String>,
+    /// How its values come about when every operand has its values.
+    pub place: String,
+}
+
+/// One use of a kernel.
+#[derive(Clone, Debug)]
+pub struct ExplainedStep {
+    /// Steps of a level do not need each other.
+    pub level: u32,
+    /// The operation that it computes.
+    pub output: NodeId,
+    /// Number of the kernel in the program.
+    pub kernel: u32,
+    /// What the kernel's operands are.
+    pub operands: Vec<String>,
+    /// Values of its constants.
+    pub constants: Vec<String>,
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+pub struct ExplainedKernel {
+    /// Its number in the program.
+    pub id: u32,
+    /// Its form.
+    pub ir: KernelIr,
+}
+
+/// Explains a selection of definitions against a source; what is wrong with
+/// them is in `diagnostics`, where what is wrong with their texts may be already.
+///
+/// # Errors
+/// The source failed.
+pub fn explain(
+    engine: &Engine,
+    registry: &Registry,
+    selection: &[&Registered],
+    source: &mut dyn MetadataSource,
+    diagnostics: &mut Diagnostics,
+) -> Result<Explanation, SourceError> {
+    let examination = engine.examine(registry, selection, source, diagnostics)?;
+    let Arranged { typed, outputs } = examination.arranged();
+    let planned: Vec<Planned<'_>> =
+        typed.iter().map(|(definition, expr)| Planned { definition: *definition, expr }).collect();
+    let (program, binding) = engine.plan(&planned);
+    let lowered = engine.nodes_of(&planned);
+
+    let names = &examination.names;
+    let all = engine.needed(registry, selection);
+    let mut definitions = Vec::with_capacity(selection.len());
+    let mut words = graph::Words::default();
+    // Mistakes whose node is not found yet.
+    let mut reported: Vec<(Span, Code, String)> = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+        .map(|diagnostic| (diagnostic.span, diagnostic.code, diagnostic.message.clone()))
+        .collect();
+    for (position, one) in all.iter().enumerate() {
+        if !examination.is_wanted(position) {
+            continue;
+        }
+        let examined = &examination.expressions[position];
+        let output = outputs[position];
+        let nodes = output.map_or(&[][..], |output| &lowered[output]);
+        let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
+        let of_node = |id: ExprId| {
+            let typed = examined.nodes.get(id.0 as usize).copied().flatten()?;
+            nodes.get(typed.0 as usize).copied()
+        };
+        // Nothing is found out about a definition that is hidden or in a cycle.
+        let explained = match examined.nodes.len() == one.expr.len() {
+            false => Vec::new(),
+            true => {
+                words.read(&one.expr, of_node);
+                explain_nodes(&one.expr, examined, names, engine, &program, &mut reported, of_node)
+            }
+        };
+        definitions.push(Explained {
+            name: one.name.clone(),
+            is_named: one.is_named,
+            text: print_expr(&one.expr),
+            is_operand: position >= selection.len(),
+            fate: match output {
+                None => Fate::Refused,
+                Some(at) if is_hidden => Fate::Hidden(at),
+                Some(at) => Fate::Output(at),
+            },
+            nodes: explained,
+        });
+    }
+    let program = match planned.is_empty() {
+        true => None,
+        false => {
+            let names = input_names(&all, names, &binding.pmids, source)?;
+            let mut titles = vec![String::new(); planned.len()];
+            for one in &definitions {
+                if let Fate::Output(output) | Fate::Hidden(output) = one.fate {
+                    titles[output] = one.short_name();
+                }
+            }
+            let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
+            let identities: Vec<u64> = typed.iter().map(|(identity, _)| *identity).collect();
+            Some(words.program(&program, &binding, names, &titles, &identities))
+        }
+    };
+    Ok(Explanation { definitions, program })
+}
+
+/// Explains the nodes of an expression that was looked at.
+fn explain_nodes(
+    expr: &Expr,
+    examined: &Examined,
+    names: &Names,
+    engine: &Engine,
+    program: &Arc<pmderive_runtime::program::Program>,
+    reported: &mut Vec<(Span, Code, String)>,
+    of_node: impl Fn(ExprId) -> Option<NodeId>,
+) -> Vec<ExplainedNode> {
+    let noted = Noted { expr, examined, names, dialect: engine.dialect() };
+    let mut explained: Vec<ExplainedNode> = Vec::with_capacity(expr.len());
+    for (id, node) in expr.nodes() {
+        let mut operands = Vec::new();
+        expr.operands(id, |operand| operands.push(operand.0 as usize));
+        let at = id.0 as usize;
+        let mut notes = noted.notes(id);
+        let outcome = match examined.nodes[at] {
+            Some(typed) => Outcome::Typed(examined.typed.node(typed).desc),
+            None if !examined.live[at] => Outcome::NotChosen,
+            None => {
+                // Those of operands, which come first, are taken already.
+                let own = |(span, ..): &(Span, Code, String)| {
+                    let Span { source, start, end } = node.span;
+                    span.source == source && span.start >= start && span.end <= end
+                };
+                let mut codes = Vec::new();
+                for (_, code, message) in reported.extract_if(.., |one| own(one)) {
+                    codes.push(code);
+                    notes.push(message);
+                }
+                match node.kind {
+                    NodeKind::Error => Outcome::Refused(codes),
+                    _ if codes.is_empty() => Outcome::Unknown,
+                    _ => Outcome::Refused(codes),
+                }
+            }
+        };
+        let node_id = of_node(id);
+        let folded = node_id.and_then(|id| graph::constant(program, id));
+        notes.extend(
+            folded
+                .filter(|_| !operands.is_empty())
+                .map(|value| format!("computed once and for all: {value}")),
+        );
+        explained.push(ExplainedNode {
+            title: print_node(expr, id, |_| "…".to_owned()),
+            span: node.span,
+            operands,
+            outcome,
+            notes,
+            node: node_id,
+        });
+    }
+    explained
+}
+
+/// Names of the metrics that a program fetches.
+fn input_names(
+    selection: &[&Registered],
+    names: &Names,
+    pmids: &[Pmid],
+    source: &mut dyn MetadataSource,
+) -> Result<Vec<Box<str>>, SourceError> {
+    let mut known: HashMap<Pmid, Box<str>> = HashMap::new();
+    for one in selection {
+        let mentioned = references(&one.expr).map(|reference| reference.name);
+        for name in mentioned.chain([&*one.name]) {
+            if let Name::Metric(desc) = names.get(name) {
+                known.entry(desc.pmid).or_insert_with(|| name.into());
+            }
+        }
+    }
+    pmids
+        .iter()
+        .map(|pmid| match known.get(pmid) {
+            Some(name) => Ok(name.clone()),
+            None => Ok(match source.names_of(*pmid)? {
+                Ok(names) => names.into_iter().next().unwrap_or_default(),
+                Err(_) => pmid.to_string().into(),
+            }),
+        })
+        .collect()
+}

@@ -1,0 +1,388 @@
+//! Runs the tests of a file.
+//!
+//! Each case has a source and contexts of its own, one for each way to
+//! compute; what the first gives is compared with what is expected, and what
+//! the others give with the first. Definitions of this machine are not looked
+//! at, so that a test has the same outcome everywhere.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive_runtime::eval::Workspace;
+use pmderive_runtime::memory::MemorySource;
+use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::program::Status;
+use pmderive_runtime::source::SourceError;
+
+use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
+use crate::engine::{Backend, Context, Engine, Registered, Registry, Sample};
+use crate::source::{SourceMap, Span};
+use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
+
+use super::compare::{Got, Mismatch, Why, compare};
+use super::file::{Case, Rejected, Subject, TestFile, Written};
+use super::series::{self, Source};
+
+/// Most differences of one case that are kept.
+const MAX_FAILURES: usize = 20;
+
+/// A way to compute, with its name.
+pub type NamedBackend = (&'static str, Backend);
+
+/// What came of one test.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Name of the test, and where it stands.
+    pub name: Written,
+    /// Differences, the first ones. Without any, the test has passed.
+    pub failures: Vec<Failure>,
+    /// How many differences there are besides.
+    pub omitted: usize,
+}
+
+/// A difference between what is expected and what there is.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The metric or expression.
+    pub metric: Box<str>,
+    /// The step, and its time since the first.
+    pub step: Option<(usize, Duration)>,
+    /// The instance; of the metric as a whole without one.
+    pub instance: Option<Box<str>>,
+    /// What was expected.
+    pub expected: String,
+    /// What there is.
+    pub got: String,
+    /// Why there is no value.
+    pub why: Option<Why>,
+}
+
+/// What came of all tests of a file.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Of each test, in the order of the file.
+    pub reports: Vec<Report>,
+    /// What was not done as asked for, such as native code where there is none.
+    pub warnings: Vec<String>,
+}
+
+/// Runs all tests of a file. What is wrong with its definitions is reported,
+/// unless that is what a test is about.
+pub fn run(
+    file: &TestFile,
+    backends: &[NamedBackend],
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Outcome {
+    let mut registry = Registry::new(file.language);
+    let mut found = Diagnostics::default();
+    add_definitions(file, &mut registry, sources, &mut found);
+    let mut tester = Tester { file, registry, sources, engines: Vec::new(), found: found.clone() };
+    for (name, backend) in backends {
+        tester.engines.push((name, Arc::new(Engine::new(file.language, *backend))));
+    }
+    let mut reports = Vec::new();
+    for case in &file.cases {
+        let report = tester.case(case, diagnostics);
+        reports.push(report);
+    }
+    for rejected in &file.rejected {
+        let report = tester.rejected(rejected, diagnostics);
+        reports.push(report);
+    }
+    let warnings = tester.engines.iter().filter_map(|(_, engine)| engine.take_warning()).collect();
+    // Mistakes that a test asks for are none of the file's.
+    let wanted: HashSet<&str> = file
+        .rejected
+        .iter()
+        .filter_map(|rejected| match &rejected.subject {
+            Subject::Definition(name) => Some(&*name.text),
+            Subject::Expression(_) => None,
+        })
+        .collect();
+    let is_wanted =
+        |one: &Diagnostic| one.metric.as_deref().is_some_and(|name| wanted.contains(name));
+    diagnostics.extend(found.into_iter().filter(|one| !is_wanted(one)));
+    Outcome { reports, warnings }
+}
+
+fn add_definitions(
+    file: &TestFile,
+    registry: &mut Registry,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) {
+    for path in &file.files {
+        let mut unreadable = |Unreadable { path: at, reason }: Unreadable| {
+            let message = format!("cannot read {}: {reason}", at.display());
+            diagnostics.push(Diagnostic::error(Code::BadTestFile, path.span, message));
+        };
+        let mut texts = Vec::new();
+        for found in definition_files(&path.value) {
+            let read = found.and_then(|path| match read_definition_file(&path) {
+                Ok(bytes) => Ok((path, bytes)),
+                Err(reason) => Err(Unreadable { path, reason }),
+            });
+            match read {
+                Ok((path, bytes)) => {
+                    let text = String::from_utf8_lossy(&bytes);
+                    texts.push(sources.add(path.to_string_lossy(), text));
+                }
+                Err(error) => unreadable(error),
+            }
+        }
+        for text in texts {
+            registry.add_text(text, sources, diagnostics);
+        }
+    }
+    if let Some(definitions) = &file.definitions {
+        let name = Arc::clone(&sources.get(file.source).name);
+        let before = definitions.content.map_or_else(String::new, |content| {
+            let before = &sources.get(file.source).text[..content as usize];
+            before.split_inclusive('\n').map(filler).collect()
+        });
+        let text = sources.add(name, before + &definitions.text);
+        registry.add_text(text, sources, diagnostics);
+    }
+}
+
+/// A line of a definition file as long as this one that says nothing: before
+/// definitions within a file of tests such lines give all places in them their
+/// numbers in that file.
+fn filler(line: &str) -> String {
+    match line.strip_suffix('\n') {
+        Some(line) => "#".repeat(line.len()) + "\n",
+        None => " ".repeat(line.len()),
+    }
+}
+
+/// What the tests of a file have in common.
+struct Tester<'t> {
+    file: &'t TestFile,
+    registry: Registry,
+    sources: &'t mut SourceMap,
+    engines: Vec<(&'static str, Arc<Engine>)>,
+    /// What is wrong with the texts of the definitions.
+    found: Diagnostics,
+}
+
+/// A context of a case.
+struct Running<'c> {
+    backend: &'static str,
+    context: Context<Source<'c>>,
+    workspace: Workspace,
+    /// What is wrong with each metric that cannot be used.
+    mistakes: Vec<Option<String>>,
+}
+
+impl<'t> Tester<'t> {
+    fn case(&mut self, case: &'t Case, diagnostics: &mut Diagnostics) -> Report {
+        let mut report = Report::new(&case.name);
+        let mut subjects = Vec::new();
+        for expected in &case.expected {
+            match self.registered(&expected.subject, diagnostics) {
+                Some(registered) => subjects.push((expected, registered)),
+                None => {
+                    let why = "the text of the expression is wrong";
+                    report.add(&expected.subject.text, None, unusable(why));
+                }
+            }
+        }
+        let selection: Vec<&Registered> = subjects.iter().map(|(_, one)| &**one).collect();
+        let mut running = match self.start(case, &selection) {
+            Ok(running) => running,
+            Err(error) => {
+                report.add("", None, unusable(&error.to_string()));
+                return report;
+            }
+        };
+        // Metrics that cannot be used, which is said once.
+        let mut unusable = HashSet::new();
+        for step in 0..case.steps {
+            let at = Some((step, series::time_of(case, step)));
+            let mut first: Vec<String> = Vec::new();
+            for one in &mut running {
+                let sample = one.context.fetch(&mut one.workspace);
+                let is_first = first.len() < subjects.len();
+                for (index, (expected, _)) in subjects.iter().enumerate() {
+                    let metric = &expected.subject.text;
+                    let mistake = one.mistakes[index].as_deref();
+                    let got = got(&sample, index, self.file, mistake);
+                    if is_first {
+                        first.push(got.digest());
+                        let mismatches = compare(expected, step, got);
+                        let is_told =
+                            mistake.is_some() && !mismatches.is_empty() && !unusable.insert(index);
+                        for mismatch in mismatches.into_iter().filter(|_| !is_told) {
+                            report.add(metric, at, mismatch);
+                        }
+                    } else if first[index] != got.digest() {
+                        let (expected, got) = (&first[index], got.digest());
+                        let expected = format!("{expected} from both ways to compute");
+                        let got = format!("{got} from {}", one.backend);
+                        report.add(
+                            metric,
+                            at,
+                            Mismatch { instance: None, expected, got, why: None },
+                        );
+                    }
+                }
+            }
+        }
+        report
+    }
+
+    /// A context for each way to compute.
+    fn start(
+        &self,
+        case: &'t Case,
+        selection: &[&Registered],
+    ) -> Result<Vec<Running<'t>>, SourceError> {
+        let start = |(backend, engine): &(&'static str, Arc<Engine>)| {
+            let mut found = Diagnostics::default();
+            let source = series::source(self.file, case);
+            let engine = Arc::clone(engine);
+            let context = Context::new(engine, source, &self.registry, selection, &mut found)?;
+            let mistakes = selection.iter().map(|one| mistake(one, &found)).collect();
+            Ok(Running { backend, context, workspace: Workspace::default(), mistakes })
+        };
+        self.engines.iter().map(start).collect()
+    }
+
+    /// The definition of a name, or an expression.
+    fn registered(
+        &mut self,
+        subject: &Written,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Arc<Registered>> {
+        if let Some(definition) = self.registry.definition(subject.text.trim()) {
+            return Some(Arc::clone(definition));
+        }
+        let length = u32::try_from(subject.text.len()).ok()?;
+        let place = match subject.content {
+            Some(start) => Span::new(self.file.source, start, start + length),
+            None => Span::new(self.sources.add(EXPRESSION, &*subject.text), 0, length),
+        };
+        self.registry.parse_within(place, self.sources, diagnostics).ok().map(Arc::new)
+    }
+
+    fn rejected(&mut self, rejected: &Rejected, diagnostics: &mut Diagnostics) -> Report {
+        let mut report = Report::new(&rejected.name);
+        let mut found = Diagnostics::default();
+        let (subject, registered) = match &rejected.subject {
+            Subject::Definition(name) => {
+                let of_name = |one: &&Diagnostic| one.metric.as_deref() == Some(&*name.text);
+                found.extend(self.found.iter().filter(of_name).cloned());
+                let registered = self.registry.definition(&name.text).cloned();
+                if registered.is_none() && found.is_empty() {
+                    let message = format!("there is no definition of `{}`", name.text);
+                    let mut diagnostic = Diagnostic::error(Code::BadTestFile, name.span, message);
+                    if let Some(meant) = nearest(&name.text, self.registry.names()) {
+                        diagnostic = diagnostic.help(format!("did you mean `{meant}`?"));
+                    }
+                    diagnostics.push(diagnostic);
+                }
+                (&name.text, registered)
+            }
+            Subject::Expression(expression) => {
+                (&expression.text, self.registered(expression, &mut found))
+            }
+        };
+        if let (Some(registered), Some((_, engine))) = (registered, self.engines.first()) {
+            let metadata = self.file.metadata.clone();
+            let mut source = MemorySource::new("the metrics of the test", metadata, ());
+            let compiled = engine.compile(&self.registry, &[&registered], &mut source, &mut found);
+            if let Err(error) = compiled {
+                report.add(subject, None, unusable(&error.to_string()));
+            }
+        }
+        let errors: Vec<&Diagnostic> =
+            found.iter().filter(|one| one.severity == Severity::Error).collect();
+        if !errors.iter().any(|error| error.code == rejected.code) {
+            let got: Vec<String> =
+                errors.iter().map(|error| format!("{}: {}", error.code, error.message)).collect();
+            report.add(
+                subject,
+                None,
+                Mismatch {
+                    instance: None,
+                    expected: format!("{}", rejected.code),
+                    got: if got.is_empty() { "no error".to_owned() } else { got.join("; ") },
+                    why: None,
+                },
+            );
+        }
+        report
+    }
+}
+
+impl Report {
+    fn new(name: &Written) -> Report {
+        Report { name: name.clone(), failures: Vec::new(), omitted: 0 }
+    }
+
+    /// True if nothing differs.
+    pub fn has_passed(&self) -> bool {
+        self.failures.is_empty()
+    }
+
+    fn add(&mut self, metric: &str, step: Option<(usize, Duration)>, mismatch: Mismatch) {
+        if self.failures.len() == MAX_FAILURES {
+            self.omitted += 1;
+            return;
+        }
+        let Mismatch { instance, expected, got, why } = mismatch;
+        self.failures.push(Failure { metric: metric.into(), step, instance, expected, got, why });
+    }
+}
+
+/// What a metric has in a sample, or in a fetch that failed.
+fn got<'g>(
+    sample: &'g Result<Sample<'_, Source<'_>>, SourceError>,
+    index: usize,
+    file: &'g TestFile,
+    mistake: Option<&'g str>,
+) -> Got<'g> {
+    let sample = match sample {
+        Ok(sample) => sample,
+        Err(error) => return Got::Failed(error.status(), None),
+    };
+    let metric = &sample.metrics[index];
+    let (desc, output) = match (metric.desc, metric.output) {
+        (Ok(desc), Some(output)) => (desc, output),
+        (Ok(_), None) => return Got::Failed(PmStatus::BOTCH, None),
+        (Err(status), _) => return Got::Failed(status, mistake),
+    };
+    let values = sample.values.get(output);
+    match values.status {
+        Status::Values => {
+            let names = desc.indom.and_then(|indom| file.instances.get(&indom));
+            Got::Values(values, names.map_or(&[][..], |names| names))
+        }
+        Status::Empty(reason) => Got::Empty(reason),
+        Status::Failed(status) => Got::Failed(status, None),
+    }
+}
+
+fn unusable(why: &str) -> Mismatch {
+    Mismatch { instance: None, expected: "values".to_owned(), got: why.to_owned(), why: None }
+}
+
+/// What is wrong with a definition or expression, if anything is.
+fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
+    let concerns = |diagnostic: &&Diagnostic| match (&diagnostic.metric, one.is_named) {
+        (Some(name), true) => *name == one.name,
+        (None, false) => {
+            let (place, whole) = (diagnostic.span, one.name_span);
+            place.source == whole.source && (whole.start..=whole.end).contains(&place.start)
+        }
+        _ => false,
+    };
+    let errors = found.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let words = |one: &Diagnostic| match &one.help {
+        Some(help) => format!("{}: {}; {help}", one.code, one.message),
+        None => format!("{}: {}", one.code, one.message),
+    };
+    errors.filter(concerns).map(words).next()
+}

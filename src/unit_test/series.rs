@@ -1,0 +1,144 @@
+//! The samples of a case, as a source of metrics.
+//!
+//! One fetch is one step. A fetch that fails as a whole is followed by a gap,
+//! as with a host that was away.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
+use pmderive_runtime::model::{InDom, InstId, PmStatus, Timestamp, ValueType};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
+use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+
+use super::file::{Case, TestFile};
+use super::timeline::{Item, Number};
+
+/// When the first step is, in seconds since the epoch.
+const START: i64 = 1_700_000_000;
+
+/// Name of the source in messages.
+const NAME: &str = "the samples of the test";
+
+/// The source of a case.
+pub type Source<'c> = MemorySource<Series<'c>>;
+
+/// Delivers the samples of a case, step by step.
+#[derive(Clone, Debug)]
+pub struct Series<'c> {
+    file: &'c TestFile,
+    case: &'c Case,
+    step: usize,
+    /// The fetch before has failed.
+    has_failed: bool,
+}
+
+/// The source of a case, before its first step.
+pub fn source<'c>(file: &'c TestFile, case: &'c Case) -> Source<'c> {
+    let feed = Series { file, case, step: 0, has_failed: false };
+    MemorySource::new(NAME, file.metadata.clone(), feed)
+}
+
+/// Time from the first step to another.
+pub fn time_of(case: &Case, step: usize) -> Duration {
+    u32::try_from(step).map_or(Duration::MAX, |step| case.interval.saturating_mul(step))
+}
+
+impl Series<'_> {
+    /// Instances that have a value of some metric now are those that there
+    /// are; where metrics fail, nothing is known and nothing changes.
+    fn instances(&self, step: usize, metadata: &mut MemoryMetadata) {
+        let mut present: BTreeMap<InDom, Vec<(InstId, Box<str>)>> = BTreeMap::new();
+        for (pmid, timelines) in &self.case.samples {
+            let Some(indom) = metadata.desc(*pmid).and_then(|desc| desc.indom) else { continue };
+            let names = self.file.instances.get(&indom).map_or(&[][..], |names| names);
+            let items: Vec<Item> = timelines.iter().map(|(_, line)| line.at(step)).collect();
+            if items.iter().any(|item| matches!(item, Item::Failed(_))) {
+                continue;
+            }
+            let here = present.entry(indom).or_default();
+            for ((id, _), item) in timelines.iter().zip(items) {
+                let name = usize::try_from(*id).ok().and_then(|id| names.get(id));
+                if let (Some(name), Item::Number { .. } | Item::Text(_)) = (name, item) {
+                    here.push((*id, name.clone()));
+                }
+            }
+        }
+        for (indom, mut instances) in present {
+            instances.sort_unstable();
+            instances.dedup();
+            metadata.set_instances(indom, instances);
+        }
+    }
+}
+
+impl Feed for Series<'_> {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        metadata: &mut MemoryMetadata,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        let step = self.step;
+        self.step += 1;
+        let fail = |status| SourceError::Status { target: NAME.to_owned(), status };
+        if step >= self.case.steps {
+            return Err(fail(PmStatus::EOL));
+        }
+        if let Some(status) = self.case.failures.get(&step) {
+            self.has_failed = true;
+            return Err(fail(*status));
+        }
+        self.instances(step, metadata);
+        let time = time_of(self.case, step);
+        let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        let stamp = Timestamp::new(START.saturating_add(seconds), i64::from(time.subsec_nanos()));
+        let mut writer = ResultWriter::new(batch.add_part(), stamp);
+        for pmid in list.pmids() {
+            writer.set(*pmid);
+            let Some(desc) = metadata.desc(*pmid) else {
+                writer.fail(PmStatus::PMID);
+                continue;
+            };
+            for (id, timeline) in self.case.samples.get(pmid).into_iter().flatten() {
+                match timeline.at(step) {
+                    Item::Failed(status) => {
+                        writer.fail(status);
+                        break;
+                    }
+                    Item::Number { start, .. } => write(&mut writer, *id, desc.value_type, start),
+                    Item::Text(text) => writer.block(*id, BlockValue::Text(&text)),
+                    Item::Absent | Item::NoValues(_) | Item::Any => {}
+                }
+            }
+        }
+        writer.finish();
+        let gap = self.case.gaps.contains(&step) || self.has_failed;
+        self.has_failed = false;
+        Ok(FetchEvents { gap, ..FetchEvents::default() })
+    }
+}
+
+/// Writes a number, which was found to be a value of the type.
+fn write(writer: &mut ResultWriter<'_>, id: InstId, value_type: ValueType, number: Number) {
+    let integer = match number {
+        Number::Integer(integer) => integer,
+        Number::Real(_) => 0,
+    };
+    let fallback = |_| 0;
+    match value_type {
+        ValueType::I32 => {
+            let value: i32 = i32::try_from(integer).unwrap_or_else(fallback);
+            writer.in_place(id, value.cast_unsigned());
+        }
+        ValueType::U32 => writer.in_place(id, u32::try_from(integer).unwrap_or(0)),
+        ValueType::I64 => {
+            writer.block(id, BlockValue::I64(i64::try_from(integer).unwrap_or(0)));
+        }
+        ValueType::U64 => {
+            writer.block(id, BlockValue::U64(u64::try_from(integer).unwrap_or(0)));
+        }
+        ValueType::F32 => writer.block(id, BlockValue::F32(number.as_f64() as f32)),
+        _ => writer.block(id, BlockValue::F64(number.as_f64())),
+    }
+}

@@ -1,0 +1,513 @@
+//! Timelines: what one instance has at each step of a test, in a compact
+//! notation.
+//!
+//! ```text
+//! timeline = item { blank item }
+//! item     = value [ "x" ( COUNT | "*" ) ]       7x3 is 7 7 7; x* goes to the end
+//! value    = NUMBER [ ("+" | "-") NUMBER ]       10+5x4 is 10 15 20 25
+//!                   [ "~" NUMBER [ "%" ] ]       3.3~0.1, 3.3~1%: nearly that much
+//!          | "'" TEXT "'" | '"' TEXT '"'
+//!          | "_"                                 no value
+//!          | PM_ERR_NAME                         the metric fails
+//!          | "none" [ "(" REASON ")" ]           the metric has no values at all
+//!          | "*"                                 whatever it is
+//! ```
+//!
+//! Runs stay as they are written, so that a timeline takes no more memory than
+//! its text. Which items make sense where is for others to say.
+
+use std::fmt;
+use std::ops::Range;
+
+use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::program::Reason;
+
+/// Most steps of a test.
+pub const MAX_STEPS: usize = 100_000;
+
+/// What one instance, or a metric as a whole, has at each step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timeline {
+    runs: Vec<Run>,
+    /// Number of steps before the end of each run; `None` for a last run that
+    /// goes on to the end of the test.
+    ends: Vec<Option<usize>>,
+}
+
+/// An item and how often it is repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The item.
+    pub item: Item,
+    /// Bytes of the text that it comes from.
+    pub place: Range<usize>,
+}
+
+/// What there is at a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// A number.
+    Number {
+        /// At the first step of the run.
+        start: Number,
+        /// What each further step adds.
+        step: Option<Number>,
+        /// How far from it a value may be.
+        tolerance: Option<Tolerance>,
+    },
+    /// A text.
+    Text(Box<str>),
+    /// No value of this instance.
+    Absent,
+    /// No values of the metric, perhaps for the reason of this word.
+    NoValues(Option<&'static str>),
+    /// The metric fails.
+    Failed(PmStatus),
+    /// Anything.
+    Any,
+}
+
+/// A number. Whole ones are exact, unless they are written with a point or
+/// exponent and too large for that.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// A whole number.
+    Integer(i128),
+    /// Any other.
+    Real(f64),
+}
+
+/// How far a value may be from the number expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tolerance {
+    /// As far as this.
+    Absolute(f64),
+    /// As far as this part of the number expected, a hundredth for 1 %.
+    Relative(f64),
+}
+
+/// Text that is no timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimelineError {
+    /// The bytes that are wrong.
+    pub place: Range<usize>,
+    /// What is wrong with them.
+    pub message: String,
+}
+
+impl Number {
+    /// As a number of double precision.
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Number::Integer(value) => value as f64,
+            Number::Real(value) => value,
+        }
+    }
+
+    /// This number and `count` times a step.
+    fn plus(self, step: Number, count: usize) -> Option<Number> {
+        match (self, step, i128::try_from(count)) {
+            (Number::Integer(start), Number::Integer(step), Ok(count)) => {
+                Some(Number::Integer(step.checked_mul(count)?.checked_add(start)?))
+            }
+            _ => Some(Number::Real(self.as_f64() + step.as_f64() * count as f64)),
+        }
+    }
+
+    fn negated(self) -> Number {
+        match self {
+            Number::Integer(value) => Number::Integer(-value),
+            Number::Real(value) => Number::Real(-value),
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Integer(value) => write!(f, "{value}"),
+            Number::Real(value) if value.is_nan() => f.write_str("nan"),
+            Number::Real(value) => write!(f, "{value}"),
+        }
+    }
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tolerance::Absolute(distance) => write!(f, "~{distance}"),
+            Tolerance::Relative(part) => write!(f, "~{}%", part * 100.0),
+        }
+    }
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Item::Number { start, tolerance: Some(tolerance), .. } => {
+                write!(f, "{start}{tolerance}")
+            }
+            Item::Number { start, .. } => write!(f, "{start}"),
+            Item::Text(text) => write!(f, "'{text}'"),
+            Item::Absent => f.write_str("no value"),
+            Item::NoValues(None) => f.write_str("none"),
+            Item::NoValues(Some(reason)) => write!(f, "none({reason})"),
+            Item::Failed(status) => match status.name() {
+                Some(name) => f.write_str(&name),
+                None => write!(f, "status {}", status.0),
+            },
+            Item::Any => f.write_str("anything"),
+        }
+    }
+}
+
+impl Timeline {
+    /// Reads a timeline.
+    ///
+    /// # Errors
+    /// The first thing in it that is wrong.
+    pub fn parse(text: &str) -> Result<Timeline, TimelineError> {
+        let mut reader = Reader { text, at: 0 };
+        let mut timeline = Timeline { runs: Vec::new(), ends: Vec::new() };
+        let mut steps = 0usize;
+        reader.skip_blanks();
+        while reader.at < text.len() {
+            let start = reader.at;
+            if timeline.ends.last() == Some(&None) {
+                return Err(reader.wrong(start..text.len(), "nothing can follow `x*`"));
+            }
+            let item = reader.item()?;
+            let count = reader.count()?;
+            let place = start..reader.at;
+            if let Some(character) = reader.peek()
+                && !character.is_whitespace()
+            {
+                return Err(reader.wrong_word(start, "is no value of a timeline"));
+            }
+            if let Item::Number { start: first, step: Some(step), .. } = &item {
+                if count == Some(1) {
+                    let message = "a step needs a count, as in `10+5x4`";
+                    return Err(reader.wrong(place, message));
+                }
+                if first.plus(*step, count.unwrap_or(MAX_STEPS)).is_none() {
+                    return Err(reader.wrong(place, "the numbers become too large"));
+                }
+            }
+            steps = steps.saturating_add(count.unwrap_or(0));
+            if steps > MAX_STEPS {
+                let message = format!("more than {MAX_STEPS} steps");
+                return Err(reader.wrong(place, &message));
+            }
+            timeline.runs.push(Run { item, place });
+            timeline.ends.push(count.map(|_| steps));
+            reader.skip_blanks();
+        }
+        match timeline.runs.is_empty() {
+            true => Err(reader.wrong(0..text.len(), "a timeline without steps")),
+            false => Ok(timeline),
+        }
+    }
+
+    /// The same number at all steps.
+    pub fn constant(number: Number) -> Timeline {
+        let item = Item::Number { start: number, step: None, tolerance: None };
+        Timeline { runs: vec![Run { item, place: 0..0 }], ends: vec![None] }
+    }
+
+    /// Number of steps; `None` if it has as many as there are.
+    pub fn steps(&self) -> Option<usize> {
+        self.ends.last().copied().flatten()
+    }
+
+    /// The runs, in their order.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// What there is at a step, counted from 0; nothing behind the end.
+    pub fn at(&self, step: usize) -> Item {
+        let position = self.ends.partition_point(|end| end.is_some_and(|end| end <= step));
+        let Some(run) = self.runs.get(position) else { return Item::Absent };
+        match &run.item {
+            Item::Number { start, step: Some(by), tolerance } => {
+                let before = position.checked_sub(1).and_then(|before| self.ends[before]);
+                let number = start.plus(*by, step - before.unwrap_or(0)).unwrap_or(*start);
+                Item::Number { start: number, step: None, tolerance: *tolerance }
+            }
+            item => item.clone(),
+        }
+    }
+
+    /// The first and the last number of each run of numbers, with its place.
+    pub fn numbers(&self) -> impl Iterator<Item = (Number, &Range<usize>)> {
+        let mut before = 0;
+        let both = self.runs.iter().zip(&self.ends).map(move |(run, end)| {
+            let count = end.map_or(MAX_STEPS, |end| end - before);
+            before = end.unwrap_or(before);
+            let (first, last) = match &run.item {
+                Item::Number { start, step: Some(step), .. } => {
+                    (Some(*start), start.plus(*step, count.saturating_sub(1)))
+                }
+                Item::Number { start, .. } => (Some(*start), None),
+                _ => (None, None),
+            };
+            first.into_iter().chain(last).map(move |number| (number, &run.place))
+        });
+        both.flatten()
+    }
+}
+
+/// Reads the text of a timeline from left to right.
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at = self.text.len() - self.rest().trim_start().len();
+    }
+
+    /// Passes these characters if they are next.
+    fn take(&mut self, characters: &str) -> bool {
+        let found = self.rest().starts_with(characters);
+        self.at += if found { characters.len() } else { 0 };
+        found
+    }
+
+    fn take_while(&mut self, accepts: impl Fn(char) -> bool) -> &'t str {
+        let rest = self.rest();
+        let length = rest.find(|character| !accepts(character)).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
+    }
+
+    fn wrong(&self, place: Range<usize>, message: &str) -> TimelineError {
+        TimelineError { place, message: message.to_owned() }
+    }
+
+    /// Everything from `start` to the next blank is wrong.
+    fn wrong_word(&self, start: usize, what: &str) -> TimelineError {
+        let rest = &self.text[start..];
+        let word = rest.split(char::is_whitespace).next().unwrap_or(rest);
+        let shown: String = word.chars().take(40).collect();
+        self.wrong(start..start + word.len(), &format!("`{shown}` {what}"))
+    }
+
+    fn item(&mut self) -> Result<Item, TimelineError> {
+        let start = self.at;
+        if let Some(quote @ ('\'' | '"')) = self.peek() {
+            self.at += 1;
+            let text = self.take_while(|character| character != quote);
+            if !self.take(quote.encode_utf8(&mut [0; 4])) {
+                return Err(self.wrong(start..self.at, "this text has no end"));
+            }
+            return Ok(Item::Text(text.into()));
+        }
+        if self.take("*") {
+            return Ok(Item::Any);
+        }
+        if self.take("_") {
+            return Ok(Item::Absent);
+        }
+        if self.take("none") {
+            return self.no_values(start);
+        }
+        if self.rest().starts_with("PM_ERR_") {
+            let name = self.take_while(|c| c.is_ascii_uppercase() || c == '_');
+            let status = PmStatus::from_name(name).map(Item::Failed);
+            return status.ok_or_else(|| self.wrong_word(start, "is no error of PMAPI(3)"));
+        }
+        let Some(number) = self.signed_number() else {
+            return Err(self.wrong_word(start, "is no value of a timeline"));
+        };
+        let step = match self.peek() {
+            Some(sign @ ('+' | '-')) => {
+                self.at += 1;
+                let step = self.number();
+                let step = step.ok_or_else(|| self.wrong_word(start, "has no number as its step"));
+                Some(if sign == '-' { step?.negated() } else { step? })
+            }
+            _ => None,
+        };
+        let tolerance = if self.take("~") { Some(self.tolerance(start)?) } else { None };
+        Ok(Item::Number { start: number, step, tolerance })
+    }
+
+    fn no_values(&mut self, start: usize) -> Result<Item, TimelineError> {
+        if !self.take("(") {
+            return Ok(Item::NoValues(None));
+        }
+        let word = self.take_while(|character| character != ')' && !character.is_whitespace());
+        let known = Reason::words().find(|known| *known == word);
+        if known.is_none() || !self.take(")") {
+            let words: Vec<&str> = Reason::words().collect();
+            let message = format!("`{word}` is no reason; one of {}", words.join(", "));
+            return Err(self.wrong(start..self.at, &message));
+        }
+        Ok(Item::NoValues(known))
+    }
+
+    fn tolerance(&mut self, start: usize) -> Result<Tolerance, TimelineError> {
+        let number = self.number().map(Number::as_f64).filter(|number| number.is_finite());
+        let number = number.ok_or_else(|| self.wrong_word(start, "has no number after `~`"))?;
+        Ok(match self.take("%") {
+            true => Tolerance::Relative(number / 100.0),
+            false => Tolerance::Absolute(number),
+        })
+    }
+
+    fn signed_number(&mut self) -> Option<Number> {
+        let start = self.at;
+        let is_negative = self.take("-");
+        let number = self.number();
+        if number.is_none() {
+            self.at = start;
+        }
+        number.map(|number| if is_negative { number.negated() } else { number })
+    }
+
+    /// A number without a sign.
+    fn number(&mut self) -> Option<Number> {
+        if self.take("inf") {
+            return Some(Number::Real(f64::INFINITY));
+        }
+        if self.take("nan") {
+            return Some(Number::Real(f64::NAN));
+        }
+        let start = self.at;
+        let digits = |character: char| character.is_ascii_digit();
+        self.take_while(digits);
+        if self.take(".") {
+            self.take_while(digits);
+        }
+        let before_exponent = self.at;
+        if self.take("e") || self.take("E") {
+            let _ = self.take("+") || self.take("-");
+            if self.take_while(digits).is_empty() {
+                self.at = before_exponent;
+            }
+        }
+        let text = &self.text[start..self.at];
+        if let Ok(integer) = text.parse() {
+            return Some(Number::Integer(integer));
+        }
+        let real: f64 = text.parse().ok()?;
+        // Below 2^53 every whole number is exact.
+        let is_whole = real.fract() == 0.0 && real < 9_007_199_254_740_992.0;
+        Some(if is_whole { Number::Integer(real as i128) } else { Number::Real(real) })
+    }
+
+    /// How often an item is repeated; `None` to the end.
+    fn count(&mut self) -> Result<Option<usize>, TimelineError> {
+        let start = self.at;
+        if !self.take("x") {
+            return Ok(Some(1));
+        }
+        if self.take("*") {
+            return Ok(None);
+        }
+        let digits = self.take_while(|character| character.is_ascii_digit());
+        let count = digits.parse().ok().filter(|count| (1..=MAX_STEPS).contains(count));
+        let message = format!("a count is from 1 to {MAX_STEPS}, or `*` for all that is left");
+        count.map(Some).ok_or_else(|| self.wrong(start..self.at.max(start + 1), &message))
+    }
+}
+
+/// Reads any text as a timeline, and all that it says.
+///
+/// # Panics
+/// When a place is not in the text, or a step is lost.
+#[doc(hidden)]
+pub fn fuzz_timeline(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Timeline::parse(text) {
+        Ok(timeline) => {
+            let steps = timeline.steps().unwrap_or(MAX_STEPS);
+            for step in [0, steps / 2, steps - 1] {
+                let item = timeline.at(step).to_string();
+                assert!(!item.is_empty(), "{text:?}");
+            }
+            assert!(timeline.steps().is_none() || timeline.at(steps) == Item::Absent, "{text:?}");
+            assert!(timeline.numbers().count() <= 2 * timeline.runs().len());
+        }
+        Err(error) => assert!(text.get(error.place.clone()).is_some(), "{error:?} in {text:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::tests::{Generator, mutations};
+
+    fn written(text: &str) -> String {
+        let timeline = Timeline::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        let steps = timeline.steps().unwrap_or(6);
+        let items: Vec<String> = (0..steps).map(|step| timeline.at(step).to_string()).collect();
+        items.join(" | ")
+    }
+
+    #[test]
+    fn runs_are_written_short() {
+        for (text, steps) in [
+            ("7", "7"),
+            (" 1 -2.5\t1e3\n.5 ", "1 | -2.5 | 1000 | 0.5"),
+            ("7x3", "7 | 7 | 7"),
+            ("10+5x4 1-2x2", "10 | 15 | 20 | 25 | 1 | -1"),
+            ("-1+.25x3", "-1 | -0.75 | -0.5"),
+            ("1e-1x2", "0.1 | 0.1"),
+            ("_x2 5 _", "no value | no value | 5 | no value"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("inf -inf nan", "inf | -inf | nan"),
+            ("'a b'x2 \"it's\" ''", "'a b' | 'a b' | 'it's' | ''"),
+            ("PM_ERR_AGAINx2 none none(gap)", "PM_ERR_AGAIN | PM_ERR_AGAIN | none | none(gap)"),
+            ("0.3~0.05x2 50~1%", "0.3~0.05 | 0.3~0.05 | 50~1%"),
+            ("1 2+1x*", "1 | 2 | 3 | 4 | 5 | 6"),
+            ("*x2 *x*", "anything | anything | anything | anything | anything | anything"),
+        ] {
+            assert_eq!(written(text), steps, "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        for (text, place, message) in [
+            ("", 0..0, "a timeline without steps"),
+            ("1 2, 3", 2..4, "`2,` is no value of a timeline"),
+            ("1 up", 2..4, "`up` is no value of a timeline"),
+            ("1x0", 1..3, "a count is from 1"),
+            ("1x100001", 1..8, "a count is from 1"),
+            ("1x60000 2x60000", 8..15, "more than 100000 steps"),
+            ("1+5", 0..3, "a step needs a count"),
+            ("1x* 2", 4..5, "nothing can follow `x*`"),
+            ("'up", 0..3, "this text has no end"),
+            ("PM_ERR_NONE", 0..11, "`PM_ERR_NONE` is no error of PMAPI(3)"),
+            ("none(why)", 0..8, "`why` is no reason"),
+            ("1~", 0..2, "`1~` has no number after `~`"),
+            ("1+1e38x2 170141183460469231731687303715884105727+1x2", 9..52, "the numbers become"),
+        ] {
+            let error = Timeline::parse(text).expect_err(text);
+            assert_eq!(error.place, place, "{text}: {error:?}");
+            assert!(error.message.starts_with(message), "{text}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_timeline_or_has_a_mistake_in_it() {
+        let mut generator = Generator::new(8);
+        for seed in [
+            "1+2x5 _x2 7 -3.5e-2~1%x3 'a b'x2 PM_ERR_AGAIN none(counter-fell) *x*",
+            "100000x99999 inf+infx3 nan~5 170141183460469231731687303715884105727-1x9",
+        ] {
+            mutations(seed.as_bytes(), &mut generator, fuzz_timeline);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The definitions that every client of PCP on a machine has, and the options
+//! of the environment, as the commands see them.
+
+use std::path::Path;
+use std::process::Command;
+
+const TYPES: &str = "tests/archives/own-types";
+
+/// Variables of the environment, none of which are otherwise set.
+type Environment<'e> = &'e [(&'e str, &'e str)];
+
+/// Exit status, standard output and standard error of a run.
+fn run(environment: Environment<'_>, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pmderive"));
+    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("PCP") || name.starts_with("PM")) {
+            command.env_remove(name);
+        }
+    }
+    // Nothing of the machine's own.
+    command.env("PCP_VAR_DIR", "/nonexistent").env("PCP_CONF", "/nonexistent");
+    let output = command.envs(environment.iter().copied()).output().expect("the command runs");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// The last field of each line of values that `eval` prints as CSV.
+fn values(environment: Environment<'_>, arguments: &[&str]) -> Vec<String> {
+    let fixed = ["eval", "-a", TYPES, "-s", "1", "--format", "csv"];
+    let (status, out, err) = run(environment, &[&fixed, arguments].concat());
+    assert_eq!(status, Some(0), "{err}");
+    out.lines().skip(1).filter_map(|line| Some(line.rsplit(',').next()?.to_owned())).collect()
+}
+
+fn write(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    std::fs::write(&path, text).expect("a file");
+    path.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn where_definitions_come_from() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let var = folder.path().join("var");
+    let var = var.to_str().expect("UTF-8");
+    write(folder.path(), "var/config/derived/one.conf", "sys.a = 1\n");
+    write(folder.path(), "var/config/derived/two.conf", "sys.b = 2\n");
+    let other = write(folder.path(), "other.conf", "sys.c = 3\nsys.d = 4\n");
+    let missing = folder.path().join("missing");
+    let missing = missing.to_str().expect("UTF-8");
+
+    let is_known = |environment: Environment<'_>, name: &str| {
+        run(environment, &["eval", "-a", TYPES, "-s", "1", name]).0 == Some(0)
+    };
+    let list = format!("{missing}:{other}:");
+    for (environment, known, unknown) in [
+        (&[("PCP_VAR_DIR", var)][..], &["sys.a", "sys.b"][..], &["sys.c"][..]),
+        (&[("PCP_VAR_DIR", missing)], &[], &["sys.a"]),
+        (&[("PCP_VAR_DIR", var), ("PCP_DERIVED_CONFIG", "")], &[], &["sys.a", "sys.c"]),
+        (&[("PCP_VAR_DIR", var), ("PCP_DERIVED_CONFIG", &other)], &["sys.c", "sys.d"], &["sys.a"]),
+        (&[("PCP_DERIVED_CONFIG", &list)], &["sys.c"], &["sys.a"]),
+    ] {
+        known
+            .iter()
+            .for_each(|name| assert!(is_known(environment, name), "{name} {environment:?}"));
+        for name in unknown {
+            assert!(!is_known(environment, name), "{name} {environment:?}");
+        }
+    }
+    // The machine's own settings say where PCP_VAR_DIR is.
+    let conf = write(folder.path(), "pcp.conf", &format!("PCP_VAR_DIR={var}\n"));
+    assert_eq!(values(&[("PCP_CONF", &conf), ("PCP_VAR_DIR", "")], &["sys.a"]), ["1"]);
+}
+
+#[test]
+fn definitions_of_the_arguments_and_of_the_system() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let system = write(
+        folder.path(),
+        "system.conf",
+        "both = 1\nsys.only = 2\ns.i.i32 = 3\nsys.lost = no.such\nsys.wrong = (a\n",
+    );
+    let own = write(folder.path(), "own.conf", "both = 10\nown.only = 20\n");
+    let environment: Environment<'_> = &[("PCP_DERIVED_CONFIG", &system)];
+    let with_own = |names: &[&'static str]| [&["-c", &*own], names].concat();
+
+    // Without names, what the arguments define and nothing else.
+    assert_eq!(values(environment, &with_own(&[])), ["10", "20"]);
+    assert_eq!(values(environment, &with_own(&["sys.only", "own.only"])), ["2", "20"]);
+    // The first definition of a name counts; version 6 reads the system's first.
+    assert_eq!(values(environment, &with_own(&["both"])), ["10"]);
+    let fixed = ["eval", "-a", TYPES, "-s", "1", "--format", "csv", "--compat", "6.0", "both"];
+    let (status, out, err) = run(environment, &[&fixed[..], &with_own(&[])].concat());
+    assert!(out.ends_with(",1\n"), "{out}{err}");
+    assert_eq!(status, Some(2), "the own definition is a duplicate then");
+    assert!(err.contains("`both` is defined already"), "{err}");
+
+    // A metric of the source counts, and nobody needs to be told.
+    let (status, out, err) = run(environment, &["eval", "-a", TYPES, "-s", "1", "s.i.i32"]);
+    assert_eq!((status, &*err), (Some(0), ""), "{out}");
+    assert!(!out.contains("value 3\n"), "{out}");
+
+    // Mistakes matter when they concern what was selected.
+    let (status, _, err) = run(environment, &["eval", "-a", TYPES, "-s", "1", "sys.only"]);
+    assert_eq!((status, &*err), (Some(0), ""));
+    let (status, _, err) = run(environment, &["eval", "-a", TYPES, "-s", "1", "sys.lost"]);
+    assert_eq!(status, Some(1));
+    assert!(err.contains("unknown metric `no.such`"), "{err}");
+    let (status, _, err) = run(environment, &["eval", "-a", TYPES, "-s", "1", "sys.wrong"]);
+    assert_eq!(status, Some(1));
+    let warning = format!("warning: the definition of sys.wrong at {system}:5:15 was passed over");
+    assert!(err.contains(&warning), "{err}");
+
+    let (status, _, err) = run(environment, &["check", "-a", TYPES, "sys.lost"]);
+    assert_eq!(status, Some(2));
+    assert!(err.contains("unknown metric `no.such`"), "{err}");
+    let (status, _, err) = run(environment, &["check", "-a", TYPES, "sys.only"]);
+    assert_eq!((status, &*err), (Some(0), "1 definition, 0 errors\n"));
+    let (status, _, err) = run(environment, &["check", "-a", TYPES, "-c", &own]);
+    assert_eq!((status, &*err), (Some(0), "2 definitions, 0 errors\n"));
+}
+
+#[test]
+fn options_of_the_environment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = write(
+        folder.path(),
+        "own.conf",
+        "#control novalue=1\na = no.such\n#control GLOBAL_LIMIT=2\nb = 1\nc = 2\n",
+    );
+    let eval = |environment: Environment<'_>| {
+        run(environment, &["eval", "-a", TYPES, "-s", "1", "--format", "csv", "-c", &own])
+    };
+    let (status, out, err) = eval(&[]);
+    assert_eq!((status, out.lines().count()), (Some(2), 2), "{out}{err}");
+    assert!(err.contains("GLOBAL_LIMIT allows no more than 2 definitions"), "{err}");
+    assert!(!err.contains("no.such"), "{err}");
+
+    // What the environment says, no file can change.
+    let (status, out, err) = eval(&[("PCP_DERIVED_CONTROL", "option=0,GLOBAL_LIMIT=-1")]);
+    assert_eq!((status, out.lines().count()), (Some(1), 3), "{out}{err}");
+    assert!(err.contains("unknown metric `no.such`"), "{err}");
+    assert!(err.contains("cannot set OPTION_NOVALUE to 1"), "{err}");
+    assert!(err.contains("PCP_DERIVED_CONTROL in the environment prevails"), "{err}");
+
+    // Its own mistakes are warnings: no definition is the worse for them.
+    let environment: Environment<'_> = &[("PCP_DERIVED_CONTROL", "nonsense=1,context=5,debug")];
+    let (status, out, err) = run(environment, &["eval", "-a", TYPES, "-s", "1", "s.i.i32"]);
+    assert_eq!(status, Some(0), "{out}{err}");
+    assert_eq!(err.matches("Warning").count(), 3, "{err}");
+}
