@@ -326,7 +326,10 @@ impl Checker<'_> {
         match self.dialect {
             _ if self.extensions => false,
             Dialect::Pcp6_0 => true,
-            Dialect::Pcp7_2 => self.expr.len() == 1,
+            Dialect::Pcp7_2 => {
+                let root = self.expr.nodes().next_back().map(|(_, node)| &node.kind);
+                self.expr.len() == 1 && matches!(root, Some(NodeKind::Metric(_)))
+            }
             Dialect::Fixed => false,
         }
     }
