@@ -1,5 +1,6 @@
 //! Random definitions over random samples: the fused kernels and layouts must
-//! agree with the general path, whatever comes, goes, falls and fails.
+//! agree with the general path, whatever comes, goes, falls and fails, and a
+//! context that serves derived metrics as any others must deliver the same.
 
 use std::sync::Arc;
 
@@ -9,10 +10,11 @@ use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
     ValueType,
 };
-use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
-use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+use pmderive_runtime::program::Status;
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, SourceError};
 
-use super::{Backend, Engine, Registry};
+use super::{Backend, DerivedContext, Engine, Registered, Registry, SharedRegistry};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::source::SourceMap;
@@ -224,7 +226,9 @@ fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
 
 /// An expression that libpcp does not have.
 fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> String {
-    match choices.below(12) {
+    match choices.below(14) {
+        // The first two definitions; those that use them for themselves are refused.
+        11 | 12 => format!("d.{}", choices.below(2)),
         0..3 => {
             let function = choices.pick(&["abs", "floor", "ceil", "round", "sqrt", "log"]);
             format!("{function}({})", sub(choices))
@@ -261,10 +265,11 @@ fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> Str
 }
 
 /// Makes definitions and samples from the bytes and evaluates them by fused
-/// kernels (native or interpreted) and by the general path.
+/// kernels (native or interpreted), by the general path, and in a context that
+/// encodes its results.
 ///
 /// # Panics
-/// When the two disagree.
+/// When they disagree.
 #[doc(hidden)]
 pub fn fuzz_eval(data: &[u8]) {
     let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
@@ -277,7 +282,7 @@ pub fn fuzz_eval(data: &[u8]) {
         let depth = 1 + choices.below(3);
         texts.push(expression(&mut choices, depth, extensions));
     }
-    evaluate_both_ways(Language { dialect, extensions }, backend, texts, &mut choices);
+    evaluate_all_ways(Language { dialect, extensions }, backend, texts, &mut choices);
 }
 
 /// Takes the lines of a text as definitions, over the metrics `s.0` to `s.6`
@@ -297,16 +302,16 @@ pub fn fuzz_compile(data: &[u8]) {
     let texts = text.lines().take(DEFINITIONS).map(str::to_string).collect();
     let sum = data.iter().fold(1u64, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
     let mut choices = Choices { data: Vec::new(), at: 0, state: sum };
-    evaluate_both_ways(language, Backend::Interp, texts, &mut choices);
+    evaluate_all_ways(language, Backend::Interp, texts, &mut choices);
 }
 
-fn evaluate_both_ways(
+fn evaluate_all_ways(
     language: Language,
     backend: Backend,
     texts: Vec<String>,
     choices: &mut Choices,
 ) {
-    let engine = Engine::new(language, backend);
+    let engine = Arc::new(Engine::new(language, backend));
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let mut registry = Registry::new(language);
     for (index, text) in texts.into_iter().enumerate() {
@@ -322,6 +327,10 @@ fn evaluate_both_ways(
     let (mut fused, mut general) = (evaluator(), evaluator());
     general.use_general_path();
     let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
+    let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
+    let mut face = DerivedContext::new(Arc::clone(&engine), shared, source_of(choices));
+    let mut asked = list_of(&selection);
+    let mut batch = ResultBatch::default();
     for step in 0..12 {
         // Other metrics are asked for, then those of the beginning again.
         if step == 5 || step == 9 {
@@ -338,6 +347,7 @@ fn evaluate_both_ways(
                 evaluator.change_program(Arc::clone(&compiled.program), compiled.binding.clone());
             }
             general.use_general_path();
+            asked = list_of(&selection);
         }
         let (a, _) =
             fused.fetch(&mut fused_source, &mut fused_space).expect("memory does not fail");
@@ -348,6 +358,69 @@ fn evaluate_both_ways(
             let text = metric.map(|m| &sources.get(selection[m].name_span.source).text);
             format!("step {step}, {language:?}, {backend:?}: {}", text.map_or("?", |text| text))
         });
+        face.fetch(&asked, &mut batch).expect("memory does not fail");
+        for (position, metric) in compiled.metrics.iter().enumerate() {
+            let expected = metric.output.map(|output| a.get(output));
+            // It comes twice in the list.
+            for entry in [position, selection.len() + position] {
+                let what = || {
+                    let text = &sources.get(selection[position].name_span.source).text;
+                    format!("step {step}, {language:?}, {backend:?}, encoded: {text}")
+                };
+                compare_encoded(expected.as_ref(), &batch.parts()[0], entry, what);
+            }
+        }
+    }
+}
+
+/// A list of definitions, each there twice.
+fn list_of(selection: &[&Registered]) -> FetchList {
+    let twice = selection.iter().chain(selection);
+    FetchList::new(twice.filter_map(|one| one.pmid).collect(), Vec::new())
+}
+
+/// Compares values as computed with the value set of an entry. A metric that
+/// cannot be used has none.
+fn compare_encoded(
+    expected: Option<&Values<'_>>,
+    part: &ResultPart,
+    entry: usize,
+    what: impl Fn() -> String,
+) {
+    let set = part.sets().nth(entry).expect("a set for each entry");
+    let count = match expected.map(|values| (values.status, values.len())) {
+        None => {
+            assert!(set.count.is_err(), "{}", what());
+            return;
+        }
+        Some((Status::Values, count)) => Ok(count),
+        Some((Status::Empty(_), _)) => Ok(0),
+        Some((Status::Failed(status), _)) => Err(status),
+    };
+    assert_eq!(set.count, count, "{}", what());
+    let lanes = set.lanes().zip(expected.into_iter().flat_map(Values::iter));
+    for (lane, (instance, value)) in lanes {
+        assert_eq!(lane.instance, instance, "{}", what());
+        let block = set.in_blocks.then(|| part.block(lane.word).expect("a block").1);
+        let word = lane.word.to_be_bytes();
+        let data = block.unwrap_or(&word);
+        let same = match value {
+            Value::I32(value) => data == value.to_be_bytes(),
+            Value::U32(value) => data == value.to_be_bytes(),
+            Value::I64(value) => data == value.to_be_bytes(),
+            Value::U64(value) => data == value.to_be_bytes(),
+            Value::F32(value) => {
+                let got = data.try_into().map(f32::from_be_bytes).expect("4 bytes");
+                got.to_bits() == value.to_bits() || got.is_nan() && value.is_nan()
+            }
+            Value::F64(value) => {
+                let got = data.try_into().map(f64::from_be_bytes).expect("8 bytes");
+                got.to_bits() == value.to_bits() || got.is_nan() && value.is_nan()
+            }
+            Value::Text(text) => data.strip_suffix(&[0]) == Some(text),
+            Value::Bytes(bytes) => data == bytes,
+        };
+        assert!(same, "{value:?} as {data:?}, {}", what());
     }
 }
 
