@@ -135,7 +135,7 @@ fn options_of_the_environment() {
     };
     let (status, out, err) = eval(&[]);
     assert_eq!((status, out.lines().count()), (Some(2), 2), "{out}{err}");
-    assert!(err.contains("there are 2 definitions already"), "{err}");
+    assert!(err.contains("GLOBAL_LIMIT allows no more than 2 definitions"), "{err}");
     assert!(!err.contains("no.such"), "{err}");
 
     // What the environment says, no file can change.

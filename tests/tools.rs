@@ -214,6 +214,66 @@ fn a_check_with_recorded_metadata_finds_the_same() {
     }
 }
 
+/// Definitions of all kinds: those of the conformance corpus are explained, and
+/// checked offline with the same findings, lints included.
+#[test]
+fn definitions_of_the_corpus() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (config, metadata) = (path("corpus.conf"), path("metadata.json"));
+    for archive in ["own-dyn", "own-dyn2", "own-types", "own-units"] {
+        let expressions = corpus(archive);
+        assert!(expressions.len() > 100, "{archive}: {}", expressions.len());
+        let lines = expressions.iter().enumerate();
+        let lines: String = lines.map(|(at, text)| format!("x.n{at} = {text}\n")).collect();
+        std::fs::write(&config, lines).expect("a file");
+        let archive = format!("tests/archives/{archive}");
+        let source = ["-a", &archive, "-c", &config, "--extensions"];
+
+        let explained = run(&[&["explain", "--format", "json"], &source[..]].concat());
+        assert_eq!((explained.status, &*explained.err), (Some(2), ""));
+        let explained: Value = serde_json::from_str(&explained.out).expect("JSON");
+        let definitions = explained["definitions"].as_array().expect("definitions");
+        let refused = definitions.iter().filter(|one| one["fate"] == "refused").count();
+        assert!(refused * 2 < definitions.len(), "{refused} of {}", definitions.len());
+        let operations = explained["program"]["operations"].as_array().expect("operations");
+        assert!(operations.len() > 50, "{}", operations.len());
+
+        let recorded = run(&[&["deps", "--metadata"], &source[..]].concat());
+        std::fs::write(&metadata, &recorded.out).expect("a file");
+        let check = |source: [&str; 2]| {
+            let options = ["check", "-c", &config, "--extensions", "--lint", "--format", "json"];
+            let run = run(&[&options[..], &source[..]].concat());
+            (run.status, run.out, run.err)
+        };
+        let (with, without) = (check(["-a", &archive]), check(["--metadata", &metadata]));
+        assert_eq!(with, without);
+        assert!(with.1.lines().count() > 10, "{}", with.1);
+    }
+}
+
+/// Expressions of the corpus over an archive, each once, that stand on one line.
+fn corpus(archive: &str) -> std::collections::BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+    let mut expressions = std::collections::BTreeSet::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("a file").path();
+        if path.extension().is_none_or(|suffix| suffix != "jsonl") {
+            continue;
+        }
+        for line in std::fs::read_to_string(path).expect("a file").lines() {
+            let case: Value = serde_json::from_str(line).expect("JSON");
+            let Some(text) = case["expr"].as_str().filter(|_| case["archive"] == archive) else {
+                continue;
+            };
+            if text.len() < 2_000 && !text.contains(['\n', '\r']) {
+                expressions.insert(text.to_owned());
+            }
+        }
+    }
+    expressions
+}
+
 /// The machine code of this processor and Cranelift IR are shown on request.
 #[cfg(feature = "jit")]
 #[test]

@@ -21,7 +21,11 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         let of = |id: &ExprId| known[id.0 as usize];
         known.push(match &node.kind {
             _ if !dialect.is_version_7() => None,
-            NodeKind::Defined(metric) => Some(is_usable(names.get(&metric.value))),
+            // Whether a definition can be used is not known before it is checked.
+            NodeKind::Defined(metric) => match names.get(&metric.value) {
+                Name::Derived => None,
+                meaning => Some(is_usable(meaning)),
+            },
             NodeKind::Number(number) => integer(number.value),
             NodeKind::MkConst { number, .. } => integer(number.value.value),
             NodeKind::Unary { op: UnaryOp::Not, operand } => of(operand).map(|known| !known),

@@ -26,7 +26,7 @@ pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
     /// Print help.
-    #[arg(short = '?', long, global = true, action = ArgAction::Help)]
+    #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
     help: Option<bool>,
 }
 

@@ -13,6 +13,7 @@ use pmderive_runtime::source::MetadataSource;
 use crate::bind::Name;
 use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
+use crate::diag::render::printable;
 use crate::engine::{Backend, Engine};
 use crate::json::{write_desc, write_status, write_string};
 use crate::metadata::RecordedMetadata;
@@ -188,7 +189,7 @@ fn text(needs: &Dependencies, verbose: bool) -> String {
         let _ = writeln!(out, "{}{}", metric.name, remark(metric));
         if verbose {
             for definition in metric.needed_by.keys() {
-                let _ = writeln!(out, "    {definition}");
+                let _ = writeln!(out, "    {}", printable(definition));
             }
         }
     }
@@ -272,9 +273,9 @@ fn pmlogger(needs: &Dependencies, arguments: &DepsArguments) -> String {
             let _ = writeln!(out, "    {}", metric.name);
             if arguments.verbose {
                 for definition in metric.needed_by.keys() {
-                    // A comment ends with its line, and expressions may have several.
-                    let words: Vec<&str> = definition.split_whitespace().collect();
-                    let _ = writeln!(out, "        # {}", words.join(" ").replace('%', "percent "));
+                    // A comment ends with its line, and pmlogger expands words after `%`.
+                    let comment = printable(definition).replace('%', "percent ");
+                    let _ = writeln!(out, "        # {comment}");
                 }
             }
         }

@@ -389,7 +389,8 @@ fn shown(character: char) -> char {
     }
 }
 
-fn printable(text: &str) -> String {
+/// The text in one line, without anything that a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|character| if character == '\t' { ' ' } else { shown(character) }).collect()
 }
 

@@ -31,7 +31,8 @@ struct Template {
     operands: Vec<Option<NodeId>>,
 }
 
-/// Stands for an operand; no text that was parsed has it.
+/// Stands for an operand. Where a text has it for itself, the words are wrong
+/// and nothing else.
 const GAP: char = '\0';
 
 impl Template {

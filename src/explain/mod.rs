@@ -92,7 +92,8 @@ pub struct ExplainedNode {
     pub operands: Vec<usize>,
     /// What checking found.
     pub outcome: Outcome,
-    /// Facts that are not obvious, each a sentence without its full stop.
+    /// Facts that are not obvious and mistakes, each a sentence without its
+    /// full stop.
     pub notes: Vec<String>,
     /// Node of the program that has its values.
     pub node: Option<NodeId>,
@@ -211,10 +212,10 @@ pub fn explain(
     let mut definitions = Vec::with_capacity(selection.len());
     let mut words = graph::Words::default();
     // Mistakes whose node is not found yet.
-    let mut reported: Vec<(Span, Code)> = diagnostics
+    let mut reported: Vec<(Span, Code, String)> = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .map(|diagnostic| (diagnostic.span, diagnostic.code))
+        .map(|diagnostic| (diagnostic.span, diagnostic.code, diagnostic.message.clone()))
         .collect();
     for (position, one) in all.iter().enumerate() {
         if !examination.is_wanted(position) {
@@ -274,7 +275,7 @@ fn explain_nodes(
     names: &Names,
     engine: &Engine,
     program: &Arc<pmderive_runtime::program::Program>,
-    reported: &mut Vec<(Span, Code)>,
+    reported: &mut Vec<(Span, Code, String)>,
     of_node: impl Fn(ExprId) -> Option<NodeId>,
 ) -> Vec<ExplainedNode> {
     let noted = Noted { expr, examined, names, dialect: engine.dialect() };
@@ -283,17 +284,21 @@ fn explain_nodes(
         let mut operands = Vec::new();
         expr.operands(id, |operand| operands.push(operand.0 as usize));
         let at = id.0 as usize;
+        let mut notes = noted.notes(id);
         let outcome = match examined.nodes[at] {
             Some(typed) => Outcome::Typed(examined.typed.node(typed).desc),
             None if !examined.live[at] => Outcome::NotChosen,
             None => {
                 // Those of operands, which come first, are taken already.
-                let own = |(span, _): &(Span, Code)| {
+                let own = |(span, ..): &(Span, Code, String)| {
                     let Span { source, start, end } = node.span;
                     span.source == source && span.start >= start && span.end <= end
                 };
-                let codes: Vec<Code> =
-                    reported.extract_if(.., |one| own(one)).map(|(_, code)| code).collect();
+                let mut codes = Vec::new();
+                for (_, code, message) in reported.extract_if(.., |one| own(one)) {
+                    codes.push(code);
+                    notes.push(message);
+                }
                 match node.kind {
                     NodeKind::Error => Outcome::Refused(codes),
                     _ if codes.is_empty() => Outcome::Unknown,
@@ -302,7 +307,6 @@ fn explain_nodes(
             }
         };
         let node_id = of_node(id);
-        let mut notes = noted.notes(id);
         let folded = node_id.and_then(|id| graph::constant(program, id));
         notes.extend(
             folded

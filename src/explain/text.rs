@@ -12,6 +12,7 @@ use super::{
     Explained, ExplainedKernel, ExplainedNode, ExplainedProgram, Explanation, Fate, Outcome,
 };
 use crate::check::units_name;
+use crate::diag::render::printable;
 
 /// Columns of a line.
 const WIDTH: usize = 100;
@@ -184,8 +185,8 @@ fn row(cells: [&str; 4]) -> String {
 /// A line of the tree with its row of the table, or, where the tree is too
 /// wide, two lines. `below` is the tree in the second one.
 fn line(out: &mut String, [tree, below]: [&str; 2], width: usize, facts: &str) {
-    let columns = tree.chars().count();
-    let tree = if columns > width {
+    let tree = &*printable(tree);
+    let tree = if tree.chars().count() > width {
         let _ = writeln!(out, "{tree}");
         below
     } else {
@@ -199,7 +200,7 @@ fn line(out: &mut String, [tree, below]: [&str; 2], width: usize, facts: &str) {
 fn paragraph(out: &mut String, first: &str, rest: &str, text: &str) {
     let mut current = first.to_owned();
     let mut has_words = false;
-    for word in text.split(' ') {
+    for word in printable(text).split(' ') {
         if has_words && current.chars().count() + 1 + word.chars().count() > WIDTH {
             let _ = writeln!(out, "{current}");
             current = rest.to_owned();

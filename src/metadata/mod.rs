@@ -26,8 +26,9 @@
 //! hand may leave out `dim`, `scale` and `extra`: then `units` says it all.
 //! `missing` holds names that the source was asked for and does not have, with
 //! a `pmid` where it only lacks the descriptor; `missing` and `domains` may be
-//! left out. All lists are sorted when they are written, one entry on a line,
-//! so that files can be compared; their order does not matter to a reader.
+//! left out. Metrics, names and domains are sorted when they are written, one
+//! on a line, so that files can be compared; instances stand in the source's
+//! order. The order of lists does not matter to a reader.
 
 mod read;
 mod write;

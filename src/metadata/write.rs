@@ -95,10 +95,8 @@ fn pmid_text(pmid: Pmid) -> String {
 }
 
 fn domain(indom: InDom, domain: &InstanceDomain) -> String {
-    let mut instances: Vec<(i32, &str)> = domain.instances().collect();
-    instances.sort_unstable();
     let mut out = format!("{{\"indom\": \"{indom}\", \"instances\": [");
-    for (at, (id, name)) in instances.into_iter().enumerate() {
+    for (at, (id, name)) in domain.instances().enumerate() {
         let comma = if at == 0 { "" } else { ", " };
         let _ = write!(out, "{comma}[{id},");
         write_string(&mut out, name);
