@@ -433,18 +433,9 @@ mod tests {
 
     /// The line below the one that holds `marked`, up to the middle of the mark.
     fn column_of_mark(report: &str, marked: &str) -> (usize, usize) {
-        let width = |text: &str| -> usize {
-            // Ideographs take two columns of a terminal.
-            text.chars()
-                .map(|c| {
-                    if c >= '\u{1100}' && c < '\u{ff00}' && !"│─┬╰╭╯┼".contains(c) {
-                        2
-                    } else {
-                        1
-                    }
-                })
-                .sum()
-        };
+        // Ideographs take two columns of a terminal; what draws boxes is below them.
+        let columns = |c: char| if ('\u{2e80}'..'\u{ff00}').contains(&c) { 2 } else { 1 };
+        let width = |text: &str| -> usize { text.chars().map(columns).sum() };
         let lines: Vec<&str> = report.lines().collect();
         let index = lines.iter().position(|line| line.contains(marked)).expect("a line of text");
         let (text, marks) = (lines[index], lines[index + 1]);
