@@ -143,7 +143,9 @@ const MAX_SHOWN_FIX: usize = 100;
 fn help(diagnostic: &Diagnostic) -> Option<String> {
     if let Some(help) = &diagnostic.help {
         let shown = diagnostic.fix.as_ref().map_or("", |fix| fix.text.trim());
-        return Some(match shown.len() <= MAX_SHOWN_FIX && !help.contains(shown) {
+        // A question has named the edit already.
+        let says_more = !help.ends_with('?') && !help.contains(shown);
+        return Some(match shown.len() <= MAX_SHOWN_FIX && says_more {
             true => format!("{help}; write `{shown}`"),
             false => help.clone(),
         });
