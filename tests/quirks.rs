@@ -9,6 +9,8 @@
 
 #[path = "../runtime/tests/live/real_pmcd.rs"]
 mod real_pmcd;
+#[path = "quirks/scripted.rs"]
+mod scripted;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -182,6 +182,9 @@ const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0
 /// An expression, small enough to be valid rather often.
 fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
     let metric = |choices: &mut Choices| {
+        if extensions && choices.below(8) == 0 {
+            return format!("d.{}", choices.below(DEFINITIONS));
+        }
         let kind = choices.pick(&["s", "m", "m"]);
         // Text is of little use in most expressions.
         let item = if choices.below(24) == 0 { 6 } else { choices.below(6) };
@@ -272,11 +275,17 @@ fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> Str
 /// When they disagree.
 #[doc(hidden)]
 pub fn fuzz_eval(data: &[u8]) {
+    // Generating code takes longest, and its own fuzzer is `fuzz_kernel_diff`.
+    let is_native = data.get(1).is_some_and(|byte| byte.is_multiple_of(16));
+    evaluate_random(data, if is_native { Backend::Jit } else { Backend::Interp });
+}
+
+fn evaluate_random(data: &[u8], backend: Backend) {
     let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
     let dialect = choices.pick(&DIALECTS);
     let extensions = data.first().is_some_and(|first| *first >= 0xc0);
-    // Generating code takes longest, and its own fuzzer is `fuzz_kernel_diff`.
-    let backend = if choices.below(16) == 0 { Backend::Jit } else { Backend::Interp };
+    // What chooses the backend.
+    choices.below(16);
     let mut texts = Vec::new();
     for _ in 0..DEFINITIONS {
         let depth = 1 + choices.below(3);
@@ -370,6 +379,58 @@ fn evaluate_all_ways(
                 compare_encoded(expected.as_ref(), &batch.parts()[0], entry, what);
             }
         }
+    }
+}
+
+/// Makes definitions and samples from the bytes and evaluates them in one
+/// evaluator that sees all samples, layouts coming back from its cache, and at
+/// each sample in a fresh one that sees only the sample before and this one.
+///
+/// # Panics
+/// When they disagree.
+#[doc(hidden)]
+pub fn fuzz_cached(data: &[u8]) {
+    let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+    let mut registry = Registry::new(Dialect::Fixed);
+    for index in 0..DEFINITIONS {
+        let depth = 1 + choices.below(3);
+        let text = expression(&mut choices, depth, false);
+        // What needs more than one previous sample is another matter.
+        if text.matches("delta(").count() + text.matches("rate(").count() > 1 {
+            continue;
+        }
+        let source = sources.add("<fuzz>", text);
+        let _ = registry.register(&format!("d.{index}"), source, &sources, &mut diagnostics);
+    }
+    let selection = registry.all();
+    let mut source = source_of(&choices);
+    let compiled = engine
+        .compile(&registry, &selection, &mut source, &mut diagnostics)
+        .expect("memory does not fail");
+    let evaluator = || Evaluator::new(Arc::clone(&compiled.program), compiled.binding.clone());
+    let (mut cached, mut space) = (evaluator(), Workspace::default());
+    let list =
+        FetchList::new(compiled.binding.pmids.clone(), compiled.binding.fetched_domains.clone());
+    for step in 0..12 {
+        let (a, _) = cached.fetch(&mut source, &mut space).expect("memory does not fail");
+        let mut source = source_of(&choices);
+        let mut passed = ResultBatch::default();
+        for _ in 1..step {
+            passed.clear();
+            source.fetch(&list, &mut passed).expect("memory does not fail");
+        }
+        let (mut cold, mut space) = (evaluator(), Workspace::default());
+        if step > 0 {
+            cold.fetch(&mut source, &mut space).expect("memory does not fail");
+        }
+        let (b, _) = cold.fetch(&mut source, &mut space).expect("memory does not fail");
+        compare(&a, &b, |output| {
+            let metric = compiled.metrics.iter().position(|m| m.output == Some(output));
+            let text = metric.map(|m| &sources.get(selection[m].name_span.source).text);
+            format!("step {step}: {}", text.map_or("?", |text| text))
+        });
     }
 }
 
@@ -478,12 +539,34 @@ mod tests {
         }
 
         #[test]
+        fn layouts_that_come_back_are_as_good_as_new_ones(
+            data in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            super::fuzz_cached(&data);
+        }
+
+        #[test]
         fn and_so_they_do_with_extensions(
             first in 0xc0u8..,
             mut data in prop::collection::vec(any::<u8>(), 0..300),
         ) {
             data.insert(0, first);
             super::fuzz_eval(&data);
+        }
+    }
+
+    proptest! {
+        // Each makes native code of its own.
+        #![proptest_config(ProptestConfig {
+            cases: 120,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+        #[test]
+        fn native_kernels_agree_with_the_general_path(
+            data in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            super::evaluate_random(&data, super::Backend::Jit);
         }
     }
 }

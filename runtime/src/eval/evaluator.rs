@@ -168,8 +168,12 @@ impl Evaluator {
     ) -> Result<(Evaluation<'w>, FetchEvents), SourceError> {
         workspace.batch.clear();
         let events = source.fetch(&self.list, &mut workspace.batch)?;
-        if events.gap && self.program.forget_at_gap {
-            self.forget_history();
+        if events.gap {
+            // Windows are nothing that an older implementation keeps.
+            self.windows.forget();
+            if self.program.forget_at_gap {
+                self.forget_history();
+            }
         }
         if !self.decode_as_expected(source, workspace)? {
             self.change_layout(source, workspace)?;
