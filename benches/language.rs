@@ -1,5 +1,5 @@
-//! From text to a program: parsing, compiling against a source, and native
-//! code for kernels.
+//! From text to a program: parsing, registering, compiling against a source,
+//! and native code for kernels.
 
 mod synth;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::Backend;
+use pmderive::engine::{Backend, SharedRegistry};
 use pmderive::jit;
 use pmderive::source::SourceId;
 use pmderive::syntax::parse_expr;
@@ -42,6 +42,28 @@ fn parse(c: &mut Criterion) {
         let text = definitions("mix", count, 334);
         group.throughput(Throughput::Elements(count.into()));
         group.bench_function(format!("file/{count}"), |b| b.iter(|| register(&text)));
+    }
+}
+
+/// Registration one by one where contexts share the definitions, so that each
+/// is published for itself.
+fn registration(c: &mut Criterion) {
+    let mut group = c.benchmark_group("register");
+    group.sample_size(20);
+    for count in [1_000, 10_000] {
+        let text = definitions("mix", count, 334);
+        let pairs: Vec<(&str, &str)> =
+            text.lines().filter_map(|line| line.split_once(" = ")).collect();
+        group.throughput(Throughput::Elements(count.into()));
+        group.bench_function(format!("one by one/{count}"), |b| {
+            b.iter(|| {
+                let shared = SharedRegistry::new(Dialect::Fixed);
+                for (name, text) in &pairs {
+                    shared.register(name, text).expect("a good definition");
+                }
+                shared
+            });
+        });
     }
 }
 
@@ -87,5 +109,5 @@ fn shapes(c: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, parse, compilation, shapes);
+criterion_group!(benches, parse, registration, compilation, shapes);
 criterion_main!(benches);

@@ -14,7 +14,7 @@ use pmderive::source::SourceMap;
 use pmderive::syntax::ControlOption;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
-    InDom, LabelLevel, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
+    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
@@ -117,7 +117,14 @@ fn names_lead_both_ways() {
 fn the_name_space_is_that_of_both() {
     for dialect in [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0] {
         let mut context = context(&shared(dialect, SOME));
-        let lists_unusable = dialect == Dialect::Pcp6_0;
+        // Version 6 does not look whether a metric can be used before it lists it.
+        let is_listed = dialect == Dialect::Pcp6_0;
+        let d: &[&str] =
+            if is_listed { &["sum", "twice", "lost", "rate"] } else { &["sum", "twice", "rate"] };
+        let lost = if is_listed { Ok(vec![]) } else { Err(PmStatus::NAME) };
+        assert_eq!(children(&mut context, "d").expect("a node"), d);
+        assert_eq!(children(&mut context, "d.lost"), lost);
+
         let traversed = context.traverse("").expect("memory does not fail");
         let of_source = ["t.one", "t.set", "t.counter", "t.text", "t.other"];
         // In version 6 the anonymous ones come when the context does.
@@ -133,12 +140,9 @@ fn the_name_space_is_that_of_both() {
         assert_eq!(context.traverse("d.rate").expect("memory does not fail"), ["d.rate"]);
         assert!(context.traverse("d.ra").is_err(), "no boundary of components");
 
-        let d: &[&str] = if lists_unusable {
-            &["sum", "twice", "lost", "rate"]
-        } else {
-            &["sum", "twice", "rate"]
-        };
-        assert_eq!(children(&mut context, "d").expect("a node"), d);
+        // Now it is known.
+        assert_eq!(children(&mut context, "d").expect("a node"), ["sum", "twice", "rate"]);
+        assert_eq!(children(&mut context, "d.lost"), Err(PmStatus::NAME));
         let root: &[&str] = match dialect {
             Dialect::Pcp6_0 => &["t.", "d.", "e", "event."],
             _ => &["t.", "event.", "d.", "e"],
@@ -148,8 +152,6 @@ fn the_name_space_is_that_of_both() {
         assert_eq!(t, ["one", "set", "counter", "text", "other"], "what was a leaf stays one");
         assert_eq!(children(&mut context, "t.set"), Ok(vec!["more".to_owned()]));
         assert_eq!(children(&mut context, "d.rate"), Ok(vec![]));
-        let lost = if lists_unusable { Ok(vec![]) } else { Err(PmStatus::NAME) };
-        assert_eq!(children(&mut context, "d.lost"), lost);
         assert_eq!(children(&mut context, "none"), Err(PmStatus::NAME));
     }
 }
@@ -161,10 +163,8 @@ fn descriptors_have_the_operands_domain() {
     let mut pmids: Vec<Pmid> = names.iter().map(|name| pmid(&mut context, name)).collect();
     pmids.extend([Pmid::new(7, 0, 99), Pmid::new(511, 0, 7), Pmid::new(511, 0, 99)]);
     let descs = context.lookup_descs(&pmids).expect("memory does not fail");
-    let found: Vec<Result<(Pmid, ValueType, Option<InDom>, Semantics), PmStatus>> = descs
-        .into_iter()
-        .map(|desc| desc.map(|d| (d.pmid, d.value_type, d.indom, d.semantics)))
-        .collect();
+    let fields = |desc: MetricDesc| (desc.pmid, desc.value_type, desc.indom, desc.semantics);
+    let found: Vec<_> = descs.into_iter().map(|desc| desc.map(fields)).collect();
     let domain = Some(table_source::DOMAIN);
     let expected = [
         Ok((pmids[0], ValueType::U32, domain, Semantics::Instant)),
@@ -299,21 +299,33 @@ fn texts_and_labels() {
     let of_domain = context.text(TextSubject::Domain(table_source::DOMAIN), one_line);
     let of_domain = of_domain.expect("memory does not fail");
     assert_eq!(of_domain.as_deref(), Ok("OneLine of domain 7.1"));
+}
 
-    let sum = pmid(&mut context, "d.sum");
-    let levels = [
-        (LabelLevel::Context, Ok(1)),
-        (LabelLevel::Instances(table_source::DOMAIN), Ok(1)),
-        (LabelLevel::Item(sum), Ok(0)),
-        (LabelLevel::Cluster(sum), Ok(0)),
-        (LabelLevel::Item(Pmid::new(7, 0, 0)), Ok(1)),
-    ];
-    let asked = levels.map(|(level, _)| level);
-    let all = context.labels_of_each(&asked).expect("memory does not fail");
-    for ((level, expected), answer) in levels.into_iter().zip(all) {
-        assert_eq!(answer.map(|sets| sets.len()), expected, "{level:?}");
-        let alone = context.labels(level).expect("memory does not fail");
-        assert_eq!(alone.map(|sets| sets.len()), expected, "{level:?}");
+#[test]
+fn labels_are_those_of_the_operands() {
+    for (dialect, of_its_own, of_its_domain) in [
+        (Dialect::Fixed, Ok(0), Ok(0)),
+        (Dialect::Pcp7_2, Err(PmStatus::PMID), Err(PmStatus::NOAGENT)),
+        (Dialect::Pcp6_0, Err(PmStatus::PMID), Err(PmStatus::NOAGENT)),
+    ] {
+        let mut context = context(&shared(dialect, SOME));
+        let sum = pmid(&mut context, "d.sum");
+        let levels = [
+            (LabelLevel::Context, Ok(1)),
+            (LabelLevel::Domain(511), of_its_domain),
+            (LabelLevel::InDom(table_source::DOMAIN), Ok(1)),
+            (LabelLevel::Cluster(sum), of_its_own),
+            (LabelLevel::Item(sum), of_its_own),
+            (LabelLevel::Instances(table_source::DOMAIN), Ok(1)),
+            (LabelLevel::Item(Pmid::new(7, 0, 0)), Ok(1)),
+        ];
+        let asked = levels.map(|(level, _)| level);
+        let all = context.labels_of_each(&asked).expect("memory does not fail");
+        for ((level, expected), answer) in levels.into_iter().zip(all) {
+            assert_eq!(answer.map(|sets| sets.len()), expected, "{level:?}");
+            let alone = context.labels(level).expect("memory does not fail");
+            assert_eq!(alone.map(|sets| sets.len()), expected, "{level:?}");
+        }
     }
 }
 
@@ -617,6 +629,13 @@ fn nested_definitions_follow_each_other() {
     let own = context.add_derived("own.x", "d.top / 2").expect("memory does not fail");
     let own = own.expect("a good definition");
     assert_eq!(fetch(&mut context, &FetchList::new(vec![own], vec![])), ["-1=151"]);
+}
+
+#[test]
+fn contexts_move_between_threads() {
+    fn moves<T: Send>() {}
+    moves::<Context>();
+    moves::<DerivedContext<ArchiveContext>>();
 }
 
 #[test]

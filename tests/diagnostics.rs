@@ -150,11 +150,59 @@ fn every_code_has_an_example() {
     found.extend(special());
     let codes: Vec<Code> =
         found.iter().flat_map(|found| &found.diagnostics).map(|one| one.code).collect();
-    // Snapshots of mistakes in unit tests stand with the tests of those.
-    let elsewhere = |code: &&Code| **code != Code::BadTestFile;
-    let all = Code::ALL.iter().filter(elsewhere);
-    let missing: Vec<&Code> = all.filter(|code| !codes.contains(code)).collect();
+    // Files of unit tests are no definitions; they have snapshots of their own.
+    let is_missing = |code: &&Code| **code != Code::BadTestFile && !codes.contains(code);
+    let missing: Vec<&Code> = Code::ALL.iter().filter(is_missing).collect();
     assert!(missing.is_empty(), "without an example: {missing:?}");
+}
+
+/// Whatever an expression is, diagnostics and lints can be made and shown.
+#[test]
+fn any_expression_can_be_linted() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
+    let mut text = String::new();
+    for file in std::fs::read_dir(cases).expect("a folder") {
+        let path = file.expect("a file").path();
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
+        let lines = std::fs::read_to_string(path).expect("a text");
+        for line in lines.lines() {
+            let case: serde_json::Value = serde_json::from_str(line).expect("a case");
+            let expr = case["expr"].as_str().expect("an expression");
+            if !expr.contains(['\n', '\\']) {
+                text.push_str(&format!("case{} = {expr}\n", text.len()));
+            }
+        }
+    }
+    // The cases' own metrics are not in the fleet, but these are of all kinds.
+    let text = text.replace("s.c.", "disk.all.").replace("a.i.u32", "disk.dev.read");
+    for dialect in [Dialect::Pcp7_2, Dialect::Fixed] {
+        let asked = Asked { dialect, lint: true, ..Asked::default() };
+        let Found { sources, diagnostics, .. } = compile("cases.conf", &text, asked);
+        assert!(diagnostics.len() > 1000);
+        for diagnostic in diagnostics.iter().step_by(50) {
+            let report = render(diagnostic, &sources, Style::Plain);
+            assert!(report.contains(&diagnostic.code.to_string()), "{report}");
+        }
+    }
+}
+
+/// Neither nesting nor length makes lints slow or breaks them.
+#[test]
+fn large_expressions_can_be_linted() {
+    let asked = Asked { lint: true, ..Asked::default() };
+    for text in [
+        format!("x = {}hinv.ncpu", "hinv.ncpu > 0 ? 1 : ".repeat(20_000)),
+        format!("x = {}hinv.ncpu", "hinv.ncpu < ".repeat(20_000)),
+        format!("x = {}hinv.ncpu", "-".repeat(9_000)),
+        format!("x = {}hinv.ncpu{}", "rate(".repeat(9_000), ")".repeat(9_000)),
+        format!("x = {}1", "defined(hinv.ncpu) && ".repeat(20_000)),
+        format!("x = {}hinv.ncpu", "hinv.ncpu - 1 - ".repeat(20_000)),
+    ] {
+        let found = compile("large.conf", &text, asked);
+        assert!(found.diagnostics.len() < 50, "{}", found.diagnostics.len());
+    }
 }
 
 /// Applying an edit that is offered removes its diagnostic and brings no other.

@@ -10,6 +10,7 @@ use pmderive::format::fuzz_format;
 use pmderive::jit::fuzz_kernel_diff;
 use pmderive::metadata::fuzz_metadata;
 use pmderive::syntax::{fuzz_definitions, fuzz_parse};
+use pmderive::unit_test::{fuzz_test_file, fuzz_timeline};
 
 fn replay(target: &str, run: fn(&[u8])) {
     let mut count = 0;
@@ -43,6 +44,8 @@ replays! {
     format: fuzz_format;
     metadata: fuzz_metadata;
     parse: fuzz_parse;
+    test_file: fuzz_test_file;
+    timeline: fuzz_timeline;
 }
 
 #[cfg(feature = "jit")]

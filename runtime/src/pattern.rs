@@ -1,5 +1,5 @@
-//! Patterns of `matchinst()`: POSIX extended regular expressions as `regcomp(3)`
-//! of the GNU C library takes them.
+//! Patterns of `matchinst()` and `matchvalue()`: POSIX extended regular expressions as
+//! `regcomp(3)` of the GNU C library takes them.
 //!
 //! A pattern is checked and translated to the syntax of the `regex` crate,
 //! whose matching time is linear in the text. Back-references, which no such

@@ -56,6 +56,9 @@ pub trait MetadataSource {
 
     /// Names of all metrics at or below `prefix`, which ends at a component
     /// boundary; the empty prefix is the whole name space (`pmTraversePMNS(3)`).
+    ///
+    /// # Errors
+    /// [`SourceError::Status`] with `PM_ERR_NAME` where there is no such node.
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError>;
 
     /// What is directly below a node of the name space, whose full name is

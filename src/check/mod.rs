@@ -14,7 +14,7 @@ pub mod typed;
 mod types;
 pub mod units;
 
-use pmderive_runtime::model::{Conversion, InDom, Semantics, Units, ValueType};
+use pmderive_runtime::model::{Conversion, InDom, PmStatus, Semantics, Units, ValueType};
 use rustc_hash::FxHashSet;
 
 use crate::bind::{Name, Names};
@@ -24,6 +24,7 @@ use crate::source::Span;
 use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
 };
+use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
 use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Checks an expression without error nodes. `suggest` gives a name of the
@@ -101,6 +102,9 @@ pub fn examine(
     let Checker { guards, typed, done: nodes, .. } = checker;
     Examined { typed, is_whole, nodes, live, guards }
 }
+
+/// What can be done with values that are no numbers.
+const NOT_COMPUTED: &str = "what is no number can be counted and selected, but not computed with";
 
 /// A node that cannot be checked further; its mistake is reported.
 #[derive(Clone, Copy, Debug)]
@@ -263,12 +267,27 @@ impl Checker<'_> {
                 Ok(self.push(TypedKind::NoValue, constant_desc(ValueType::I32), span))
             }
             Name::Unknown(status) => {
+                let near = (self.suggest)(name);
+                if status == PmStatus::NONLEAF {
+                    let message = format!("`{name}` is a group of metrics, not a metric");
+                    let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
+                        .label(span, "its name goes on");
+                    if let Some(near) = near {
+                        diagnostic = diagnostic.help(format!("one of the group is `{near}`"));
+                    }
+                    return self.report(diagnostic);
+                }
                 let message = format!("unknown metric `{name}`");
                 let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
                     .label(span, status.to_string().to_lowercase());
-                if let Some(near) = (self.suggest)(name) {
-                    diagnostic = diagnostic.help(format!("did you mean `{near}`?")).fix(span, near);
-                }
+                diagnostic = match near {
+                    Some(near) => {
+                        diagnostic.help(format!("did you mean `{near}`?")).fix(span, near)
+                    }
+                    None => diagnostic.help(
+                        "`defined(name) ? ... : novalue()` goes without a metric that is not there",
+                    ),
+                };
                 self.report(diagnostic)
             }
             Name::NoDescriptor(status) => {
@@ -342,7 +361,11 @@ impl Checker<'_> {
         }
         let span = self.span(id);
         let message = format!("{what} needs a number, not {}", desc.value_type);
-        self.report(Diagnostic::error(Code::NotNumeric, span, message).label(span, describe(desc)))
+        self.report(
+            Diagnostic::error(Code::NotNumeric, span, message)
+                .label(span, describe(desc))
+                .help(NOT_COMPUTED),
+        )
     }
 
     fn unary(&mut self, op: UnaryOp, operand: ExprId, span: Span) -> Checked<TypedId> {
@@ -396,7 +419,9 @@ impl Checker<'_> {
             let message =
                 format!("`{}()` needs a number, not {}", function.name(), desc.value_type);
             return self.report(
-                Diagnostic::error(Code::NotNumeric, at, message).label(at, describe(&desc)),
+                Diagnostic::error(Code::NotNumeric, at, message)
+                    .label(at, describe(&desc))
+                    .help(NOT_COMPUTED),
             );
         }
         let (value_type, semantics, units) = match function {
@@ -495,6 +520,37 @@ impl Checker<'_> {
                 )
             }
         }
+    }
+}
+
+impl Checker<'_> {
+    /// The text of a constant with the metadata of another value, if it is a
+    /// constant that can have them.
+    fn constant_like(&self, constant: ExprId, like: &Desc) -> Option<String> {
+        let (number, attributes) = match &self.expr.node(constant).kind {
+            NodeKind::Number(number) => (number, None),
+            NodeKind::MkConst { number, attributes } => (&number.value, Some(attributes)),
+            _ => return None,
+        };
+        // What was said must not be changed.
+        let says_other = |given: &Attributes| {
+            given.indom.is_some()
+                || given.meta.is_some()
+                || given.value_type.as_ref().is_some_and(|given| given.value != like.value_type)
+                || given.semantics.as_ref().is_some_and(|given| given.value != like.semantics)
+                || given.units.as_ref().is_some_and(|given| given.value != like.units)
+        };
+        if attributes.is_some_and(says_other) || !constant_fits(number, like.value_type) {
+            return None;
+        }
+        let value_type = spelling(&TYPES, like.value_type)?;
+        let semantics = spelling(&SEMANTICS, like.semantics)?;
+        let units = match like.units.to_string() {
+            text if text.is_empty() => text,
+            text => format!(", units=\"{text}\""),
+        };
+        let number = &number.text;
+        Some(format!("mkconst({number}, type={value_type}, semantics={semantics}{units})"))
     }
 }
 

@@ -6,7 +6,7 @@ use pmderive_runtime::model::{Semantics, Units, ValueType};
 use super::typed::{Desc, Scale, TypedId, TypedKind};
 use super::units::{combine, dimensions_agree};
 use super::{Checked, Checker, describe, not_a_counter, types, units_name};
-use crate::diag::{Code, Diagnostic, Property};
+use crate::diag::{Code, Diagnostic, Fix, Property};
 use crate::dialect::Dialect;
 use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
@@ -199,7 +199,10 @@ impl Checker<'_> {
                 (message, "rescale() cannot change a dimension; divide to build a ratio")
             };
             let pcp = Some("Dimensions are not the same");
-            return self.refuse(operation, Code::DimensionMismatch, message, Some(help), pcp);
+            let first = self.diagnostics.len();
+            let refused = self.refuse(operation, Code::DimensionMismatch, message, Some(help), pcp);
+            self.offer_units(operation, first);
+            return refused;
         }
         // A counter meets only plain numbers, except other counters.
         let counter = |desc: &Desc| desc.semantics == Semantics::Counter;
@@ -225,6 +228,24 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// A plain number that is added to or compared with something that has
+    /// units is meant in those units.
+    fn offer_units(&mut self, operation: &Operation, first: usize) {
+        if operation.op.is_boolean() {
+            return;
+        }
+        let (left, right) = (operation.left, operation.right);
+        for ((number, _), (_, other)) in [(left, right), (right, left)] {
+            let NodeKind::Number(plain) = &self.expr.node(number).kind else { continue };
+            let fixed = format!("mkconst({}, units=\"{}\")", plain.text, other.units);
+            let span = self.span(number);
+            for diagnostic in self.diagnostics.since_mut(first) {
+                diagnostic.help = Some("mkconst() gives a number its units".to_owned());
+                diagnostic.fix = Some(Fix { span, text: fixed.clone() });
+            }
+        }
+    }
+
     fn extra_units(&mut self, operation: &Operation) -> Checked<()> {
         let Operation { op, left: (_, l), right: (_, r), .. } = operation;
         let (a, b) = (l.units.extra, r.units.extra);
@@ -233,6 +254,13 @@ impl Checker<'_> {
         }
         let symbol = op.symbol();
         let differ = || format!("operands of `{symbol}` have different extra units");
+        let help = match a.quantity == b.quantity {
+            _ if *op == BinaryOp::Mul => {
+                "a value has one extra unit at most; dividing by mkconst(1, units=...) takes it away"
+            }
+            true => "rescale() brings one of them to the unit of the other",
+            false => "different quantities cannot be added or compared",
+        };
         let (message, pcp) = match op {
             BinaryOp::Mul => (
                 format!("`{symbol}` of two values that both have extra units"),
@@ -242,6 +270,6 @@ impl Checker<'_> {
             BinaryOp::Div => (differ(), "Different extra units not allowed for both operands of /"),
             _ => (differ(), "Operands have incompatible extra units or scale"),
         };
-        self.refuse(operation, Code::ExtraUnits, message, None, Some(pcp))
+        self.refuse(operation, Code::ExtraUnits, message, Some(help), Some(pcp))
     }
 }

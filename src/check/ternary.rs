@@ -4,6 +4,7 @@
 use pmderive_runtime::model::InDom;
 
 use super::typed::{Desc, TypedId, TypedKind};
+use super::units::dimensions_agree;
 use super::{Checked, Checker, describe, units_name};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Property};
@@ -20,7 +21,11 @@ pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<
         let of = |id: &ExprId| known[id.0 as usize];
         known.push(match &node.kind {
             _ if !dialect.is_version_7() => None,
-            NodeKind::Defined(metric) => Some(is_usable(names.get(&metric.value))),
+            // Whether a definition can be used is not known before it is checked.
+            NodeKind::Defined(metric) => match names.get(&metric.value) {
+                Name::Derived => None,
+                meaning => Some(is_usable(meaning)),
+            },
             NodeKind::Number(number) => integer(number.value),
             NodeKind::MkConst { number, .. } => integer(number.value.value),
             NodeKind::Unary { op: UnaryOp::Not, operand } => of(operand).map(|known| !known),
@@ -145,7 +150,9 @@ impl Checker<'_> {
                     "the guard has another instance domain than the branches",
                 )
                 .label(at, format!("instances of {guarding}"))
-                .label(branch_span, format!("instances of {own}")),
+                .label(branch_span, format!("instances of {own}"))
+                .derived(self.derivation(guard, "guard", Property::Instances))
+                .help("reduce the guard to one value with an aggregate or scalar()"),
             );
         }
         let base = if yes_never { no_desc } else { yes_desc };
@@ -230,16 +237,22 @@ impl Checker<'_> {
             (Code::BranchTypes, message, Some("give constants a type with mkconst(..., type=...)"))
         } else if indoms_differ {
             let message = "branches of different instance domains".to_string();
-            (Code::IndomMismatch, message, None)
+            let help = "reduce one of them to a single value with an aggregate or scalar()";
+            (Code::IndomMismatch, message, Some(help))
         } else if a.semantics != b.semantics {
             let message =
                 format!("branches of different semantics: {} and {}", a.semantics, b.semantics);
             let help = "instant() makes a counter instantaneous; mkconst() takes semantics=...";
             (Code::BranchSemantics, message, Some(help))
         } else if let Some(axis) = axis {
+            let (a_units, b_units) = (a.units, b.units);
             let (a, b) = (units_name(&a.units), units_name(&b.units));
             let message = format!("branches of different units ({axis}): {a} and {b}");
-            (Code::BranchUnits, message, Some("use rescale() on one of them"))
+            let help = match dimensions_agree(&a_units, &b_units) {
+                true => "rescale() brings one of them to the scale of the other",
+                false => "rescale() changes the scale only; these are different dimensions",
+            };
+            (Code::BranchUnits, message, Some(help))
         } else {
             return Ok(());
         };
@@ -258,9 +271,16 @@ impl Checker<'_> {
         for (id, branch) in [(yes.0, "first branch"), (no.0, "second branch")] {
             diagnostic = diagnostic.derived(self.derivation(id, branch, property));
         }
-        if let Some(help) = help {
-            diagnostic = diagnostic.help(help);
-        }
-        self.report(diagnostic)
+        let alike = [(yes, no), (no, yes)].into_iter().find_map(|((constant, _), (_, other))| {
+            let fixed = self.constant_like(constant, other)?;
+            Some((self.span(constant), fixed)).filter(|_| code != Code::IndomMismatch)
+        });
+        self.report(match (alike, help) {
+            (Some((span, fixed)), _) => diagnostic
+                .help("mkconst() gives a constant the metadata of the other branch")
+                .fix(span, fixed),
+            (None, Some(help)) => diagnostic.help(help),
+            (None, None) => diagnostic,
+        })
     }
 }

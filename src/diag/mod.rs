@@ -205,6 +205,11 @@ impl Diagnostics {
         self.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count()
     }
 
+    /// Forgets all but the first `count`.
+    pub fn truncate(&mut self, count: usize) {
+        self.list.truncate(count);
+    }
+
     /// Those from `first` on.
     pub fn since_mut(&mut self, first: usize) -> &mut [Diagnostic] {
         self.list.get_mut(first..).unwrap_or_default()

@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn carets_stand_where_libpcp_puts_them() {
         let line = FileLine { file: "f", number: 3, line: "" };
-        let said = line.syntax_error("a", "\tx[\u{e9}]\t@ 3", 8, Some("Illegal character"));
+        let said = line.syntax_error("a", "\tx[\u{e9}]\t@ 3", 7, Some("Illegal character"));
         let (head, lines) = said.split_once('\n').expect("more than one line");
         assert_eq!(head, "[f:3] Error: pmRegisterDerived(a, ...) syntax error");
         assert_eq!(lines, "\tx[\u{e9}]\t@ 3\n\t     \t^  \nIllegal character");

@@ -66,7 +66,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
         let mark = Mark::new(Marked { source: place.span.source, range })
             .with_color(colour)
             // Without a text ariadne would mark nothing.
-            .with_message(printable(place.text.unwrap_or("here")));
+            .with_message(printable(place.text.unwrap_or(mark(diagnostic.code))));
         marks.push(mark);
     }
     let kind = match diagnostic.severity {
@@ -104,6 +104,27 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
     }
 }
 
+/// What a place is marked with where nothing else is said of it.
+fn mark(code: Code) -> &'static str {
+    match code {
+        Code::IllegalCharacter | Code::UnexpectedToken | Code::MisplacedNoValue => {
+            "cannot stand here"
+        }
+        Code::ConstantTooLarge => "too large",
+        Code::UnexpectedEnd => "something is missing here",
+        Code::UnbalancedDelimiter => "has no partner",
+        Code::UnknownFunction => "no function",
+        Code::WrongArguments => "not what belongs here",
+        Code::BadKeywordValue
+        | Code::BadUnits
+        | Code::BadPattern
+        | Code::BadAttribute
+        | Code::BadControl => "not understood",
+        Code::BadDefinitionLine => "no definition",
+        _ => "here",
+    }
+}
+
 /// The first line of a report, for a mistake without a place.
 fn headline(diagnostic: &Diagnostic, style: Style) -> String {
     let (start, end) = match style {
@@ -114,10 +135,18 @@ fn headline(diagnostic: &Diagnostic, style: Style) -> String {
     format!("{start}[{code}] Error:{end} {}\n", printable(message))
 }
 
-/// What to do: the advice, or else the edit in words.
+/// Longest edit that is shown beside an advice, in bytes.
+const MAX_SHOWN_FIX: usize = 100;
+
+/// What to do: the advice with the edit where that says more, or else the
+/// edit in words.
 fn help(diagnostic: &Diagnostic) -> Option<String> {
-    if diagnostic.help.is_some() {
-        return diagnostic.help.clone();
+    if let Some(help) = &diagnostic.help {
+        let shown = diagnostic.fix.as_ref().map_or("", |fix| fix.text.trim());
+        return Some(match shown.len() <= MAX_SHOWN_FIX && !help.contains(shown) {
+            true => format!("{help}; write `{shown}`"),
+            false => help.clone(),
+        });
     }
     let fix = diagnostic.fix.as_ref()?;
     Some(match (fix.span.start == fix.span.end, fix.text.is_empty()) {
@@ -400,6 +429,88 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The line below the one that holds `marked`, up to the middle of the mark.
+    fn column_of_mark(report: &str, marked: &str) -> (usize, usize) {
+        let width = |text: &str| -> usize {
+            // Ideographs take two columns of a terminal.
+            text.chars()
+                .map(|c| {
+                    if c >= '\u{1100}' && c < '\u{ff00}' && !"│─┬╰╭╯┼".contains(c) {
+                        2
+                    } else {
+                        1
+                    }
+                })
+                .sum()
+        };
+        let lines: Vec<&str> = report.lines().collect();
+        let index = lines.iter().position(|line| line.contains(marked)).expect("a line of text");
+        let (text, marks) = (lines[index], lines[index + 1]);
+        let start = text.find(marked).expect("it is there");
+        let first = marks.find(['─', '┬']).expect("a mark");
+        let body = |line: &str, end: usize| {
+            let bar = line.find('│').map_or(0, |bar| bar + '│'.len_utf8());
+            width(&line[bar..end])
+        };
+        (body(text, start), body(marks, first))
+    }
+
+    #[test]
+    fn marks_stand_below_what_they_mark() {
+        for text in
+            ["a = WRONG", "a\t=\tWRONG", "\u{e9} = WRONG", "[\u{4e2d}\u{6587}] WRONG \u{6587}"]
+        {
+            let start = text.find("WRONG").expect("it is there");
+            let report = report(text, start, start + 5);
+            let (text_column, mark_column) = column_of_mark(&report, "WRONG");
+            assert_eq!(text_column, mark_column, "{report}");
+        }
+    }
+
+    #[test]
+    fn places_may_reach_over_lines() {
+        let text = "a = (b + \\\n  c + \\\n  d) * e\n";
+        let report = report(text, 5, text.find("d)").expect("it is there") + 1);
+        for line in ["1 │", "3 │", "wrong"] {
+            assert!(report.contains(line), "{report}");
+        }
+        assert!(!report.contains("  c + "), "{report}");
+    }
+
+    #[test]
+    fn derivations_are_tables_of_bounded_size() {
+        let text = format!("x = {}", "rate(metric.with.a.long.name) * ".repeat(40));
+        let mut sources = SourceMap::default();
+        let id = sources.add("file", &*text);
+        let step = |index: u32| Step {
+            span: Span::new(id, 4, 4 + 10 * (index + 1)),
+            value: "Kbyte".to_owned(),
+            reason: format!("step {index}"),
+        };
+        let span = Span::new(id, 4, 10);
+        let derivation = Derivation {
+            span,
+            subject: "left operand".to_owned(),
+            property: super::super::Property::Units,
+            steps: (0..20).map(step).collect(),
+        };
+        let diagnostic = Diagnostic::error(Code::DimensionMismatch, span, "wrong");
+        let report = render(&diagnostic.derived(Some(derivation)), &sources, Style::Plain);
+        assert!(report.contains("units of the left operand, last 8 of 20 steps:"), "{report}");
+        assert!(report.contains("step 19") && !report.contains("step 11\n"), "{report}");
+        let widest = report.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest < 170), "{report}");
+    }
+
+    #[test]
+    fn colours_are_there_only_when_asked_for() {
+        let mut sources = SourceMap::default();
+        let id = sources.add("file", "a = b");
+        let diagnostic = Diagnostic::error(Code::UnexpectedToken, Span::new(id, 4, 5), "wrong");
+        assert!(!render(&diagnostic, &sources, Style::Plain).contains('\x1b'));
+        assert!(render(&diagnostic, &sources, Style::Colour).contains('\x1b'));
     }
 
     #[test]

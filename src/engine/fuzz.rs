@@ -1,19 +1,20 @@
 //! Random definitions over random samples: the fused kernels and layouts must
-//! agree with the general path, whatever comes, goes, falls and fails.
+//! agree with the general path, whatever comes, goes, falls and fails, and a
+//! context that serves derived metrics as any others must deliver the same.
 
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{Evaluation, Evaluator, Value, Values, Workspace};
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
     ValueType,
 };
-use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
-use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use pmderive_runtime::program::Status;
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, SourceError};
 
-use super::{Backend, Engine, Registry};
+use super::{Backend, DerivedContext, Engine, Registered, Registry, SharedRegistry};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::source::SourceMap;
@@ -56,85 +57,44 @@ const TYPES: [ValueType; 7] = [
 const DOMAIN: InDom = InDom::new(7, 1);
 const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
 
-/// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
-/// of each type; numbers at even positions are counters, and two are of space.
-struct MemorySource {
+/// Samples that the choices make.
+struct Samples {
     choices: Choices,
     step: i64,
     counters: Vec<u64>,
 }
 
-impl MemorySource {
-    fn name_of(pmid: Pmid) -> String {
-        format!("{}.{}", if pmid.cluster() == 0 { "s" } else { "m" }, pmid.item())
-    }
-
-    fn all() -> impl Iterator<Item = Pmid> {
-        (0..2).flat_map(|cluster| (0..7).map(move |item| Pmid::new(7, cluster, item)))
-    }
-}
-
-impl MetadataSource for MemorySource {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let find = |name: &&str| {
-            Self::all().find(|pmid| Self::name_of(*pmid) == **name).ok_or(PmStatus::NAME)
-        };
-        Ok(names.iter().map(find).collect())
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let desc = |pmid: &Pmid| {
-            let item = pmid.item();
-            let value_type = TYPES[item as usize % TYPES.len()];
-            let counts = item.is_multiple_of(2) && value_type != ValueType::String;
-            Ok(MetricDesc {
-                pmid: *pmid,
+/// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
+/// of each type; numbers at even positions are counters, and two are of space.
+fn metadata() -> MemoryMetadata {
+    let mut metadata = MemoryMetadata::default();
+    for (cluster, kind) in [(0, "s"), (1, "m")] {
+        for (item, value_type) in (0..).zip(TYPES) {
+            let counts = item % 2 == 0 && value_type != ValueType::String;
+            let desc = MetricDesc {
+                pmid: Pmid::new(7, cluster, item),
                 value_type,
-                indom: (pmid.cluster() == 1).then_some(DOMAIN),
+                indom: (cluster == 1).then_some(DOMAIN),
                 semantics: if counts { Semantics::Counter } else { Semantics::Instant },
                 units: match item {
                     1 => Units { dim_space: 1, scale_space: 1, ..Units::NONE },
                     4 => Units { dim_space: 1, scale_space: 2, ..Units::NONE },
                     _ => Units::NONE,
                 },
-            })
-        };
-        Ok(pmids.iter().map(desc).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        _: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        thread_local! {
-            static ALL: Arc<InstanceDomain> = Arc::new(InstanceDomain::new(
-                (0..).zip(NAMES).map(|(id, name)| (id, name.into())).collect(),
-            ));
+            };
+            metadata.add_metric(format!("{kind}.{item}"), desc);
         }
-        Ok(Ok(ALL.with(Arc::clone)))
     }
-
-    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
-        Ok(Self::all().map(Self::name_of).collect())
-    }
-
-    fn name(&self) -> String {
-        "memory".to_string()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        0
-    }
+    let instances = (0..).zip(NAMES).map(|(id, name)| (id, name.into())).collect();
+    metadata.set_instances(DOMAIN, instances);
+    metadata
 }
 
-impl FetchSource for MemorySource {
+impl Feed for Samples {
     fn fetch(
         &mut self,
         list: &FetchList,
+        metadata: &mut MemoryMetadata,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         self.step += 1;
@@ -206,7 +166,7 @@ impl FetchSource for MemorySource {
             0 => Err(PmStatus::AGAIN),
             1 => Ok(Arc::new(InstanceDomain::new(vec![(3, "x".into()), (0, "sda".into())]))),
             2 => Ok(Arc::new(InstanceDomain::new(vec![(1, "x".into()), (1, "sda".into())]))),
-            _ => self.instance_domain(DOMAIN, Freshness::Cached)?,
+            _ => metadata.instances(DOMAIN),
         };
         batch.domains.extend(list.domains().iter().map(|_| domain.clone()));
         Ok(FetchEvents { gap: self.choices.below(20) == 0, ..FetchEvents::default() })
@@ -266,7 +226,9 @@ fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
 
 /// An expression that libpcp does not have.
 fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> String {
-    match choices.below(12) {
+    match choices.below(14) {
+        // The first two definitions; those that use them for themselves are refused.
+        11 | 12 => format!("d.{}", choices.below(2)),
         0..3 => {
             let function = choices.pick(&["abs", "floor", "ceil", "round", "sqrt", "log"]);
             format!("{function}({})", sub(choices))
@@ -303,10 +265,11 @@ fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> Str
 }
 
 /// Makes definitions and samples from the bytes and evaluates them by fused
-/// kernels (native or interpreted) and by the general path.
+/// kernels (native or interpreted), by the general path, and in a context that
+/// encodes its results.
 ///
 /// # Panics
-/// When the two disagree.
+/// When they disagree.
 #[doc(hidden)]
 pub fn fuzz_eval(data: &[u8]) {
     let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
@@ -319,7 +282,7 @@ pub fn fuzz_eval(data: &[u8]) {
         let depth = 1 + choices.below(3);
         texts.push(expression(&mut choices, depth, extensions));
     }
-    evaluate_both_ways(Language { dialect, extensions }, backend, texts, &mut choices);
+    evaluate_all_ways(Language { dialect, extensions }, backend, texts, &mut choices);
 }
 
 /// Takes the lines of a text as definitions, over the metrics `s.0` to `s.6`
@@ -339,16 +302,16 @@ pub fn fuzz_compile(data: &[u8]) {
     let texts = text.lines().take(DEFINITIONS).map(str::to_string).collect();
     let sum = data.iter().fold(1u64, |sum, byte| sum.wrapping_mul(31) + u64::from(*byte));
     let mut choices = Choices { data: Vec::new(), at: 0, state: sum };
-    evaluate_both_ways(language, Backend::Interp, texts, &mut choices);
+    evaluate_all_ways(language, Backend::Interp, texts, &mut choices);
 }
 
-fn evaluate_both_ways(
+fn evaluate_all_ways(
     language: Language,
     backend: Backend,
     texts: Vec<String>,
     choices: &mut Choices,
 ) {
-    let engine = Engine::new(language, backend);
+    let engine = Arc::new(Engine::new(language, backend));
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let mut registry = Registry::new(language);
     for (index, text) in texts.into_iter().enumerate() {
@@ -364,6 +327,10 @@ fn evaluate_both_ways(
     let (mut fused, mut general) = (evaluator(), evaluator());
     general.use_general_path();
     let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
+    let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
+    let mut face = DerivedContext::new(Arc::clone(&engine), shared, source_of(choices));
+    let mut asked = list_of(&selection);
+    let mut batch = ResultBatch::default();
     for step in 0..12 {
         // Other metrics are asked for, then those of the beginning again.
         if step == 5 || step == 9 {
@@ -380,6 +347,7 @@ fn evaluate_both_ways(
                 evaluator.change_program(Arc::clone(&compiled.program), compiled.binding.clone());
             }
             general.use_general_path();
+            asked = list_of(&selection);
         }
         let (a, _) =
             fused.fetch(&mut fused_source, &mut fused_space).expect("memory does not fail");
@@ -390,11 +358,75 @@ fn evaluate_both_ways(
             let text = metric.map(|m| &sources.get(selection[m].name_span.source).text);
             format!("step {step}, {language:?}, {backend:?}: {}", text.map_or("?", |text| text))
         });
+        face.fetch(&asked, &mut batch).expect("memory does not fail");
+        for (position, metric) in compiled.metrics.iter().enumerate() {
+            let expected = metric.output.map(|output| a.get(output));
+            // It comes twice in the list.
+            for entry in [position, selection.len() + position] {
+                let what = || {
+                    let text = &sources.get(selection[position].name_span.source).text;
+                    format!("step {step}, {language:?}, {backend:?}, encoded: {text}")
+                };
+                compare_encoded(expected.as_ref(), &batch.parts()[0], entry, what);
+            }
+        }
     }
 }
 
-fn source_of(choices: &Choices) -> MemorySource {
-    MemorySource { choices: choices.clone(), step: 0, counters: vec![0; 128] }
+/// A list of definitions, each there twice.
+fn list_of(selection: &[&Registered]) -> FetchList {
+    let twice = selection.iter().chain(selection);
+    FetchList::new(twice.filter_map(|one| one.pmid).collect(), Vec::new())
+}
+
+/// Compares values as computed with the value set of an entry. A metric that
+/// cannot be used has none.
+fn compare_encoded(
+    expected: Option<&Values<'_>>,
+    part: &ResultPart,
+    entry: usize,
+    what: impl Fn() -> String,
+) {
+    let set = part.sets().nth(entry).expect("a set for each entry");
+    let count = match expected.map(|values| (values.status, values.len())) {
+        None => {
+            assert!(set.count.is_err(), "{}", what());
+            return;
+        }
+        Some((Status::Values, count)) => Ok(count),
+        Some((Status::Empty(_), _)) => Ok(0),
+        Some((Status::Failed(status), _)) => Err(status),
+    };
+    assert_eq!(set.count, count, "{}", what());
+    let lanes = set.lanes().zip(expected.into_iter().flat_map(Values::iter));
+    for (lane, (instance, value)) in lanes {
+        assert_eq!(lane.instance, instance, "{}", what());
+        let block = set.in_blocks.then(|| part.block(lane.word).expect("a block").1);
+        let word = lane.word.to_be_bytes();
+        let data = block.unwrap_or(&word);
+        let same = match value {
+            Value::I32(value) => data == value.to_be_bytes(),
+            Value::U32(value) => data == value.to_be_bytes(),
+            Value::I64(value) => data == value.to_be_bytes(),
+            Value::U64(value) => data == value.to_be_bytes(),
+            Value::F32(value) => {
+                let got = data.try_into().map(f32::from_be_bytes).expect("4 bytes");
+                got.to_bits() == value.to_bits() || got.is_nan() && value.is_nan()
+            }
+            Value::F64(value) => {
+                let got = data.try_into().map(f64::from_be_bytes).expect("8 bytes");
+                got.to_bits() == value.to_bits() || got.is_nan() && value.is_nan()
+            }
+            Value::Text(text) => data.strip_suffix(&[0]) == Some(text),
+            Value::Bytes(bytes) => data == bytes,
+        };
+        assert!(same, "{value:?} as {data:?}, {}", what());
+    }
+}
+
+fn source_of(choices: &Choices) -> MemorySource<Samples> {
+    let samples = Samples { choices: choices.clone(), step: 0, counters: vec![0; 128] };
+    MemorySource::new("memory", metadata(), samples)
 }
 
 fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {

@@ -6,7 +6,8 @@
 
 use pmderive_runtime::model::Pmid;
 
-const DOMAIN: u32 = 511;
+/// The domain of derived metrics, which is no agent's.
+pub const DOMAIN: u32 = 511;
 const LAST_CLUSTER: u32 = 2047;
 const ITEMS: u32 = 1023;
 /// Distinguishes metrics of contexts from global ones.

@@ -32,7 +32,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Planned, nodes_of, plan};
-use crate::syntax::{ControlOption, nearest};
+use crate::syntax::{ControlOption, nearest_metric};
 
 pub use backend::Backend;
 use backend::Compiler;
@@ -342,6 +342,7 @@ fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, M
 fn hidden(one: &Registered) -> Diagnostic {
     let message = format!("`{}` is a metric of this source, which hides the definition", one.name);
     Diagnostic::warning(Code::HiddenByMetric, one.name_span, message)
+        .label(one.name_span, "this definition is not used")
         .help("give the derived metric another name")
 }
 
@@ -361,7 +362,7 @@ impl<'v> Vocabulary<'v> {
     fn nearest(&self, name: &str) -> Option<String> {
         let names = self.names.get_or_init(|| self.source.borrow_mut().traverse(""));
         let names = names.as_ref().ok()?.iter().map(String::as_str);
-        nearest(name, names.chain(self.registry.names())).map(str::to_string)
+        nearest_metric(name, names.chain(self.registry.names())).map(str::to_string)
     }
 
     /// Whether the source failed meanwhile.

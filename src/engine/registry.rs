@@ -382,14 +382,16 @@ impl Registry {
         if let Some(limit) = self.controls.limit(ControlOption::GlobalLimit)
             && self.count >= limit
         {
-            let words = "Too many global derived metrics";
             let message = format!("GLOBAL_LIMIT allows no more than {limit} definitions");
-            return Err(no_room(&registered, message, words, diagnostics));
+            let help = "raise the limit with a `#control` line, or leave definitions out";
+            let words = "Too many global derived metrics";
+            return Err(no_room(&registered, message, help, words, diagnostics));
         }
         let Some(pmid) = identifiers::global(self.given) else {
-            let words = "global PMID space exhausted";
             let message = "there are no more identifiers for derived metrics".to_owned();
-            return Err(no_room(&registered, message, words, diagnostics));
+            let help = "identifiers are not given again; start anew";
+            let words = "global PMID space exhausted";
+            return Err(no_room(&registered, message, help, words, diagnostics));
         };
         self.given += 1;
         self.count += 1;
@@ -585,19 +587,19 @@ pub(super) fn duplicate(
     PcpError { offset: 0, message: Some(format!("Duplicate {kind} derived metric name")) }
 }
 
-/// Refuses a definition that nothing is wrong with but that it comes too late.
+/// Refuses a definition that nothing is wrong with but that it comes too late;
+/// `words` are libpcp's.
 pub(super) fn no_room(
     registered: &Registered,
     message: String,
+    help: &str,
     words: &str,
     diagnostics: &mut Diagnostics,
 ) -> PcpError {
     let first = diagnostics.len();
     let span = registered.name_span;
     diagnostics.push(
-        Diagnostic::error(Code::LimitReached, span, message)
-            .label(span, "one too many")
-            .help("raise the limit with a `#control` line, or leave definitions out"),
+        Diagnostic::error(Code::LimitReached, span, message).label(span, "one too many").help(help),
     );
     diagnostics.name_metric(first, &registered.name);
     PcpError { offset: 0, message: Some(words.to_owned()) }

@@ -5,6 +5,7 @@
 //! to be read or an expression to be parsed. Every change is published at once
 //! and is seen by each context at its next operation.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -25,7 +26,7 @@ pub struct SharedRegistry {
     published: RwLock<Snapshot>,
     /// Counts what was published.
     version: AtomicU64,
-    /// Held by whoever makes the next snapshot.
+    /// The open contexts; locked by whoever makes the next snapshot.
     members: Mutex<Vec<Weak<Member>>>,
 }
 
@@ -194,21 +195,24 @@ impl SharedRegistry {
     /// (`pmLoadDerivedConfig(3)`); gives the number of metrics registered.
     /// What is wrong is in the diagnostics.
     pub fn load(&self, paths: &str) -> (usize, Diagnostics) {
-        self.change(|Snapshot { registry, sources }, _| {
+        let Ok(loaded) = self.change(|Snapshot { registry, sources }, _| {
             let mut diagnostics = Diagnostics::default();
-            (registry.load(paths, sources, &mut diagnostics), diagnostics)
-        })
+            Ok::<_, Infallible>((registry.load(paths, sources, &mut diagnostics), diagnostics))
+        });
+        loaded
     }
 
     /// Registers the definitions that every client of PCP on this machine has,
     /// and sets the options that the environment asks for; see
     /// [`Registry::load_system`] and [`Registry::set_system_controls`].
     pub fn load_system(&self) -> (usize, Diagnostics) {
-        self.change(|Snapshot { registry, sources }, _| {
+        let Ok(loaded) = self.change(|Snapshot { registry, sources }, _| {
             let mut diagnostics = Diagnostics::default();
             registry.set_system_controls(sources, &mut diagnostics);
-            (registry.load_system(sources, &mut diagnostics), diagnostics)
-        })
+            let registered = registry.load_system(sources, &mut diagnostics);
+            Ok::<_, Infallible>((registered, diagnostics))
+        });
+        loaded
     }
 
     /// Takes a metric away (`pmUnregisterDerived(3)`), and the metrics that
@@ -268,26 +272,32 @@ impl SharedRegistry {
         };
         match self.language.dialect {
             // There the first context makes the anonymous metrics appear.
-            Dialect::Pcp6_0 => self.change(|next, members| {
-                next.registry.define_anonymous();
-                joins(members);
-            }),
+            Dialect::Pcp6_0 => {
+                let Ok(()) = self.change(|next, members| {
+                    next.registry.define_anonymous();
+                    joins(members);
+                    Ok::<_, Infallible>(())
+                });
+            }
             _ => joins(&mut self.members.lock().unwrap_or_else(PoisonError::into_inner)),
         }
     }
 
-    /// Makes the next snapshot and publishes it.
-    fn change<T>(&self, change: impl FnOnce(&mut Snapshot, &mut Vec<Weak<Member>>) -> T) -> T {
+    /// Makes the next snapshot and publishes it, unless the change fails.
+    fn change<T, E>(
+        &self,
+        change: impl FnOnce(&mut Snapshot, &mut Vec<Weak<Member>>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.snapshot();
-        let outcome = change(&mut next, &mut members);
+        let outcome = change(&mut next, &mut members)?;
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *published, next);
         self.version.fetch_add(1, Ordering::Release);
         drop(published);
         // Nobody needs to wait while it is taken apart.
         drop(before);
-        outcome
+        Ok(outcome)
     }
 }
 

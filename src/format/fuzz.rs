@@ -192,6 +192,10 @@ mod tests {
             "\u{b}",
             "a = b\n",
             "a = novalue() ? b : c",
+            "topk(1,",
+            "\"t\"==",
+            "1e-5",
+            "max(",
             "\r",
         ];
         let mut generator = Generator::new(6);

@@ -219,6 +219,22 @@ mod tests {
     }
 
     #[test]
+    fn extensions_look_like_the_rest() {
+        let language = Language { dialect: Dialect::Fixed, extensions: true };
+        for (text, formatted) in [
+            ("( topk( 3 ,rate(a)) ) [ x]", "(topk(3, rate(a)))[ x]"),
+            ("clamp(a,-1,1.5e+3)", "clamp(a, -1, 1.5e+3)"),
+            ("a==\"up\"||\"down\"!= a", "a == \"up\" || \"down\" != a"),
+            ("avg_over(a ,\"5  min\")/max(a+b)", "avg_over(a, \"5  min\") / max(a + b)"),
+            ("matchvalue(! /^x/ , a)", "matchvalue(!/^x/, a)"),
+        ] {
+            let whole = format_definitions(&format!("x={text}"), language);
+            let expected = Formatted { text: format!("x = {formatted}\n"), mistakes: 0 };
+            assert_eq!(whole, expected, "{text}");
+        }
+    }
+
+    #[test]
     fn version_6_has_one_line_for_each_definition() {
         let text = format!("x = {}\n", ["some.metric"; 20].join("+"));
         let formatted = format_definitions(&text, Dialect::Pcp6_0);

@@ -149,6 +149,9 @@ fn never(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) 
     }
 }
 
+/// Most metrics of one expression whose `defined()` is thought about.
+const MAX_GUARDS: usize = 32;
+
 /// Guards that are constant, and `defined()` of what is needed in any case.
 fn needless(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) {
     for (_, node) in subject.nodes() {
@@ -164,14 +167,14 @@ fn needless(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostic
             Diagnostic::warning(Code::NeedlessGuard, at, format!("this guard is always {outcome}"))
                 .label(at, "does not depend on any metric")
                 .label(subject.span(chosen), "always chosen")
-                .help("write the branch alone")
+                .help("the branch alone is enough")
                 .fix(node.span, subject.text(chosen)),
         );
     }
     let mut seen: Vec<&str> = Vec::new();
     for (_, node) in subject.expr.nodes() {
         let NodeKind::Defined(metric) = &node.kind else { continue };
-        if seen.contains(&&*metric.value) {
+        if seen.contains(&&*metric.value) || seen.len() == MAX_GUARDS {
             continue;
         }
         seen.push(&metric.value);
@@ -241,12 +244,15 @@ fn emptying(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
             continue;
         }
         let filter = |id: ExprId| {
+            if !subject.has_filter(id) {
+                return None;
+            }
             subject.below(id).find_map(|(id, node)| match &node.kind {
                 NodeKind::Select { .. } | NodeKind::Match { .. } => Some(subject.span(id)),
                 _ => None,
             })
         };
-        if filter(*guard).is_some() {
+        if subject.has_filter(*guard) {
             continue;
         }
         let is_novalue = |id: &ExprId| matches!(subject.kind(*id), NodeKind::NoValue(_));

@@ -91,20 +91,20 @@ fn one_outcome(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut 
     let is_signed = matches!(value_type, ValueType::I32 | ValueType::I64);
     let fact = match is_signed && is_unsigned_together(value_type, constant_type) {
         true => format!("{value_type}, but compared with a {constant_type} as an unsigned number"),
+        // Floating point has no digits for the largest number of 64 bits.
+        false if high == u64::MAX as f64 => format!("{value_type}: {low} to {}", u64::MAX),
+        false if high == i64::MAX as f64 => format!("{value_type}: {} to {}", i64::MIN, i64::MAX),
         false => format!("{value_type}: {low} to {high}"),
     };
     let mut diagnostic = Diagnostic::warning(Code::ConstantComparison, op_span, message)
         .label(op_span, format!("always {outcome}"))
         .label(subject.span(value), fact);
-    let has_difference = subject
-        .below(value)
-        .any(|(_, node)| matches!(node.kind, NodeKind::Binary { op: BinaryOp::Sub, .. }));
     if is_signed && let NodeKind::Number(number) = subject.kind(constant) {
         let signed = format!("mkconst({}, type=32)", number.text);
         diagnostic = diagnostic
             .help(format!("write `{signed}` to compare signed numbers"))
             .fix(subject.span(constant), signed);
-    } else if has_difference && limit == 0.0 {
+    } else if limit == 0.0 && subject.has_difference(value) {
         diagnostic = diagnostic.help(
             "an unsigned difference wraps instead of going below zero; \
              compare its operands with each other",

@@ -68,6 +68,7 @@ fn unused<'d>(
     for one in definitions.filter(|one| !needed.contains(&*one.name)) {
         let message = format!("nothing that was asked for uses `{}`", one.name);
         let mut diagnostic = Diagnostic::warning(Code::UnusedDefinition, one.name_span, message)
+            .label(one.name_span, "not needed")
             .help("remove it, or ask for it by its name");
         diagnostic.metric = Some(one.name.clone());
         diagnostics.push(diagnostic);

@@ -79,7 +79,7 @@ fn missing(kind: &NodeKind, indom: InDom, domain: &InstanceDomain) -> Option<Dia
             let (wanted, span) = (&*instance.value, instance.span);
             let message = format!("the instance domain {indom} has no instance `{wanted}`");
             let diagnostic = Diagnostic::warning(Code::NoSuchInstance, span, message)
-                .label(span, "no such instance now");
+                .label(span, "none of this name");
             Some(match nearest(wanted, names()) {
                 // A name with a bracket or backslash would need escapes.
                 Some(near) if !near.contains([']', '\\']) => diagnostic
@@ -105,7 +105,7 @@ fn missing(kind: &NodeKind, indom: InDom, domain: &InstanceDomain) -> Option<Dia
             };
             Some(
                 Diagnostic::warning(Code::NoSuchInstance, span, message)
-                    .label(span, "so no values are left now")
+                    .label(span, "so no values are left")
                     .help(listed()),
             )
         }

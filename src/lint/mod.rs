@@ -18,10 +18,13 @@ use crate::check::typed::{Desc, TypedKind, TypedNode};
 use crate::diag::Diagnostics;
 use crate::engine::{Examination, Registered};
 use crate::source::{SourceMap, Span};
-use crate::syntax::ast::{Expr, ExprId, Node, NodeKind, Number, NumberValue, UnaryOp};
+use crate::syntax::ast::{BinaryOp, Expr, ExprId, Node, NodeKind, Number, NumberValue, UnaryOp};
 
 pub use definitions::lint_definitions;
 pub use instances::missing_instances;
+
+/// Most warnings about one expression.
+const MAX_REPORTS: usize = 20;
 
 /// Looks at each expression of a selection by itself. `examination` is that of
 /// the same selection.
@@ -44,6 +47,7 @@ pub fn lint_expressions(
         ] {
             lint(&subject, diagnostics);
         }
+        diagnostics.truncate(first + MAX_REPORTS);
         if one.is_named {
             diagnostics.name_metric(first, &one.name);
         }
@@ -57,17 +61,37 @@ struct Subject<'s> {
     sources: &'s SourceMap,
     /// First node of the subtree below each node; it ends with the node.
     first: Vec<u32>,
+    /// How many nodes up to each, itself included, are of a kind.
+    metrics: Vec<u32>,
+    filters: Vec<u32>,
+    differences: Vec<u32>,
 }
 
 impl<'s> Subject<'s> {
     fn new(expr: &'s Expr, examined: Option<&'s Examined>, sources: &'s SourceMap) -> Subject<'s> {
         let mut first: Vec<u32> = Vec::with_capacity(expr.len());
+        let count = |is_of_kind: fn(&NodeKind) -> bool| {
+            let mut count = 0;
+            let counted = expr.nodes().map(|(_, node)| {
+                count += u32::from(is_of_kind(&node.kind));
+                count
+            });
+            counted.collect::<Vec<u32>>()
+        };
         for (id, _) in expr.nodes() {
             let mut begin = id.0;
             expr.operands(id, |operand| begin = begin.min(first[operand.0 as usize]));
             first.push(begin);
         }
-        Subject { expr, examined, sources, first }
+        Subject {
+            metrics: count(|kind| matches!(kind, NodeKind::Metric(_) | NodeKind::Aggregate { .. })),
+            filters: count(|kind| matches!(kind, NodeKind::Select { .. } | NodeKind::Match { .. })),
+            differences: count(|kind| matches!(kind, NodeKind::Binary { op: BinaryOp::Sub, .. })),
+            expr,
+            examined,
+            sources,
+            first,
+        }
     }
 
     /// All nodes that can count, with their identifiers.
@@ -114,22 +138,38 @@ impl<'s> Subject<'s> {
         self.expr.nodes().take(id.0 as usize + 1).skip(begin)
     }
 
+    /// True if a node of the kind that was counted is at or below a node.
+    fn holds(&self, counted: &[u32], id: ExprId) -> bool {
+        let before =
+            self.first[id.0 as usize].checked_sub(1).map_or(0, |last| counted[last as usize]);
+        counted[id.0 as usize] > before
+    }
+
     /// True if the values of some metric enter the node.
     fn has_metric(&self, id: ExprId) -> bool {
-        self.below(id)
-            .any(|(_, node)| matches!(node.kind, NodeKind::Metric(_) | NodeKind::Aggregate { .. }))
+        self.holds(&self.metrics, id)
+    }
+
+    /// True if instances are selected at or below the node.
+    fn has_filter(&self, id: ExprId) -> bool {
+        self.holds(&self.filters, id)
+    }
+
+    /// True if something is subtracted at or below the node.
+    fn has_difference(&self, id: ExprId) -> bool {
+        self.holds(&self.differences, id)
     }
 
     /// The number of a constant, and whether it is negated.
     fn constant(&self, id: ExprId) -> Option<(&'s Number, bool)> {
-        match self.kind(id) {
-            NodeKind::Number(number) => Some((number, false)),
-            NodeKind::MkConst { number, .. } => Some((&number.value, false)),
-            NodeKind::Unary { op: UnaryOp::Neg, operand } => match self.constant(*operand)? {
-                (number, false) => Some((number, true)),
-                _ => None,
-            },
+        let positive = |id: ExprId| match self.kind(id) {
+            NodeKind::Number(number) => Some(number),
+            NodeKind::MkConst { number, .. } => Some(&number.value),
             _ => None,
+        };
+        match self.kind(id) {
+            NodeKind::Unary { op: UnaryOp::Neg, operand } => Some((positive(*operand)?, true)),
+            _ => Some((positive(id)?, false)),
         }
     }
 

@@ -27,13 +27,15 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         let Some(semantics) = semantics_of_leaves(subject, *operand) else { continue };
         let diagnostic = match function {
             Temporal::Rate if desc.semantics != Semantics::Counter => {
-                let message = format!("`rate()` of a value that is no counter but {semantics}");
-                Diagnostic::warning(code, at, message)
-                    .label(at, format!("goes up and down: {semantics}"))
-                    .help(
-                        "take the value as it is; if its change per second is meant, \
-                         `delta()` or `rate(instant(...))` says so",
-                    )
+                let (what, fact) = match semantics {
+                    Semantics::Discrete => ("discrete", "changes now and then, up or down"),
+                    _ => ("instantaneous", "goes up and down"),
+                };
+                let message = format!("`rate()` of a value that is no counter but {what}");
+                Diagnostic::warning(code, at, message).label(at, fact).help(
+                    "take the value as it is; `rate(instant(...))` says that its change per \
+                     second is meant",
+                )
             }
             // A discrete value changes now and then, which delta() notices.
             Temporal::Delta if desc.semantics == Semantics::Instant => {

@@ -21,8 +21,9 @@ use super::functions::{self, BadArgument};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
 use super::origin::Origin;
-use super::suggest::choices;
+use super::suggest::{choices, nearest};
 use super::token::{Keyword, Token};
+use super::units_help;
 
 /// The arena under construction.
 pub struct Builder<'b> {
@@ -340,9 +341,18 @@ impl<'b> Builder<'b> {
             Some(value_type) => self.push(NodeKind::Anon(value_type), start, end),
             None => {
                 let message = format!("`{}` is no type that `anon()` takes", name.text);
-                let help = format!("one of {}", choices(ANON_TYPES.map(|(name, _)| name)));
-                self.diagnostics
-                    .push(Diagnostic::error(Code::WrongArguments, name.span, message).help(help));
+                let refused = Diagnostic::error(Code::WrongArguments, name.span, message);
+                let known = ANON_TYPES.map(|(name, _)| name);
+                let meant = keywords::value_type(name.text)
+                    .and_then(|meant| ANON_TYPES.iter().find(|(_, of)| *of == meant))
+                    .map(|(name, _)| *name)
+                    .or_else(|| nearest(name.text, known));
+                self.diagnostics.push(match meant {
+                    Some(meant) => {
+                        refused.help(format!("did you mean `{meant}`?")).fix(name.span, meant)
+                    }
+                    None => refused.help(format!("one of {}", choices(known))),
+                });
                 self.error_node(start, end)
             }
         }
@@ -388,16 +398,17 @@ impl<'b> Builder<'b> {
                     self.keywords.value_type = Some(Spanned { value, span });
                     return;
                 }
-                None => bad_value("type", value)
-                    .help(format!("one of {}", choices(TYPES.map(|(name, _)| name)))),
+                None => bad_value("type", value, keywords::meant_type(text), TYPES.map(|(n, _)| n)),
             },
             Keyword::Semantics => match keywords::semantics(text) {
                 Some(value) => {
                     self.keywords.semantics = Some(Spanned { value, span });
                     return;
                 }
-                None => bad_value("semantics", value)
-                    .help(format!("one of {}", choices(SEMANTICS.map(|(name, _)| name)))),
+                None => {
+                    let meant = keywords::meant_semantics(text);
+                    bad_value("semantics", value, meant, SEMANTICS.map(|(name, _)| name))
+                }
             },
             Keyword::Units => match keywords::units(text, self.language.dialect) {
                 Ok(value) => {
@@ -411,7 +422,7 @@ impl<'b> Builder<'b> {
                     self.keywords.indom = Some(Spanned { value, span });
                     return;
                 }
-                None => bad_value("indom", value).help(
+                None => no_value_of("indom", value).help(
                     "an instance domain is `null` or two numbers joined by a point, \
                      domain (to 510) and serial (to 4194303): `indom=60.1`",
                 ),
@@ -429,10 +440,22 @@ impl<'b> Builder<'b> {
             false => self.span(place(error.range.start), place(error.range.end)),
         };
         let message = format!("`{}` is no units text", text.text);
-        Diagnostic::error(Code::BadUnits, span, message).label(span, error.to_string()).help(
-            "units are words such as byte, Kbyte, sec, millisec, count, with `^` for powers and \
-             one `/` before the divisor: \"Kbyte / sec\"",
-        )
+        let advice = units_help::advise(text.text, error, self.language.dialect);
+        let diagnostic = Diagnostic::error(Code::BadUnits, span, message)
+            .label(span, error.to_string())
+            .help(advice.help);
+        match advice.fix {
+            Some((range, with)) => {
+                let at = self.span(place(range.start), place(range.end));
+                // Words without quotes are one word at most.
+                let quoted = with.is_empty() || with.contains([' ', '/']);
+                match quoted && self.span(text.at, text.at).start == text.span.start {
+                    true => diagnostic.fix(at, format!("\"{with}\"")),
+                    false => diagnostic.fix(at, with),
+                }
+            }
+            None => diagnostic,
+        }
     }
 
     /// `meta=metric`
@@ -508,7 +531,21 @@ impl<'b> Builder<'b> {
     }
 }
 
-fn bad_value(keyword: &str, value: Word<'_>) -> Diagnostic {
+/// Refuses a value that is none of a few.
+fn bad_value<const N: usize>(
+    keyword: &str,
+    value: Word<'_>,
+    meant: Option<&'static str>,
+    known: [&'static str; N],
+) -> Diagnostic {
+    let refused = no_value_of(keyword, value);
+    match meant.or_else(|| nearest(value.text, known)) {
+        Some(meant) => refused.help(format!("did you mean `{meant}`?")).fix(value.span, meant),
+        None => refused.help(format!("one of {}", choices(known))),
+    }
+}
+
+fn no_value_of(keyword: &str, value: Word<'_>) -> Diagnostic {
     let message = format!("`{}` is no value of `{keyword}=`", value.text);
     Diagnostic::error(Code::BadKeywordValue, value.span, message)
 }

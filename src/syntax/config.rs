@@ -301,7 +301,8 @@ impl DefinitionReader {
                     span(&line.origin, &(text.len()..text.len())),
                     "there is no expression",
                 )
-                .label(span(&line.origin, &(assign..assign + 1)), "an expression must follow")
+                .label(span(&line.origin, &(text.len()..text.len())), "nothing follows")
+                .label(span(&line.origin, &(assign..assign + 1)), "an expression is due")
                 .pcp(pcp.error_with_line(format_args!("expression missing"))),
             );
             self.refused.insert(name.value);
@@ -333,6 +334,7 @@ impl DefinitionReader {
         } else if self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value) {
             let message = format!("`{}` is defined already", name.value);
             let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
+                .label(name.span, "defined again here")
                 .help("the first definition stays")
                 .pcp(said(value.start - assign - 1, Some("Duplicate global derived metric name")));
             let first = self.defined.get(&name.value);
@@ -464,6 +466,7 @@ impl DefinitionReader {
             let message = format!("`{name}` has this text already");
             let attribute = &text[attribute];
             let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
+                .label(metric.span, "given again here")
                 .help("the first text stays")
                 .pcp(pcp.error_with_line(format_args!(
                     "duplicate value for attribute ({attribute}) of metric ({name})"

@@ -53,6 +53,62 @@ pub fn semantics(text: &str) -> Option<Semantics> {
     SEMANTICS.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
 }
 
+/// The spelling of a value in a table.
+pub fn spelling<T: PartialEq>(table: &[(&'static str, T)], wanted: T) -> Option<&'static str> {
+    table.iter().find(|(_, value)| *value == wanted).map(|(name, _)| *name)
+}
+
+/// What types are called elsewhere, in small letters.
+const OTHER_TYPES: [(&str, &str); 22] = [
+    ("int", "32"),
+    ("integer", "32"),
+    ("int32", "32"),
+    ("i32", "32"),
+    ("long", "64"),
+    ("int64", "64"),
+    ("i64", "64"),
+    ("uint", "u32"),
+    ("unsigned", "u32"),
+    ("uint32", "u32"),
+    ("uint64", "u64"),
+    ("ulong", "u64"),
+    ("f32", "float"),
+    ("f64", "double"),
+    ("real", "double"),
+    ("number", "double"),
+    ("pm_type_32", "32"),
+    ("pm_type_u32", "u32"),
+    ("pm_type_64", "64"),
+    ("pm_type_u64", "u64"),
+    ("pm_type_float", "float"),
+    ("pm_type_double", "double"),
+];
+
+/// What semantics are called elsewhere, in small letters.
+const OTHER_SEMANTICS: [(&str, &str); 7] = [
+    ("gauge", "instant"),
+    ("instantaneous", "instant"),
+    ("rate", "instant"),
+    ("constant", "discrete"),
+    ("pm_sem_counter", "counter"),
+    ("pm_sem_instant", "instant"),
+    ("pm_sem_discrete", "discrete"),
+];
+
+/// The spelling of the type that a word from elsewhere means.
+pub fn meant_type(text: &str) -> Option<&'static str> {
+    meant(text, &OTHER_TYPES)
+}
+
+/// The spelling of the semantics that a word from elsewhere means.
+pub fn meant_semantics(text: &str) -> Option<&'static str> {
+    meant(text, &OTHER_SEMANTICS)
+}
+
+fn meant(text: &str, table: &[(&str, &'static str)]) -> Option<&'static str> {
+    table.iter().find(|(other, _)| other.eq_ignore_ascii_case(text)).map(|(_, own)| *own)
+}
+
 /// The type of an `anon()` argument.
 pub fn anon_type(text: &str) -> Option<ValueType> {
     ANON_TYPES.iter().find(|(name, _)| *name == text).map(|(_, value)| *value)

@@ -24,7 +24,7 @@ mod explain;
 mod extension_calls;
 mod functions;
 mod fuzz;
-mod keywords;
+pub(crate) mod keywords;
 mod lexer;
 mod lexical;
 mod lines;
@@ -39,6 +39,7 @@ mod suggest;
 #[cfg(test)]
 pub(crate) mod tests;
 mod token;
+mod units_help;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
@@ -65,7 +66,7 @@ pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};
-pub use suggest::{choices, nearest};
+pub use suggest::{choices, nearest, nearest_metric};
 pub(crate) use token::{Token, TokenAt};
 
 #[allow(

@@ -7,12 +7,13 @@
 //! the grammar accepts exactly what it accepts. With extensions it walks over
 //! those too; where it stops then only tells that there is a mistake.
 
+mod extensions;
+
 use pmderive_runtime::pattern::Pattern;
 
 use crate::dialect::Language;
 
-use super::ast::Function;
-use super::functions::{self, Shape};
+use super::functions::Shape;
 use super::keywords;
 use super::lexer::unescape;
 use super::token::{Keyword, Token, TokenAt};
@@ -348,34 +349,6 @@ impl<'t> Finder<'t> {
         previous == Some(Token::Question)
     }
 
-    /// True for a text with `==` or `!=` on one side and no text beyond it,
-    /// where the comparison takes it for an operand.
-    fn text_may_stand(&self) -> bool {
-        let at = |index: Option<usize>| Some(self.tokens.get(index?)?.token);
-        let before = |count: usize| at(self.next.checked_sub(count));
-        let after = |count: usize| at(self.next.checked_add(count));
-        let is_equality = |token| matches!(token, Some(Token::Equal | Token::NotEqual));
-        let is_text = |token| matches!(token, Some(Token::Str(_)));
-        if is_equality(before(1)) {
-            let other_leads = is_text(before(2)) && !is_equality(before(3));
-            let tighter = [Token::Plus, Token::Minus, Token::Star, Token::Slash];
-            return !other_leads && !after(1).is_some_and(|token| tighter.contains(&token));
-        }
-        let relation_begins = matches!(
-            before(1),
-            None | Some(
-                Token::LeftParen
-                    | Token::Comma
-                    | Token::Question
-                    | Token::Colon
-                    | Token::AndAnd
-                    | Token::OrOr
-                    | Token::Bang
-            )
-        );
-        relation_begins && is_equality(after(1)) && !is_text(after(2))
-    }
-
     /// Consumes one token or fails with these words.
     fn expect(&mut self, wanted: impl Fn(Token<'t>) -> bool, otherwise: Words) -> Found<Token<'t>> {
         match self.peek()? {
@@ -464,33 +437,6 @@ impl<'t> Finder<'t> {
         let words = Words::Text(", <expr>) expected to follow matchinst(<filter>");
         self.expect(|token| token == Token::Comma, words)?;
         Ok(())
-    }
-
-    /// `NUMBER ,` of a `topk()` and the like
-    fn leading_number(&mut self, function: Function) -> Found<()> {
-        let is_number = |token| matches!(token, Token::Integer(_) | Token::Double(_));
-        let number = self.expect(is_number, Words::Open)?;
-        if let Token::Integer(text) | Token::Double(text) = number {
-            let sound = match function {
-                Function::Quantile => functions::fraction(text).is_ok(),
-                _ => functions::rank(text).is_ok(),
-            };
-            if !sound {
-                return self.fail_open();
-            }
-        }
-        self.expect(|token| token == Token::Comma, Words::Open)?;
-        Ok(())
-    }
-
-    /// `STRING )` of an `avg_over()` and the like
-    fn interval(&mut self) -> Found<()> {
-        let string = self.expect(|token| matches!(token, Token::Str(_)), Words::Open)?;
-        self.expect(|token| token == Token::RightParen, Words::Open)?;
-        match string {
-            Token::Str(text) if functions::interval(text).is_ok() => Ok(()),
-            _ => self.fail_open(),
-        }
     }
 
     /// `STRING )` of a `rescale()`

@@ -389,6 +389,7 @@ impl<'t> Repair<'_, 't> {
             let message = format!("blanks between `{name}` and `(`");
             self.report(
                 Diagnostic::error(Code::UnknownFunction, gap, message)
+                    .label(gap, "these blanks")
                     .label(span, "so this is taken for a metric's name")
                     .help(format!("write `{name}(`"))
                     .fix(gap, ""),

@@ -25,6 +25,54 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .or(beginning)
 }
 
+/// Longest name of a metric that suggestions are looked for.
+const MAX_NAME: usize = 128;
+/// Most misspelt letters of a metric's name.
+const MAX_MISSPELT: usize = 2;
+
+/// The metric nearest to an unknown one, if one is near enough to be meant:
+/// with two letters wrong at most, or one that begins and ends with the same
+/// components, or one whose name goes on where this one ends.
+pub fn nearest_metric<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
+    if name.is_empty() || name.len() > MAX_NAME {
+        return None;
+    }
+    let (first, last) = (name.split('.').next(), name.rsplit('.').next());
+    let own_letters = letters(name);
+    let mut misspelt: Option<(usize, &str)> = None;
+    let mut related: Option<&str> = None;
+    let mut below: Option<&str> = None;
+    for candidate in candidates {
+        // A wrong letter changes at most two of the letters that there are.
+        let differ = (letters(candidate) ^ own_letters).count_ones() as usize;
+        if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differ <= 2 * MAX_MISSPELT {
+            let wrong = distance(name, candidate);
+            if wrong <= MAX_MISSPELT && misspelt.is_none_or(|(least, _)| wrong < least) {
+                misspelt = Some((wrong, candidate));
+            }
+        }
+        let is_related = name.contains('.')
+            && candidate.split('.').next() == first
+            && candidate.rsplit('.').next() == last;
+        if is_related && related.is_none_or(|other| candidate.len() < other.len()) {
+            related = Some(candidate);
+        }
+        let is_below = name.len() >= 3 && candidate.starts_with(name);
+        if is_below && below.is_none_or(|other| candidate < other) {
+            below = Some(candidate);
+        }
+    }
+    misspelt.map(|(_, candidate)| candidate).or(related).or(below)
+}
+
+/// Which letters a text has, case aside; those beyond ASCII share their bits.
+fn letters(text: &str) -> u32 {
+    text.bytes().fold(0, |letters, byte| letters | 1 << (byte & 31))
+}
+
 /// How many bytes must be inserted, deleted, replaced or swapped with their
 /// neighbour to make one text from the other.
 fn distance(from: &str, to: &str) -> usize {
@@ -76,6 +124,23 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(nearest(word, words), meant, "{word}");
+        }
+    }
+
+    #[test]
+    fn metrics_by_letters_components_and_beginnings() {
+        let names =
+            ["mem.util.free", "mem.physmem", "swap.free", "disk.dev.total", "disk.dev.read"];
+        for (name, meant) in [
+            ("mem.util.fre", Some("mem.util.free")),
+            ("mem.free", Some("mem.util.free")),
+            ("disk.dev", Some("disk.dev.read")),
+            ("disk.dev.totla", Some("disk.dev.total")),
+            ("network.total", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest_metric(name, names), meant, "{name}");
         }
     }
 

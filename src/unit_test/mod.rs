@@ -2,44 +2,38 @@
 //!
 //! A test gives samples of metrics step by step, with gaps, counters that
 //! start again, instances that come and go, and fetches that fail; and it says
-//! what comes of them. A file of tests is TOML:
+//! what comes of them. In: the TOML text of a file of tests. Out: for each test
+//! what differs. How that is printed is for the command.
+//!
+//! | key                 | meaning                                                       |
+//! |---------------------|---------------------------------------------------------------|
+//! | `files`             | list of definition files and directories, from where the file is |
+//! | `definitions`       | text of further definitions                                   |
+//! | `compat`            | `"6.0"`, `"7.2"` or `"off"`, as on the command line            |
+//! | `extensions`        | `true` for functions and forms that libpcp does not have       |
+//! | `metadata`          | file of metrics, as `pmderive deps --metadata` writes it       |
+//! | `interval`          | time between steps, for cases that say nothing else            |
+//! | `tolerance`         | how near numbers have to be: `0.01` or `"0.1%"`                |
+//! | `[metrics]`         | by name: `{ type, semantics, units, indom }`                   |
+//! | `[[case]]`          | one test                                                      |
+//! | `name`              | what it is called                                             |
+//! | `interval`, `tolerance` | as above, of this case                                    |
+//! | `steps`             | number of steps, if no timeline tells it                       |
+//! | `gaps`              | steps, from 0, before which a mark or a new connection lies    |
+//! | `failures`          | fetches that fail: `[{ step = 2, error = "PM_ERR_IPC" }]`      |
+//! | `[case.samples]`    | by metric: a timeline, or by instance timelines                |
+//! | `[case.expect]`     | by definition or expression: as above                          |
+//! | `[[rejected]]`      | a `definition` or `expression` that has an error, and its `code` |
+//!
+//! What a metric or an instance has at each step is a [`Timeline`], all of a
+//! case with as many steps. An instance that is not mentioned has no value,
+//! and a metric without samples has none at all. Where a metric with instances
+//! fails or has no values, one of its instances says so (`PM_ERR_AGAIN`,
+//! `none(gap)`), or a timeline without instances. An example:
 //!
 //! ```toml
-//! files = ["shop.conf"]           # definition files, from where this file is
-//! definitions = '''               # and definitions
-//! shop.twice = 2 * hinv.ncpu
-//! '''
-//! compat = "off"                  # as --compat of the commands
-//! extensions = false              # as --extensions
-//! metadata = "host.json"          # metrics as `pmderive deps --metadata` writes them
-//! interval = "10 sec"             # between steps; 1 sec without it
-//! tolerance = "0.1%"              # how near numbers have to be; exact without it
-//!
-//! [metrics]                       # and metrics; without `indom` they have one value
-//! "hinv.ncpu" = { type = "u32", semantics = "discrete" }
-//! "disk.dev.total" = { type = "u64", semantics = "counter", units = "count", indom = "disks" }
-//!
-//! [[case]]
-//! name = "a disk that was not there before has no rate"
-//! gaps = [3]                      # steps, from 0, before which a mark or reconnection lies
-//! failures = [{ step = 5, error = "PM_ERR_IPC" }]     # fetches that fail
-//! [case.samples]
-//! "hinv.ncpu" = 4                 # the same at all steps
-//! "disk.dev.total" = { sda = "100+50x7", "nvme 0" = "_x2 7 8x4" }
-//! [case.expect]                   # names of definitions, or expressions
-//! "shop.twice" = "8x5 PM_ERR_IPC 8"
-//! "rate(disk.dev.total)" = { sda = "none(first-sample) 5x2 _ 5 PM_ERR_IPC _", "nvme 0" = "_x3 *x*" }
-//!
-//! [[rejected]]                    # a `definition` or an `expression` with this error
-//! expression = "hinv.ncpu + disk.dev.total"
-//! code = "PMD0202"
+#![doc = include_str!("../../tests/unit_tests/shop.toml")]
 //! ```
-//!
-//! What an instance has at each step is a [`Timeline`]. An instance that is
-//! not mentioned has no value; a metric without samples has none at all. What
-//! is said of one instance about a failure (`PM_ERR_AGAIN`) or about no values
-//! (`none`) is said of the whole metric; without instances,
-//! `"shop.busy" = "none(gap) PM_ERR_AGAIN *"`.
 
 mod compare;
 mod document;
@@ -51,6 +45,7 @@ mod timeline;
 use std::path::Path;
 
 use crate::diag::Diagnostics;
+use crate::engine::Backend;
 use crate::source::SourceMap;
 
 pub use compare::Why;
@@ -60,20 +55,50 @@ pub use run::{Failure, NamedBackend, Outcome, Report, run};
 pub use timeline::fuzz_timeline;
 pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};
 
-/// Reads any text as a file of tests, of which nothing is run.
+/// Reads any text as a file of tests, and runs those that are short.
 ///
 /// # Panics
-/// When a place of a mistake is not in the text.
+/// When a place of a mistake is not in the text, or running fails.
 #[doc(hidden)]
 pub fn fuzz_test_file(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    // Whatever files there are on this machine, they are not read.
+    if text.contains("/dev") || text.contains("/proc") {
+        return;
+    }
     let mut sources = SourceMap::default();
     let source = sources.add("fuzz", text);
     let mut diagnostics = Diagnostics::default();
     let file = read(source, Path::new("/nonexistent"), &sources, &mut diagnostics);
     assert!(file.is_some() || diagnostics.errors() > 0, "{text:?}");
+    if let Some(mut file) = file.filter(|_| diagnostics.errors() == 0) {
+        file.files.clear();
+        file.cases.retain(|case| case.steps <= 20 && case.expected.len() <= 20);
+        let tests = file.cases.len() + file.rejected.len();
+        let backends = [("interp", Backend::Interp), ("auto", Backend::Auto)];
+        let outcome = run(&file, &backends, &mut sources, &mut diagnostics);
+        assert_eq!(outcome.reports.len(), tests);
+    }
     for diagnostic in &diagnostics {
         let place = diagnostic.span.start as usize..diagnostic.span.end as usize;
+        let text = &sources.get(diagnostic.span.source).text;
         assert!(text.get(place).is_some(), "{diagnostic:?} in {text:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syntax::tests::{Generator, mutations};
+
+    #[test]
+    fn damaged_files_have_mistakes_in_them() {
+        let mut generator = Generator::new(9);
+        for seed in [
+            include_str!("../../tests/unit_tests/shop.toml"),
+            include_str!("../../tests/unit_tests/wrong/mistakes.toml"),
+        ] {
+            mutations(seed.as_bytes(), &mut generator, fuzz_test_file);
+        }
     }
 }

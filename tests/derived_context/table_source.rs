@@ -148,8 +148,14 @@ impl MetadataSource for TableSource {
         }))
     }
 
-    fn labels(&mut self, _: LabelLevel) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        Ok(Ok(vec![LabelSet::failed(-1, PmStatus::AGAIN)]))
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        Ok(match level {
+            LabelLevel::Domain(511) => Err(PmStatus::NOAGENT),
+            _ => Ok(vec![LabelSet::empty(-1)]),
+        })
     }
 
     fn name(&self) -> String {

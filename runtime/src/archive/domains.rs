@@ -16,6 +16,7 @@
 //! metadata. Out: the domain in force at a time, decoded when it is asked for.
 //! This module does not read files.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version, text};
@@ -220,28 +221,35 @@ impl DomainHistory {
         Ok(Some(domain))
     }
 
-    /// Every instance that any observation has, newest observation first;
-    /// instances of one observation are in its order. The newest name wins.
+    /// Every instance that any observation has: first those of the newest
+    /// observation, then what the one before it has besides, and so on; those
+    /// of one observation in its order. The newest name wins.
     pub(super) fn union<E>(
         &self,
         mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
     ) -> Result<InstanceDomain, E> {
         let mut order: Vec<&Observation> = self.observations.iter().collect();
         order.sort_by_key(|o| o.stamp);
-        let mut versions: Vec<InstanceDomain> = Vec::new();
+        // Of each instance, the last observation that has it, where, and its name there.
+        let mut last: HashMap<InstId, (usize, usize, Box<str>)> = HashMap::new();
         let mut before: Option<InstanceDomain> = None;
-        for observation in order {
+        for (age, observation) in order.into_iter().rev().enumerate().rev() {
             let next = read(observation, before.as_ref())?;
-            let added = next.instances().filter(|(id, name)| {
-                before.as_ref().is_none_or(|before| before.name(*id) != Some(name))
-            });
-            versions.push(InstanceDomain::new(added.map(|(id, name)| (id, name.into())).collect()));
+            for (position, (id, name)) in next.instances().enumerate() {
+                // Of equal identifiers in one list the first one counts.
+                let entry = last.entry(id).or_insert_with(|| (usize::MAX, 0, name.into()));
+                if entry.0 != age {
+                    (entry.0, entry.1) = (age, position);
+                    if *entry.2 != *name {
+                        entry.2 = name.into();
+                    }
+                }
+            }
             before = Some(next);
         }
-        let mut seen = std::collections::HashSet::new();
-        let all = versions.iter().rev().flat_map(InstanceDomain::instances);
-        let newest = all.filter(|(id, _)| seen.insert(*id));
-        Ok(InstanceDomain::new(newest.map(|(id, name)| (id, name.into())).collect()))
+        let mut all: Vec<(InstId, (usize, usize, Box<str>))> = last.into_iter().collect();
+        all.sort_unstable_by_key(|(_, (age, position, _))| (*age, *position));
+        Ok(InstanceDomain::new(all.into_iter().map(|(id, (_, _, name))| (id, name)).collect()))
     }
 
     /// True when the first `used` observations are those up to `time`.
@@ -325,6 +333,14 @@ mod tests {
         assert_eq!(list(&at(50).expect("good").expect("known")), [(7, "z".to_string())]);
         assert_eq!(list(&at(20).expect("good").expect("known")), list(&second));
         assert_eq!(at(9), Ok(None));
+        let union = history.union(|o, before| {
+            let bytes = &records[usize::try_from(o.offset).expect("small")].2;
+            Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
+        });
+        let union = union.unwrap_or_else(|damage: Damage| panic!("{}", damage.message));
+        // The newest observation's first, then what older ones have besides.
+        let expected = [(7, "z"), (1, "a"), (2, "b"), (3, "c")];
+        assert_eq!(list(&union), expected.map(|(id, name)| (id, name.to_string())));
     }
 
     #[test]

@@ -208,8 +208,12 @@ impl MetadataSource for HostContext {
                     let names = names.iter().filter_map(|name| std::str::from_utf8(name.name).ok());
                     let names = names.filter(|name| is_metric_name_below(name, ""));
                     let names: Vec<Box<str>> = names.map(Box::from).collect();
-                    cache.learn_names(pmids[position], &names);
-                    if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
+                    if names.is_empty() {
+                        Err(PmStatus::PMID)
+                    } else {
+                        cache.learn_names(pmids[position], &names);
+                        Ok(names)
+                    }
                 }
                 Ok(_) => Err(PmStatus::PMID),
                 Err(status) => Err(status),
@@ -240,7 +244,10 @@ impl MetadataSource for HostContext {
             });
             self.exchange(requests, |_, position, reply| {
                 found[asked[position]] = match reply {
-                    Ok(Reply::Text(bytes)) => Ok(String::from_utf8_lossy(bytes).into()),
+                    Ok(Reply::Text(bytes)) => {
+                        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+                        Ok(String::from_utf8_lossy(text).into())
+                    }
                     Ok(_) => Err(PmStatus::TEXT),
                     Err(status) => Err(status),
                 };

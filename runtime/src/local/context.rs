@@ -265,7 +265,12 @@ impl MetadataSource for LocalContext {
             return Ok(self.names.keys().map(|name| name.to_string()).collect());
         }
         let leaf = self.names.contains_key(prefix).then_some(prefix);
-        Ok(leaf.into_iter().chain(self.below(prefix)).map(str::to_owned).collect())
+        let names: Vec<String> =
+            leaf.into_iter().chain(self.below(prefix)).map(str::to_owned).collect();
+        if names.is_empty() {
+            return Err(SourceError::Status { target: self.name(), status: PmStatus::NAME });
+        }
+        Ok(names)
     }
 
     fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {

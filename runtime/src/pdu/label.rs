@@ -40,10 +40,10 @@ const SET_BYTES: usize = 16;
 const PLACE_BYTES: usize = 8;
 
 /// Most labels that a set can have.
-const MAX_LABELS: i64 = 254;
+const MAX_LABELS: usize = 254;
 
 /// Longest text of a set, in bytes.
-const MAX_TEXT: i64 = 65_534;
+const MAX_TEXT: usize = 65_534;
 
 /// Request for the labels of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,41 +88,37 @@ pub struct Labels {
     pub sets: Vec<LabelSet>,
 }
 
-/// A set of which the text was not looked at.
-struct SetHead<'a> {
+/// The words of a set, without its table and text.
+struct SetHead {
     inst: i32,
-    outcome: Result<Vec<LabelPlace>, PmStatus>,
-    /// The table as received, for the offsets of errors.
-    table: Reader<'a>,
+    /// Number of labels, or the status in place of them.
+    labels: Result<usize, PmStatus>,
     json: i32,
-    jsonlen: i32,
     /// Where the field `json` stands.
-    offset: usize,
+    at_json: usize,
+    json_len: usize,
 }
 
-fn read_head<'a>(reader: &mut Reader<'a>) -> Result<SetHead<'a>, DecodeError> {
+fn read_head(reader: &mut Reader<'_>) -> Result<SetHead, DecodeError> {
     let inst = reader.i32("inst")?;
     let at_count = reader.offset();
     let nlabels = reader.i32("nlabels")?;
-    let offset = reader.offset();
+    let at_json = reader.offset();
     let json = reader.i32("json")?;
     let jsonlen = reader.i32("jsonlen")?;
-    let table = reader.clone();
     let out_of_range = |offset, field, found, high| {
-        let problem = Problem::OutOfRange { found: i64::from(found), low: 0, high };
-        Err(table.error_at(offset, field, problem))
+        let problem = Problem::OutOfRange { found: i64::from(found), low: 0, high: as_i64(high) };
+        reader.error_at(offset, field, problem)
     };
-    if !(0..=MAX_TEXT).contains(&i64::from(jsonlen)) {
-        return out_of_range(offset + 4, "jsonlen", jsonlen, MAX_TEXT);
-    }
-    if i64::from(nlabels) > MAX_LABELS {
-        return out_of_range(at_count, "nlabels", nlabels, MAX_LABELS);
-    }
-    let outcome = match nlabels {
-        ..0 => Err(PmStatus(nlabels)),
-        0.. => (0..nlabels).map(|_| read_place(reader)).collect::<Result<_, _>>().map(Ok)?,
+    let json_len = usize::try_from(jsonlen).ok().filter(|len| *len <= MAX_TEXT);
+    let json_len =
+        json_len.ok_or_else(|| out_of_range(at_json + 4, "jsonlen", jsonlen, MAX_TEXT))?;
+    let labels = match usize::try_from(nlabels) {
+        Ok(count) if count <= MAX_LABELS => Ok(count),
+        Ok(_) => return Err(out_of_range(at_count, "nlabels", nlabels, MAX_LABELS)),
+        Err(_) => Err(PmStatus(nlabels)),
     };
-    Ok(SetHead { inst, outcome, table, json, jsonlen, offset })
+    Ok(SetHead { inst, labels, json, at_json, json_len })
 }
 
 fn read_place(reader: &mut Reader<'_>) -> Result<LabelPlace, DecodeError> {
@@ -135,46 +131,51 @@ fn read_place(reader: &mut Reader<'_>) -> Result<LabelPlace, DecodeError> {
     })
 }
 
-/// Takes the text of a set out of `texts`, which begin at `start` of the PDU;
-/// `unused` is how many of their bytes no set has used yet.
-fn complete(
-    head: SetHead<'_>,
-    texts: &[u8],
+/// The texts behind all sets.
+struct Texts<'a> {
+    bytes: &'a [u8],
+    /// Where they begin.
     start: usize,
-    unused: &mut usize,
-) -> Result<LabelSet, DecodeError> {
-    let SetHead { inst, outcome, table, json, jsonlen, offset } = head;
-    let len = usize::try_from(jsonlen).unwrap_or(usize::MAX);
-    // Sets without a text say nothing about its place.
-    let text = if len == 0 {
-        Some(&texts[..0])
-    } else {
-        let from = usize::try_from(json).ok().and_then(|json| json.checked_sub(start));
-        from.and_then(|from| texts.get(from..)?.get(..len))
+    /// How many of the bytes no set has used yet.
+    unused: usize,
+}
+
+impl<'a> Texts<'a> {
+    /// The text of a set.
+    fn take(&mut self, head: &SetHead) -> Result<&'a [u8], Problem> {
+        let len = head.json_len;
+        // Sets without a text say nothing about its place.
+        if len == 0 {
+            return Ok(&[]);
+        }
+        let from = usize::try_from(head.json).ok().and_then(|json| json.checked_sub(self.start));
+        let text = from.and_then(|from| self.bytes.get(from..)?.get(..len));
+        let text = text.ok_or_else(|| Problem::OutOfRange {
+            found: i64::from(head.json),
+            low: as_i64(self.start),
+            high: as_i64(self.start + self.bytes.len()) - as_i64(len),
+        })?;
+        // Texts that several sets share could make much out of a small PDU.
+        let left = self.unused;
+        self.unused = left.checked_sub(len).ok_or(Problem::Truncated { needed: len, left })?;
+        Ok(text)
+    }
+}
+
+fn read_set(reader: &mut Reader<'_>, texts: &mut Texts<'_>) -> Result<LabelSet, DecodeError> {
+    let head = read_head(reader)?;
+    let taken = texts.take(&head);
+    let text = taken.map_err(|problem| reader.error_at(head.at_json, "json", problem))?;
+    let count = match head.labels {
+        Ok(count) => count,
+        Err(status) => return Ok(LabelSet::failed(head.inst, status)),
     };
-    let Some(text) = text else {
-        let problem = Problem::OutOfRange {
-            found: i64::from(json),
-            low: as_i64(start),
-            high: as_i64(start + texts.len()) - i64::from(jsonlen),
-        };
-        return Err(table.error_at(offset, "json", problem));
-    };
-    // Texts that several sets share could make much out of a small PDU.
-    let Some(left) = unused.checked_sub(len) else {
-        let problem = Problem::Truncated { needed: len, left: *unused };
-        return Err(table.error_at(offset, "json", problem));
-    };
-    *unused = left;
-    let places = match outcome {
-        Ok(places) => places,
-        Err(status) => return Ok(LabelSet::failed(inst, status)),
-    };
-    LabelSet::new(inst, label_text(text), places).map_err(|error| {
-        let entry = table.offset() + PLACE_BYTES * error.label;
+    let table = reader.offset();
+    let places = (0..count).map(|_| read_place(reader)).collect::<Result<_, _>>()?;
+    LabelSet::new(head.inst, label_text(text), places).map_err(|error| {
+        let entry = table + PLACE_BYTES * error.label;
         let at = if error.field == "name" { entry } else { entry + 4 };
-        let problem = Problem::Other("not within the text of its set");
-        table.error_at(at, error.field, problem)
+        reader.error_at(at, error.field, Problem::Other("not within the text of its set"))
     })
 }
 
@@ -186,20 +187,22 @@ impl<'a> Pdu<'a> for Labels {
         let level = read_level(reader)?;
         reader.u32("padding")?;
         let count = reader.count(SET_BYTES, "nsets")?;
-        let mut heads = Vec::new();
+        let mut heads = reader.clone();
         for _ in 0..count {
-            heads.push(read_head(reader)?);
+            let labels = read_head(reader)?.labels.unwrap_or(0);
+            reader.bytes(labels * PLACE_BYTES, "table")?;
         }
         let start = reader.offset();
-        let texts = reader.bytes(reader.remaining(), "texts")?;
-        let mut unused = texts.len();
-        let mut sets = Vec::with_capacity(heads.len());
-        for head in heads {
-            sets.push(complete(head, texts, start, &mut unused)?);
+        let bytes = reader.bytes(reader.remaining(), "texts")?;
+        let mut texts = Texts { bytes, start, unused: bytes.len() };
+        let mut sets = Vec::with_capacity(count);
+        for _ in 0..count {
+            sets.push(read_set(&mut heads, &mut texts)?);
         }
-        if unused > 3 {
-            let offset = start + texts.len() - unused;
-            return Err(reader.error_at(offset, "end", Problem::Trailing { bytes: unused }));
+        if texts.unused > 3 {
+            let offset = start + bytes.len() - texts.unused;
+            let problem = Problem::Trailing { bytes: texts.unused };
+            return Err(reader.error_at(offset, "end", problem));
         }
         Ok(Labels { level, sets })
     }
@@ -303,7 +306,7 @@ mod tests {
             ),
             (
                 vec![16, 0, 1, ONE, 2, 60, 7, good.0, good.1],
-                "label.valuelen at byte 58: 2 bytes needed, 1 left",
+                "label.table at byte 44: 16 bytes needed, 15 left",
             ),
             (set(51, 7, good.0, good.1), "label.json at byte 36: 51 is not between 52 and 52"),
             (set(ONE, 7, good.0, good.1), "label.json at byte 36: -1 is not between 52 and 52"),

@@ -6,9 +6,13 @@ use std::sync::{Arc, Mutex};
 
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::model::{InDom, LabelFlags, LabelLevel, LabelSet, PmStatus, Pmid};
-use pmderive_runtime::model::{TextKind, TextSubject};
-use pmderive_runtime::pdu::{Features, Labels, Pdu, PduType, PmnsChild, PmnsNames};
-use pmderive_runtime::source::{Child, MetadataSource};
+use pmderive_runtime::model::{TextKind, TextSubject, Timestamp};
+use pmderive_runtime::pdu::{
+    ErrorPdu, Features, LabelRequest, Labels, Pdu, PduType, PmnsChild, PmnsNames, Resolution,
+    encode_result,
+};
+use pmderive_runtime::result::{ResultBatch, ResultPart, ResultWriter};
+use pmderive_runtime::source::{Child, FetchEvents, FetchList, FetchSource, MetadataSource};
 
 use crate::fake_pmcd::{FakePmcd, Step, code_of, encoded, greeting};
 use crate::pminfo::{self, Quirks};
@@ -155,9 +159,20 @@ fn labelled(log: &Arc<Mutex<Vec<PduType>>>) -> Step {
         let kind = PduType::from_code(code_of(pdu)).expect("a known type");
         log.lock().expect("not poisoned").push(kind);
         match kind {
-            PduType::Creds => Vec::new(),
+            PduType::Creds | PduType::Profile => Vec::new(),
+            // Labels have changed, and nothing else.
+            PduType::HighresFetch => {
+                let mut part = ResultPart::default();
+                let mut writer = ResultWriter::new(&mut part, Timestamp::new(1_000, 0));
+                writer.set(Pmid(7));
+                writer.in_place(-1, 1);
+                writer.finish();
+                let mut out = encoded(&ErrorPdu { status: 8 });
+                encode_result(&part, Resolution::Nano, &mut out);
+                out
+            }
             PduType::LabelRequest => {
-                let request = pmderive_runtime::pdu::LabelRequest::decode(pdu).expect("a request");
+                let request = LabelRequest::decode(pdu).expect("a request");
                 let set = LabelSet::parse("{\"a\":1}", LabelFlags(request.level.bit()));
                 encoded(&Labels { level: request.level, sets: vec![set.expect("labels")] })
             }
@@ -193,12 +208,19 @@ fn what_is_stable_is_asked_for_once() {
         assert_eq!(names, [Box::from("a.b"), Box::from("e.f")]);
         host.labels(LabelLevel::Instances(InDom(9))).expect("an answer").expect("labels");
     }
+    let epoch = host.metadata_epoch();
+    let list = FetchList::new(vec![Pmid(7)], vec![]);
+    let events = host.fetch(&list, &mut ResultBatch::default()).expect("values");
+    assert_eq!((events, host.metadata_epoch()), (FetchEvents::default(), epoch));
+    host.names_of(Pmid(7)).expect("an answer").expect("names");
+    host.labels(LabelLevel::Cluster(Pmid::new(1, 2, 0))).expect("an answer").expect("labels");
     let error = host.children("a").expect_err("a reply to another question").to_string();
     assert!(error.ends_with("pmns_names.numstatus at byte 16: 0 where 1 is due"), "{error}");
     drop(host);
     fake.finish();
-    use PduType::{Creds, LabelRequest, PmnsChild, PmnsIds};
-    let expected = [Creds, LabelRequest, PmnsIds, LabelRequest, LabelRequest, PmnsChild];
+    use PduType::{Creds, HighresFetch, LabelRequest, PmnsChild, PmnsIds, Profile};
+    let before = [Creds, LabelRequest, PmnsIds, LabelRequest, LabelRequest];
+    let expected = [&before[..], &[Profile, HighresFetch, LabelRequest, PmnsChild]].concat();
     assert_eq!(*log.lock().expect("not poisoned"), expected);
 }
 

@@ -161,16 +161,19 @@ impl<S: FetchSource> DerivedContext<S> {
                 return Err(duplicate(&registered, "per-context", diagnostics));
             }
             if usize::try_from(self.limit).is_ok_and(|limit| locals.len() >= limit) {
-                let message = format!("a context has no more than {} definitions", self.limit);
+                let message =
+                    format!("CONTEXT_LIMIT allows no more than {} definitions", self.limit);
+                let help = "raise the limit of the context (pmSetDerivedControl(3))";
                 let words = "Too many per-context derived metrics";
-                return Err(no_room(&registered, message, words, diagnostics));
+                return Err(no_room(&registered, message, help, words, diagnostics));
             }
             match identifiers::of_context(self.given) {
                 Some(pmid) => Ok((registered, pmid)),
                 None => {
                     let message = "there are no more identifiers for derived metrics".to_owned();
+                    let help = "identifiers are not given again; open another context";
                     let words = "per-context PMID space exhausted";
-                    Err(no_room(&registered, message, words, diagnostics))
+                    Err(no_room(&registered, message, help, words, diagnostics))
                 }
             }
         };

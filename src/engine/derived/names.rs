@@ -17,7 +17,7 @@ use pmderive_runtime::source::{
     Answers, Child, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
-use super::{DerivedContext, Outcome};
+use super::{DerivedContext, Outcome, identifiers};
 use crate::check::typed::Desc;
 use crate::dialect::Dialect;
 
@@ -73,16 +73,21 @@ impl<S: FetchSource> DerivedContext<S> {
         let anonymous = registry.anonymous().map(|(pmid, one)| (pmid, Box::from(one.name)));
         let mut below: Vec<(Pmid, Box<str>)> =
             named.chain(anonymous).filter(|(_, name)| is_below(name)).collect();
-        below.sort_unstable_by_key(|(pmid, _)| super::identifiers::order(*pmid));
+        below.sort_unstable_by_key(|(pmid, _)| identifiers::order(*pmid));
         below
     }
 
     /// Takes those out that cannot be used.
     fn keep_usable(&mut self, below: &mut Vec<(Pmid, Box<str>)>) -> Result<(), SourceError> {
         self.bind(below.iter().map(|(pmid, _)| *pmid))?;
+        self.drop_unusable(below);
+        Ok(())
+    }
+
+    /// Takes those out of which it is known that they cannot be used.
+    fn drop_unusable(&self, below: &mut Vec<(Pmid, Box<str>)>) {
         below
             .retain(|(pmid, _)| matches!(self.outcome(*pmid), None | Some(Outcome::Usable { .. })));
-        Ok(())
     }
 
     /// Name of a derived metric by which it can be found.
@@ -123,8 +128,7 @@ impl<S: FetchSource> DerivedContext<S> {
         };
         let none = match self.dialect() {
             Dialect::Fixed => Ok(Vec::new()),
-            // There pmcd is asked, which knows of no such agent.
-            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Err(PmStatus::NOAGENT),
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Err(PmStatus::PMID),
         };
         is_derived.then_some(none)
     }
@@ -191,8 +195,10 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
     fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
         self.refresh();
         let mut below = self.derived_below(node);
-        if self.dialect().is_version_7() {
-            self.keep_usable(&mut below)?;
+        match self.dialect() {
+            // Here version 6 looks no closer than it did before.
+            Dialect::Pcp6_0 => self.drop_unusable(&mut below),
+            Dialect::Pcp7_2 | Dialect::Fixed => self.keep_usable(&mut below)?,
         }
         let own = self.context.source.children(node)?;
         if below.is_empty() {
@@ -247,7 +253,16 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
 
     fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
         let own = levels.iter().map(|level| self.labels_of_derived(*level)).collect();
-        answer(levels, own, |open| self.context.source.labels_of_each(open))
+        let mut all = answer(levels, own, |open| self.context.source.labels_of_each(open))?;
+        if self.dialect() == Dialect::Fixed {
+            // The domain of derived metrics is no agent's, and has no labels either.
+            let is_own = |level: &LabelLevel| *level == LabelLevel::Domain(identifiers::DOMAIN);
+            let failed = levels.iter().zip(&mut all).filter(|(level, _)| is_own(level));
+            failed
+                .filter(|(_, answer)| answer.is_err())
+                .for_each(|(_, answer)| *answer = Ok(vec![]));
+        }
+        Ok(all)
     }
 
     fn name(&self) -> String {

@@ -1,0 +1,7 @@
+//! A timeline of a unit test.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::unit_test::fuzz_timeline(data));

@@ -1,0 +1,68 @@
+//! The walk over what libpcp does not have: texts as operands, and arguments
+//! that are written as such.
+//!
+//! Comes to its turn only in a text that libpcp refuses. What is refused here
+//! as well has no words of its own; those of the first refusal stand.
+
+use crate::syntax::ast::Function;
+use crate::syntax::functions;
+use crate::syntax::token::Token;
+
+use super::{Finder, Found, Words};
+
+impl Finder<'_> {
+    /// True for a text with `==` or `!=` on one side and no text beyond it,
+    /// where the comparison takes it for an operand.
+    pub(super) fn text_may_stand(&self) -> bool {
+        let at = |index: Option<usize>| Some(self.tokens.get(index?)?.token);
+        let before = |count: usize| at(self.next.checked_sub(count));
+        let after = |count: usize| at(self.next.checked_add(count));
+        let is_equality = |token| matches!(token, Some(Token::Equal | Token::NotEqual));
+        let is_text = |token| matches!(token, Some(Token::Str(_)));
+        if is_equality(before(1)) {
+            let other_leads = is_text(before(2)) && !is_equality(before(3));
+            let tighter = [Token::Plus, Token::Minus, Token::Star, Token::Slash];
+            return !other_leads && !after(1).is_some_and(|token| tighter.contains(&token));
+        }
+        let relation_begins = matches!(
+            before(1),
+            None | Some(
+                Token::LeftParen
+                    | Token::Comma
+                    | Token::Question
+                    | Token::Colon
+                    | Token::AndAnd
+                    | Token::OrOr
+                    | Token::Bang
+            )
+        );
+        relation_begins && is_equality(after(1)) && !is_text(after(2))
+    }
+
+    /// `NUMBER ,` of a `topk()` and the like
+    pub(super) fn leading_number(&mut self, function: Function) -> Found<()> {
+        let is_number = |token| matches!(token, Token::Integer(_) | Token::Double(_));
+        let number = self.expect(is_number, Words::Open)?;
+        if let Token::Integer(text) | Token::Double(text) = number {
+            let sound = match function {
+                Function::Quantile => functions::fraction(text).is_ok(),
+                _ => functions::rank(text).is_ok(),
+            };
+            if !sound {
+                return self.fail_open();
+            }
+        }
+        self.expect(|token| token == Token::Comma, Words::Open)?;
+        Ok(())
+    }
+
+    /// `STRING )` of an `avg_over()` and the like
+    pub(super) fn interval(&mut self) -> Found<()> {
+        let string = self.expect(|token| matches!(token, Token::Str(_)), Words::Open)?;
+        self.expect(|token| token == Token::RightParen, Words::Open)?;
+        match string {
+            Token::Str(text) if functions::interval(text).is_ok() => Ok(()),
+            _ => self.fail_open(),
+        }
+    }
+}
