@@ -53,6 +53,20 @@ fn definitions_come_and_go_while_contexts_are_open() {
     assert_eq!(fetch_names(&mut first, &["d.a"]), ["-1=1"]);
 }
 
+/// A definition that another one takes its metadata from may come later.
+#[test]
+fn what_was_missing_may_come() {
+    for (dialect, expected) in [(Dialect::Fixed, "-1=3"), (Dialect::Pcp7_2, "-12358")] {
+        let definitions = [("d.like", "mkconst(3, meta=d.later)"), ("d.one", "t.one")];
+        let shared = shared(dialect, &definitions);
+        let mut context = context(&shared);
+        let list = list(&mut context, &["d.like", "d.one"]);
+        assert_eq!(fetch(&mut context, &list), ["-12358", "-1=1"]);
+        shared.register("d.later", "t.one * 2").expect("a good definition");
+        assert_eq!(fetch(&mut context, &list), [expected, "-1=1"], "{dialect:?}");
+    }
+}
+
 /// What is replaced is forgotten, so that a definition that comes back begins anew.
 #[test]
 fn replaced_definitions_are_forgotten() {

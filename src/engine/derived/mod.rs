@@ -359,12 +359,14 @@ impl<S: FetchSource> DerivedContext<S> {
             return self.forget_bindings();
         }
         let gone = &mut self.gone;
+        // What was missing may be among the definitions that came.
+        let tries_again = registry.language().dialect == Dialect::Fixed;
         self.bound.retain(|pmid, bound| {
             let stays = registry.holds(*pmid, &bound.definition);
             if !stays {
                 gone.insert(bound.definition.identity);
             }
-            stays
+            stays && !(tries_again && matches!(bound.outcome, Outcome::Unusable(_)))
         });
         let bound = &self.bound;
         self.plans.retain(|plan| {
