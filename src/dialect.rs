@@ -30,7 +30,8 @@ impl Dialect {
 pub struct Language {
     /// The behaviour to follow.
     pub dialect: Dialect,
-    /// True where functions and forms are allowed that libpcp refuses.
+    /// True where functions and forms are allowed that libpcp refuses; the
+    /// table in `grammar/extensions.md` has all of them.
     pub extensions: bool,
 }
 

@@ -133,6 +133,7 @@ fn what_is_hardly_meant() {
             "dimensions.literal",
             "scales.zero",
             "counted.plain",
+            "delta.falls",
         ]
     );
 }

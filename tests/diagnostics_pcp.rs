@@ -166,6 +166,23 @@ fn recorded_messages_of_a_larger_corpus() {
     println!("{total} messages agree");
 }
 
+/// The semantic messages of 7.2.1, one of each kind.
+#[test]
+fn semantic_messages_of_version_7() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let table = fs::read_to_string(tests.join("diagnostics/semantic-7.2.txt")).expect("a table");
+    let rows: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
+    let mut opened = HashMap::new();
+    for row in rows.chunks(2) {
+        let [expr, words] = row else { panic!("a line without its message: {row:?}") };
+        let case = serde_json::json!({ "expr": expr, "archive": "own-sample" });
+        let wanted = format!("Semantic error: derived metric qa.x: {}\n", words.trim_start());
+        let given = said(&case, &tests.join("archives"), &mut opened, Dialect::Pcp7_2);
+        assert_eq!(given, Some(Said::Unbound(wanted)), "{expr}");
+    }
+    assert!(rows.len() > 80);
+}
+
 /// `pminfo -c` of 6.0.3 complains about files full of mistakes in the same words.
 #[test]
 fn files_of_mistakes_as_the_installed_tool_reports_them() {

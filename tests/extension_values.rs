@@ -80,11 +80,11 @@ const METRICS: [(&str, ValueType, Semantics, bool); 7] = [
 ];
 const DOMAIN: InDom = InDom::new(60, 1);
 
-struct Source {
-    samples: std::vec::IntoIter<Sample>,
+struct Source<'s> {
+    samples: std::slice::Iter<'s, Sample>,
 }
 
-impl MetadataSource for Source {
+impl MetadataSource for Source<'_> {
     fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
         let find = |name: &&str| {
             let at = METRICS.iter().position(|(have, ..)| have == name);
@@ -126,7 +126,7 @@ impl MetadataSource for Source {
     }
 }
 
-impl FetchSource for Source {
+impl FetchSource for Source<'_> {
     fn fetch(
         &mut self,
         list: &FetchList,
@@ -192,15 +192,21 @@ fn describe(values: &Values<'_>) -> String {
 }
 
 /// Evaluates an expression over samples; what it gives at each.
-fn evaluate(text: &str, samples: &[Sample], backend: Backend, generally: bool) -> Vec<String> {
-    let language = Language { dialect: Dialect::Fixed, extensions: true };
+fn evaluate(
+    text: &str,
+    samples: &[Sample],
+    dialect: Dialect,
+    backend: Backend,
+    generally: bool,
+) -> Vec<String> {
+    let language = Language { dialect, extensions: true };
     let engine = Engine::new(language, backend);
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let registry = Registry::new(language);
     let source = sources.add("<test>", text);
     let parsed = registry.parse(source, &sources, &mut diagnostics);
     let parsed = parsed.unwrap_or_else(|_| panic!("{text}: {diagnostics:?}"));
-    let mut source = Source { samples: samples.to_vec().into_iter() };
+    let mut source = Source { samples: samples.iter() };
     let compiled = engine.compile(&registry, &[&parsed], &mut source, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
     let compiled = compiled.expect("memory does not fail");
@@ -223,7 +229,7 @@ fn check(text: &str, samples: &[Sample], expected: &[&str]) {
     for (backend, generally) in
         [(Backend::Interp, false), (Backend::Interp, true), (Backend::Jit, false)]
     {
-        let got = evaluate(text, samples, backend, generally);
+        let got = evaluate(text, samples, Dialect::Fixed, backend, generally);
         assert_eq!(got, expected, "{text}, {backend:?}, general path: {generally}");
     }
 }
@@ -402,6 +408,17 @@ fn windows_slide_by_time() {
         &samples[..4],
         &["1=10 2=0", "1=15 2=2", "1=37.5", "2=8 1=38.75"],
     );
+}
+
+#[test]
+fn windows_begin_anew_after_a_gap_in_each_dialect() {
+    let mut samples = seconds("t.f", &[&[(1, 10.0)], &[(1, 20.0)], &[(1, 60.0)], &[(1, 20.0)]]);
+    samples[2] = samples[2].clone().after_gap();
+    for dialect in [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0] {
+        let text = "avg_over(t.f, \"1 min\")";
+        let got = evaluate(text, &samples, dialect, Backend::Interp, false);
+        assert_eq!(got, ["1=10", "1=15", "1=60", "1=40"], "{dialect:?}");
+    }
 }
 
 /// Extremes are in the operand's type, and exact; averages are not.

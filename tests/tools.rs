@@ -197,6 +197,12 @@ fn a_check_with_recorded_metadata_finds_the_same() {
                 );
                 assert!(!with.err.is_empty(), "{config}");
             }
+            let explain = |source: [&str; 2]| {
+                let run =
+                    run(&[&["explain", "-c", config, "--compat", compat], &source[..]].concat());
+                (run.status, run.out, run.err)
+            };
+            assert_eq!(explain(["-a", FLEET]), explain(["--metadata", file]), "{config}");
             let again = run(&[
                 "deps",
                 "-c",

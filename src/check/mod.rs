@@ -24,7 +24,6 @@ use crate::source::Span;
 use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
 };
-use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
 use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Checks an expression without error nodes. `suggest` gives a name of the
@@ -523,37 +522,6 @@ impl Checker<'_> {
                 )
             }
         }
-    }
-}
-
-impl Checker<'_> {
-    /// The text of a constant with the metadata of another value, if it is a
-    /// constant that can have them.
-    fn constant_like(&self, constant: ExprId, like: &Desc) -> Option<String> {
-        let (number, attributes) = match &self.expr.node(constant).kind {
-            NodeKind::Number(number) => (number, None),
-            NodeKind::MkConst { number, attributes } => (&number.value, Some(attributes)),
-            _ => return None,
-        };
-        // What was said must not be changed.
-        let says_other = |given: &Attributes| {
-            given.indom.is_some()
-                || given.meta.is_some()
-                || given.value_type.as_ref().is_some_and(|given| given.value != like.value_type)
-                || given.semantics.as_ref().is_some_and(|given| given.value != like.semantics)
-                || given.units.as_ref().is_some_and(|given| given.value != like.units)
-        };
-        if attributes.is_some_and(says_other) || !constant_fits(number, like.value_type) {
-            return None;
-        }
-        let value_type = spelling(&TYPES, like.value_type)?;
-        let semantics = spelling(&SEMANTICS, like.semantics)?;
-        let units = match like.units.to_string() {
-            text if text.is_empty() => text,
-            text => format!(", units=\"{text}\""),
-        };
-        let number = &number.text;
-        Some(format!("mkconst({number}, type={value_type}, semantics={semantics}{units})"))
     }
 }
 

@@ -143,7 +143,9 @@ const MAX_SHOWN_FIX: usize = 100;
 fn help(diagnostic: &Diagnostic) -> Option<String> {
     if let Some(help) = &diagnostic.help {
         let shown = diagnostic.fix.as_ref().map_or("", |fix| fix.text.trim());
-        return Some(match shown.len() <= MAX_SHOWN_FIX && !help.contains(shown) {
+        // A question has named the edit already.
+        let says_more = !help.ends_with('?') && !help.contains(shown);
+        return Some(match shown.len() <= MAX_SHOWN_FIX && says_more {
             true => format!("{help}; write `{shown}`"),
             false => help.clone(),
         });
@@ -433,18 +435,9 @@ mod tests {
 
     /// The line below the one that holds `marked`, up to the middle of the mark.
     fn column_of_mark(report: &str, marked: &str) -> (usize, usize) {
-        let width = |text: &str| -> usize {
-            // Ideographs take two columns of a terminal.
-            text.chars()
-                .map(|c| {
-                    if c >= '\u{1100}' && c < '\u{ff00}' && !"│─┬╰╭╯┼".contains(c) {
-                        2
-                    } else {
-                        1
-                    }
-                })
-                .sum()
-        };
+        // Ideographs take two columns of a terminal; what draws boxes is below them.
+        let columns = |c: char| if ('\u{2e80}'..'\u{ff00}').contains(&c) { 2 } else { 1 };
+        let width = |text: &str| -> usize { text.chars().map(columns).sum() };
         let lines: Vec<&str> = report.lines().collect();
         let index = lines.iter().position(|line| line.contains(marked)).expect("a line of text");
         let (text, marks) = (lines[index], lines[index + 1]);

@@ -182,6 +182,9 @@ const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0
 /// An expression, small enough to be valid rather often.
 fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
     let metric = |choices: &mut Choices| {
+        if extensions && choices.below(8) == 0 {
+            return format!("d.{}", choices.below(DEFINITIONS));
+        }
         let kind = choices.pick(&["s", "m", "m"]);
         // Text is of little use in most expressions.
         let item = if choices.below(24) == 0 { 6 } else { choices.below(6) };

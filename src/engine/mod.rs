@@ -3,6 +3,7 @@
 //! It compiles definitions against a source, shares kernels between all
 //! programs it has made, and decides when they become native code.
 
+mod anonymous;
 mod backend;
 mod context;
 mod controls;
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
-use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType};
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
@@ -34,6 +35,7 @@ use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Planned, nodes_of, plan};
 use crate::syntax::{ControlOption, nearest_metric};
 
+use anonymous::ANONYMOUS;
 pub use backend::Backend;
 use backend::Compiler;
 pub use context::{Context, Sample};
@@ -42,7 +44,6 @@ pub use derived::DerivedContext;
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
 pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
-use registry::ANONYMOUS;
 pub use registry::{Registered, Registry};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 
@@ -323,18 +324,12 @@ fn is_anonymous(name: &str) -> bool {
 
 /// Metadata of the metrics that libpcp defines for itself.
 fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, MetricDesc)> {
-    let desc = Desc {
-        value_type: ValueType::U32,
-        indom: None,
-        semantics: Semantics::Discrete,
-        units: Units::NONE,
-    };
     // A registry of version 6 may not have given them identifiers yet, and
     // sources know neither these nor others.
     let given: Vec<Pmid> = registry.anonymous().map(|(pmid, _)| pmid).collect();
     ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
         let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;
-        Some((one.name, desc.of_metric(pmid)))
+        Some((one.name, anonymous::DESC.of_metric(pmid)))
     })
 }
 

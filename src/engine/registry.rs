@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
+use super::anonymous::{ANONYMOUS, Anonymous};
 use super::controls::{Controls, SetBy, option_of};
 use super::{identifiers, identity, system};
 use crate::diag::pcp::FileLine;
@@ -73,35 +74,6 @@ struct Lists {
     /// By name.
     sorted: OnceLock<Vec<Arc<Registered>>>,
 }
-
-/// A metric that libpcp defines for itself, to unpack event records into
-/// (`pmUnpackEventRecords(3)`); it never has values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Anonymous {
-    /// Its name.
-    pub name: &'static str,
-    /// One line of help.
-    pub one_line: &'static str,
-    /// All of the help.
-    pub help: &'static str,
-}
-
-/// The anonymous metrics, in the order of their identifiers.
-pub(crate) const ANONYMOUS: [Anonymous; 2] = [
-    Anonymous {
-        name: "event.flags",
-        one_line: "Flags for event records",
-        help: "Stands for the flags of an event record among its unpacked parameters.\n\
-               It has no value of its own; see pmUnpackEventRecords(3).",
-    },
-    Anonymous {
-        name: "event.missed",
-        one_line: "Count of missed event records",
-        help: "Stands for the number of event records that were lost before this one,\n\
-               among unpacked event records. It has no value of its own; see\n\
-               pmUnpackEventRecords(3).",
-    },
-];
 
 impl Registry {
     /// Without definitions.

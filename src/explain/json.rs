@@ -1,8 +1,16 @@
 //! An explanation for programs: one JSON object.
 //!
-//! Descriptors and strings are as in all JSON of this crate; offsets are bytes
-//! of the definition's own text. Kernels are added by whoever has made native
-//! code of them.
+//! ```text
+//! {"definitions": [{"name", "text", "operand_only", "fate": usable | refused | hidden, "output",
+//!     "nodes": [{"title", "span", "operands": [positions], "outcome": typed | refused | unknown |
+//!                not chosen, "desc" | "codes", "notes", "operation"}, ...]}, ...],
+//!  "program": {"metrics", "operations", "kept", "steps", "outputs", "kernels"},
+//!  "diagnostics": [as check gives them]}
+//! ```
+//!
+//! Descriptors and strings are as in all JSON of this crate; spans are bytes
+//! of the definition's own text. The members `kernels` and `diagnostics` are
+//! added by whoever has native code and the texts.
 
 use std::fmt::Write as _;
 

@@ -11,21 +11,21 @@ mod notes;
 pub mod text;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use pmderive_runtime::kernel::KernelIr;
 use pmderive_runtime::model::{Pmid, ValueType};
-use pmderive_runtime::program::NodeId;
+use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::bind::{Name, Names, references};
 use crate::check::Examined;
 use crate::check::typed::Desc;
 use crate::diag::{Code, Diagnostics, Severity};
+use crate::dialect::Dialect;
 use crate::engine::{Arranged, Engine, Registered, Registry};
 use crate::plan::Planned;
 use crate::source::Span;
-use crate::syntax::ast::{Expr, ExprId, NodeKind};
+use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 use crate::syntax::{print_expr, print_node};
 use notes::Noted;
 
@@ -211,12 +211,13 @@ pub fn explain(
     let all = engine.needed(registry, selection);
     let mut definitions = Vec::with_capacity(selection.len());
     let mut words = graph::Words::default();
-    // Mistakes whose node is not found yet.
-    let mut reported: Vec<(Span, Code, String)> = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .map(|diagnostic| (diagnostic.span, diagnostic.code, diagnostic.message.clone()))
-        .collect();
+    let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let mut explainer = Explainer {
+        names,
+        dialect: engine.dialect(),
+        program: &program,
+        reported: errors.map(|one| (one.span, one.code, one.message.clone())).collect(),
+    };
     for (position, one) in all.iter().enumerate() {
         if !examination.is_wanted(position) {
             continue;
@@ -234,7 +235,7 @@ pub fn explain(
             false => Vec::new(),
             true => {
                 words.read(&one.expr, of_node);
-                explain_nodes(&one.expr, examined, names, engine, &program, &mut reported, of_node)
+                explainer.nodes(&one.expr, examined, of_node)
             }
         };
         definitions.push(Explained {
@@ -268,61 +269,70 @@ pub fn explain(
     Ok(Explanation { definitions, program })
 }
 
-/// Explains the nodes of an expression that was looked at.
-fn explain_nodes(
-    expr: &Expr,
-    examined: &Examined,
-    names: &Names,
-    engine: &Engine,
-    program: &Arc<pmderive_runtime::program::Program>,
-    reported: &mut Vec<(Span, Code, String)>,
-    of_node: impl Fn(ExprId) -> Option<NodeId>,
-) -> Vec<ExplainedNode> {
-    let noted = Noted { expr, examined, names, dialect: engine.dialect() };
-    let mut explained: Vec<ExplainedNode> = Vec::with_capacity(expr.len());
-    for (id, node) in expr.nodes() {
-        let mut operands = Vec::new();
-        expr.operands(id, |operand| operands.push(operand.0 as usize));
-        let at = id.0 as usize;
-        let mut notes = noted.notes(id);
-        let outcome = match examined.nodes[at] {
-            Some(typed) => Outcome::Typed(examined.typed.node(typed).desc),
-            None if !examined.live[at] => Outcome::NotChosen,
-            None => {
-                // Those of operands, which come first, are taken already.
-                let own = |(span, ..): &(Span, Code, String)| {
-                    let Span { source, start, end } = node.span;
-                    span.source == source && span.start >= start && span.end <= end
-                };
-                let mut codes = Vec::new();
-                for (_, code, message) in reported.extract_if(.., |one| own(one)) {
-                    codes.push(code);
-                    notes.push(message);
-                }
-                match node.kind {
-                    NodeKind::Error => Outcome::Refused(codes),
-                    _ if codes.is_empty() => Outcome::Unknown,
-                    _ => Outcome::Refused(codes),
-                }
+/// Explains the nodes of expressions, one expression after the other.
+struct Explainer<'e> {
+    names: &'e Names,
+    dialect: Dialect,
+    program: &'e Program,
+    /// Mistakes whose node is not found yet: place, code and message.
+    reported: Vec<(Span, Code, String)>,
+}
+
+impl Explainer<'_> {
+    fn nodes(
+        &mut self,
+        expr: &Expr,
+        examined: &Examined,
+        of_node: impl Fn(ExprId) -> Option<NodeId>,
+    ) -> Vec<ExplainedNode> {
+        let noted = Noted { expr, examined, names: self.names, dialect: self.dialect };
+        let mut explained: Vec<ExplainedNode> = Vec::with_capacity(expr.len());
+        for (id, node) in expr.nodes() {
+            let mut operands = Vec::new();
+            expr.operands(id, |operand| operands.push(operand.0 as usize));
+            let at = id.0 as usize;
+            let mut notes = noted.notes(id);
+            let outcome = match examined.nodes[at] {
+                Some(typed) => Outcome::Typed(examined.typed.node(typed).desc),
+                None if !examined.live[at] => Outcome::NotChosen,
+                None => self.refusal(node, &mut notes),
+            };
+            let operation = of_node(id);
+            if let Some(id) = operation.filter(|_| !operands.is_empty())
+                && let Some(value) = graph::constant(self.program, id)
+            {
+                notes.push(format!("computed once and for all: {value}"));
             }
-        };
-        let node_id = of_node(id);
-        let folded = node_id.and_then(|id| graph::constant(program, id));
-        notes.extend(
-            folded
-                .filter(|_| !operands.is_empty())
-                .map(|value| format!("computed once and for all: {value}")),
-        );
-        explained.push(ExplainedNode {
-            title: print_node(expr, id, |_| "…".to_owned()),
-            span: node.span,
-            operands,
-            outcome,
-            notes,
-            node: node_id,
-        });
+            explained.push(ExplainedNode {
+                title: print_node(expr, id, |_| "…".to_owned()),
+                span: node.span,
+                operands,
+                outcome,
+                notes,
+                node: operation,
+            });
+        }
+        explained
     }
-    explained
+
+    /// Why a node has no type. Mistakes of its operands, which come first,
+    /// are taken already.
+    fn refusal(&mut self, node: &Node, notes: &mut Vec<String>) -> Outcome {
+        let Span { source, start, end } = node.span;
+        let is_own = |(span, ..): &mut (Span, Code, String)| {
+            span.source == source && span.start >= start && span.end <= end
+        };
+        let mut codes = Vec::new();
+        for (_, code, message) in self.reported.extract_if(.., is_own) {
+            codes.push(code);
+            notes.push(message);
+        }
+        match node.kind {
+            NodeKind::Error => Outcome::Refused(codes),
+            _ if codes.is_empty() => Outcome::Unknown,
+            _ => Outcome::Refused(codes),
+        }
+    }
 }
 
 /// Names of the metrics that a program fetches.

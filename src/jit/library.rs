@@ -3,8 +3,10 @@
 
 use cranelift_codegen::ir::{AbiParam, FuncRef, Function, types};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module, ModuleError};
+use cranelift_module::{FuncId, Linkage, Module};
 use pmderive_runtime::kernel::{BinaryOp, Body, Inst, KernelIr, UnaryOp, math};
+
+use super::JitError;
 
 /// The functions as imports of a module.
 pub struct Library {
@@ -31,12 +33,13 @@ pub fn add_symbols(builder: &mut JITBuilder) {
 
 impl Library {
     /// Declares the functions in a module.
-    pub fn declare(module: &mut JITModule) -> Result<Library, ModuleError> {
+    pub fn declare(module: &mut JITModule) -> Result<Library, JitError> {
         let mut import = |name: &str, params: usize| {
             let mut signature = module.make_signature();
             signature.params.resize(params, AbiParam::new(types::F64));
             signature.returns.push(AbiParam::new(types::F64));
-            module.declare_function(name, Linkage::Import, &signature)
+            let function = module.declare_function(name, Linkage::Import, &signature);
+            function.map_err(JitError::from)
         };
         Ok(Library { log: import(math::LOG, 1)?, pow: import(math::POW, 2)? })
     }

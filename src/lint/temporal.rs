@@ -1,13 +1,19 @@
 //! `rate()` and `delta()` of what is no counter.
 
 use pmderive_runtime::model::Semantics;
+use rustc_hash::FxHashSet;
 
 use super::Subject;
+use crate::check::typed::TypedKind;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{Aggregate, ExprId, NodeKind, Temporal};
+use crate::syntax::ast::{Aggregate, ExprId, Function, NodeKind, Temporal};
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
-    for (_, node) in subject.nodes() {
+    let mut directions: FxHashSet<ExprId> = FxHashSet::default();
+    for (id, node) in subject.nodes() {
+        directions.extend(asked_for_direction(subject, id, &node.kind));
+    }
+    for (id, node) in subject.nodes() {
         let NodeKind::Temporal { function, operand } = &node.kind else { continue };
         let code = match function {
             Temporal::Rate => Code::NonCounterRate,
@@ -21,6 +27,10 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
             diagnostics.push(
                 Diagnostic::warning(code, at, message).label(at, "no metric's value is in it"),
             );
+            continue;
+        }
+        // What is refused has its report.
+        if subject.desc(id).is_none() {
             continue;
         }
         let Some(desc) = subject.desc(*operand) else { continue };
@@ -38,7 +48,9 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
                 )
             }
             // A discrete value changes now and then, which delta() notices.
-            Temporal::Delta if desc.semantics == Semantics::Instant => {
+            Temporal::Delta
+                if desc.semantics == Semantics::Instant && !directions.contains(&id) =>
+            {
                 Diagnostic::warning(code, at, "`delta()` of a value that is no counter")
                     .label(at, "goes up and down: what happened between two samples is lost")
                     .help("take the value as it is, or `delta(instant(...))` if this is meant")
@@ -47,6 +59,22 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         };
         diagnostics.push(diagnostic);
     }
+}
+
+/// Operands of which only the size or the direction is wanted: those of `abs()`
+/// and of comparisons. There a change up and down is meant.
+fn asked_for_direction(subject: &Subject<'_>, id: ExprId, kind: &NodeKind) -> Vec<ExprId> {
+    let mut operands = Vec::new();
+    let asks = match kind {
+        NodeKind::Call { function, .. } => *function == Function::Abs,
+        NodeKind::Binary { op, .. } => !op.is_arithmetic() && !op.is_boolean(),
+        _ => false,
+    };
+    if asks {
+        subject.expr.operands(id, |operand| operands.push(operand));
+    }
+    operands.retain(|operand| matches!(subject.kind(*operand), NodeKind::Temporal { .. }));
+    operands
 }
 
 /// Semantics of the metrics in an operand, if none of them is a counter and
@@ -58,6 +86,10 @@ fn semantics_of_leaves(subject: &Subject<'_>, operand: ExprId) -> Option<Semanti
             NodeKind::Temporal { .. } => return None,
             // What the others give is no counter even if the metric is one.
             NodeKind::Aggregate { function, .. } if *function != Aggregate::Sum => return None,
+            // What another definition is made of is not looked into.
+            NodeKind::Metric(_) if matches!(subject.typed(id), Some(TypedKind::Derived(_))) => {
+                return None;
+            }
             NodeKind::Metric(_) | NodeKind::Aggregate { .. } => match subject.desc(id)?.semantics {
                 Semantics::Counter => return None,
                 Semantics::Instant => common = Semantics::Instant,

@@ -21,7 +21,6 @@ use super::lines::{Line, Lines};
 use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::{Origin, offset};
 use super::outline::{LineForm, OutlinedLine};
-use super::suggest::{choices, nearest};
 use super::{ParsedExpr, parse_at};
 
 /// One thing that a definition file says.
@@ -77,12 +76,13 @@ pub struct HelpText {
 /// Reads definition files in their order.
 #[derive(Debug)]
 pub struct DefinitionReader {
-    language: Language,
+    pub(super) language: Language,
     /// Names defined, with the place.
-    defined: HashMap<Box<str>, Span>,
+    pub(super) defined: HashMap<Box<str>, Span>,
     /// Names whose definition was refused.
-    refused: HashSet<Box<str>>,
-    texts: HashMap<(Box<str>, TextKind), Span>,
+    pub(super) refused: HashSet<Box<str>>,
+    /// Help texts given, with the place of the name.
+    pub(super) texts: HashMap<(Box<str>, TextKind), Span>,
 }
 
 /// Parses one definition file; see [`DefinitionReader::read`].
@@ -115,30 +115,26 @@ impl Earlier for () {
 }
 
 /// A file being read.
-struct Reading<'r, 't> {
+pub(super) struct Reading<'r, 't> {
     /// Name of the file.
-    file: &'r str,
+    pub file: &'r str,
     /// How many lines libpcp's number of a line is behind.
-    lag: &'r mut u32,
-    earlier: &'r dyn Earlier,
-    lines: &'r mut Lines<'t>,
-    diagnostics: &'r mut Diagnostics,
-    items: &'r mut Vec<DefinitionItem>,
+    pub lag: &'r mut u32,
+    /// What was defined before.
+    pub earlier: &'r dyn Earlier,
+    /// The lines that follow.
+    pub lines: &'r mut Lines<'t>,
+    /// What is wrong.
+    pub diagnostics: &'r mut Diagnostics,
+    /// What the file says.
+    pub items: &'r mut Vec<DefinitionItem>,
     /// What the line turns out to be; a mistake until something better is known.
-    form: &'r mut LineForm,
-}
-
-/// The text of an attribute.
-struct Value {
-    text: Box<str>,
-    is_quoted: bool,
-    /// Something follows the closing quote.
-    has_rest: bool,
+    pub form: &'r mut LineForm,
 }
 
 impl<'r> Reading<'r, '_> {
     /// How libpcp's messages name a line.
-    fn said_of<'l>(&self, line: &'l Line<'_>) -> FileLine<'l>
+    pub fn said_of<'l>(&self, line: &'l Line<'_>) -> FileLine<'l>
     where
         'r: 'l,
     {
@@ -355,214 +351,10 @@ impl DefinitionReader {
             line: line.number,
         }));
     }
-
-    /// `name(attribute) = text`
-    fn attribute(
-        &mut self,
-        line: &Line<'_>,
-        assign: usize,
-        open: Option<usize>,
-        close: Option<usize>,
-        mut reading: Reading<'_, '_>,
-    ) {
-        let text = &*line.text;
-        let place = |range: &Range<usize>| span(&line.origin, range);
-        let error = |range: Range<usize>, message: String| {
-            Diagnostic::error(Code::BadAttribute, place(&range), message)
-        };
-        let form = "a help text is written `name(oneline) = text` or `name(helptext) = text`";
-        let mut pcp = reading.said_of(line);
-        let value = self.value(line, assign, &mut pcp, &mut reading);
-        if let Err(form) = &value {
-            *reading.form = form.clone();
-        }
-        let (open, close) = match (open, close) {
-            (Some(open), Some(close)) if open < close => (open, close),
-            (Some(open), None) => {
-                let message = "this `(` is not closed before the `=`".to_owned();
-                let said = pcp.error_with_line(format_args!("missing ')' after attribute"));
-                reading.diagnostics.push(error(open..open + 1, message).help(form).pcp(said));
-                return;
-            }
-            (_, close) => {
-                let close = close.unwrap_or(assign);
-                let message = "`)` without a `(` before it".to_owned();
-                let name = &text[trimmed(text, 0..open.unwrap_or(assign))];
-                let said = pcp.error(format_args!("illegal derived metric name ({name})"));
-                reading.diagnostics.push(error(close..close + 1, message).help(form).pcp(said));
-                return;
-            }
-        };
-        let range = trimmed(text, 0..open);
-        let name = &text[range.clone()];
-        if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
-            reading.diagnostics.push(diagnostic);
-            return;
-        }
-        let between = trimmed(text, close + 1..assign);
-        if !between.is_empty() {
-            let message = "there is something between `)` and `=`".to_owned();
-            reading.diagnostics.push(error(between, message).help(form));
-            return;
-        }
-        let attribute = trimmed(text, open + 1..close);
-        let kind = match &text[attribute.clone()] {
-            "oneline" => TextKind::OneLine,
-            "helptext" => TextKind::Help,
-            "" => {
-                let message = "there is no attribute between the parentheses".to_owned();
-                let said = pcp.error_with_line(format_args!("attribute name missing"));
-                reading.diagnostics.push(error(open..close + 1, message).help(form).pcp(said));
-                return;
-            }
-            other => {
-                let message = format!("there is no attribute `{other}`");
-                let known = ["oneline", "helptext"];
-                let diagnostic = error(attribute.clone(), message).pcp(pcp.error_with_line(
-                    format_args!("attribute ({other}) is unknown for metric ({name})"),
-                ));
-                reading.diagnostics.push(match nearest(other, known) {
-                    Some(meant) => diagnostic
-                        .help(format!("did you mean `{meant}`?"))
-                        .fix(place(&attribute), meant),
-                    None => diagnostic.help(format!("it is {}", choices(known))),
-                });
-                return;
-            }
-        };
-        let Ok(value) = value else { return };
-        if !value.has_rest {
-            let start = trimmed(text, assign + 1..text.len()).start;
-            *reading.form = LineForm::Text {
-                name: range.clone(),
-                kind,
-                value: line.origin.offset(offset(start)) as usize,
-                is_quoted: value.is_quoted,
-            };
-        }
-        let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
-        if !self.defined.contains_key(name) && !reading.earlier.defines(name) {
-            // A metric whose definition was refused needs no second complaint.
-            if !self.refused.contains(name) {
-                let message = format!("no metric `{name}` is defined before this line");
-                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message).pcp(
-                    pcp.error_with_line(format_args!(
-                        "cannot set attribute, derived metric ({name}) not defined"
-                    )),
-                );
-                let meant = nearest(name, self.defined.keys().map(|name| &**name));
-                reading.diagnostics.push(match meant {
-                    Some(meant) => {
-                        diagnostic.help(format!("did you mean `{meant}`?")).fix(metric.span, meant)
-                    }
-                    None => diagnostic.help("a help text follows the definition of its metric"),
-                });
-            }
-            return;
-        }
-        let key = (metric.value.clone(), kind);
-        let first = self.texts.get(&key);
-        if first.is_some() || reading.earlier.has_text(name, kind) {
-            let message = format!("`{name}` has this text already");
-            let attribute = &text[attribute];
-            let mut diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
-                .label(metric.span, "given again here")
-                .help("the first text stays")
-                .pcp(pcp.error_with_line(format_args!(
-                    "duplicate value for attribute ({attribute}) of metric ({name})"
-                )));
-            if let Some(first) = first.filter(|first| first.source == metric.span.source) {
-                diagnostic = diagnostic.label(*first, "given here first");
-            }
-            reading.diagnostics.push(diagnostic);
-            return;
-        }
-        self.texts.insert(key, metric.span);
-        let text = HelpText { metric, kind, text: value.text, line: line.number };
-        reading.items.push(DefinitionItem::Text(text));
-    }
-
-    /// The text after the `=` of an attribute, or the form of a line without
-    /// one. In quotes it may go on over lines, which are then passed.
-    fn value(
-        &self,
-        line: &Line<'_>,
-        assign: usize,
-        pcp: &mut FileLine<'_>,
-        Reading { lag, lines, diagnostics, .. }: &mut Reading<'_, '_>,
-    ) -> Result<Value, LineForm> {
-        let text = &*line.text;
-        let value = trimmed(text, assign + 1..text.len());
-        let quote = match text[value.clone()].chars().next() {
-            None => {
-                let end = span(&line.origin, &(text.len()..text.len()));
-                let said = pcp.error_with_line(format_args!("attribute value missing"));
-                diagnostics
-                    .push(Diagnostic::error(Code::BadAttribute, end, "there is no text").pcp(said));
-                return Err(LineForm::Mistake);
-            }
-            Some(quote @ ('"' | '\'')) => quote,
-            // Without quotes, all to the end of the line, blanks included.
-            Some(_) => {
-                let rest = &text[value.start..];
-                let text = rest.strip_suffix('\r').unwrap_or(rest).into();
-                return Ok(Value { text, is_quoted: false, has_rest: false });
-            }
-        };
-        let source = span(&line.origin, &(value.start..value.start + 1));
-        let start = source.start as usize + 1;
-        // Version 6 counts lines that a text goes on over but the last, and
-        // lags behind from then on.
-        let mut count = |text: &str| {
-            let more = u32::try_from(text.matches('\n').count()).unwrap_or(0);
-            if !self.language.dialect.is_version_7() && more > 0 {
-                pcp.number += more - 1;
-                **lag += 1;
-            }
-        };
-        let mut plain = String::new();
-        let mut characters = lines.text()[start..].char_indices();
-        while let Some((position, character)) = characters.next() {
-            match character {
-                '\\' => match characters.next() {
-                    Some((_, '\n')) | None => {}
-                    Some((_, other)) => plain.push(other),
-                },
-                end if end == quote => {
-                    let after = start + position + 1;
-                    count(&lines.text()[start..after]);
-                    let rest = lines.text()[after..].split('\n').next().unwrap_or("");
-                    let extra = trimmed(rest, 0..rest.len());
-                    let has_rest = !extra.is_empty();
-                    if has_rest {
-                        let origin = Origin::new(source.source, offset(after));
-                        let place = span(&origin, &extra);
-                        let message = "text after the closing quote is ignored";
-                        diagnostics.push(
-                            Diagnostic::warning(Code::BadAttribute, place, message)
-                                .fix(place, "")
-                                .pcp(pcp.extra_text(&rest[extra])),
-                        );
-                    }
-                    lines.skip_line_of(start + position);
-                    return Ok(Value { text: plain.into(), is_quoted: true, has_rest });
-                }
-                other => plain.push(other),
-            }
-        }
-        count(&lines.text()[start..]);
-        diagnostics.push(
-            Diagnostic::error(Code::Unterminated, source, "this text has no end")
-                .label(source, "begins here")
-                .help(format!("end it with `{quote}`"))
-                .pcp(pcp.error(format_args!("missing termination ({quote}) for value"))),
-        );
-        Err(LineForm::Unterminated)
-    }
 }
 
 /// What is wrong with a metric's name, if anything is.
-fn check_name(
+pub(super) fn check_name(
     name: &str,
     range: &Range<usize>,
     end: usize,
@@ -598,14 +390,15 @@ pub(crate) fn bad_name(name: &str, place: Span, wrong: &str) -> Diagnostic {
 }
 
 /// The range without blanks at its ends; an empty one stands where it ended.
-fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
+pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let inside = &text[range.clone()];
     let end = range.start + inside.trim_end_matches(is_space).len();
     let start = range.end - inside.trim_start_matches(is_space).len();
     start.min(end)..end
 }
 
-fn span(origin: &Origin, range: &Range<usize>) -> Span {
+/// The place of a range of a logical text.
+pub(super) fn span(origin: &Origin, range: &Range<usize>) -> Span {
     origin.span(offset(range.start), offset(range.end))
 }
 

@@ -49,7 +49,9 @@ pub fn function(word: &str, language: Language) -> Option<Token<'static>> {
             false => Token::Aggregate(aggregate),
         });
     }
-    if let Some(row) = functions::signature(word).filter(|_| language.extensions) {
+    if language.extensions
+        && let Some(row) = functions::signature(word)
+    {
         return Some(Token::Function(row.shape, row.function));
     }
     Some(match word {

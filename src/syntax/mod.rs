@@ -15,6 +15,7 @@
 //! allowed, so that extensions cannot change what a text means.
 
 pub mod ast;
+mod attributes;
 mod builder;
 mod calls;
 mod config;

@@ -38,6 +38,8 @@
 mod compare;
 mod document;
 mod file;
+mod metrics;
+mod read;
 mod run;
 mod series;
 mod timeline;
@@ -49,7 +51,8 @@ use crate::engine::Backend;
 use crate::source::SourceMap;
 
 pub use compare::Why;
-pub use file::{Case, Expected, Rejected, Subject, TestFile, Written, read};
+pub use file::{Case, Expected, Rejected, Subject, TestFile, Written};
+pub use read::read;
 pub use run::{Failure, NamedBackend, Outcome, Report, run};
 #[doc(hidden)]
 pub use timeline::fuzz_timeline;

@@ -72,7 +72,7 @@ fn types_are_wide_enough() {
     fits("abs(s.i.i64)", "s.i.i64", |x| if x == i64::MIN as f64 { x } else { x.abs() });
 }
 
-fn statistic(function: impl Fn(&mut Vec<f64>) -> f64) -> impl Fn(&[Values]) -> Values {
+fn statistic(function: impl Fn(&mut [f64]) -> f64) -> impl Fn(&[Values]) -> Values {
     move |samples| {
         let mut values: Vec<f64> = samples.last().expect("a sample").values().copied().collect();
         match values.len() {
@@ -83,14 +83,14 @@ fn statistic(function: impl Fn(&mut Vec<f64>) -> f64) -> impl Fn(&[Values]) -> V
 }
 
 /// A sum is there without instances too.
-fn total_or_zero(function: impl Fn(&mut Vec<f64>) -> f64) -> impl Fn(&[Values]) -> Values {
+fn total_or_zero(function: impl Fn(&mut [f64]) -> f64) -> impl Fn(&[Values]) -> Values {
     move |samples| {
         let mut values: Vec<f64> = samples.last().expect("a sample").values().copied().collect();
         Values::from([(-1, function(&mut values))])
     }
 }
 
-fn quantile(q: f64, values: &mut Vec<f64>) -> f64 {
+fn quantile(q: f64, values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let rank = q * (values.len() - 1) as f64;
     let (below, share) = (values[rank as usize], rank.fract());
@@ -98,7 +98,7 @@ fn quantile(q: f64, values: &mut Vec<f64>) -> f64 {
     below + (above - below) * share
 }
 
-fn deviation(values: &mut Vec<f64>) -> f64 {
+fn deviation(values: &mut [f64]) -> f64 {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
@@ -133,14 +133,14 @@ fn functions_over_instances() {
                 }
             }
         }
-        let total = |values: &mut Vec<f64>| values.iter().map(|value| value / 2.0).sum();
+        let total = |values: &mut [f64]| values.iter().map(|value| value / 2.0).sum();
         against(
             "own-dyn",
             operand,
             &format!("scalar(topk(1, sum(({operand}) / 2)))"),
             total_or_zero(total),
         );
-        let largest = |values: &mut Vec<f64>| values.iter().copied().fold(f64::MIN, f64::max);
+        let largest = |values: &mut [f64]| values.iter().copied().fold(f64::MIN, f64::max);
         against("own-dyn", operand, &format!("max(({operand}) / 2) * 2"), statistic(largest));
     }
 }

@@ -62,6 +62,22 @@ fn cycles_are_found_offline() {
     assert_eq!(codes, [Code::DefinitionCycle; 4], "{diagnostics:?}");
 }
 
+/// The command says so too, and fails.
+#[test]
+fn cycles_are_found_by_the_command() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/extensions/nesting.conf");
+    let run = std::process::Command::new(env!("CARGO_BIN_EXE_pmderive"))
+        .env("PCP_DERIVED_CONFIG", "")
+        .args(["check", "--extensions", "-c"])
+        .arg(file)
+        .output()
+        .expect("the command runs");
+    let said = String::from_utf8(run.stderr).expect("text");
+    assert_eq!(said.matches("[PMD0104] Error").count(), 4, "{said}");
+    assert!(said.contains("Help: n.a -> n.b -> n.c -> n.a"), "{said}");
+    assert_eq!(run.status.code(), Some(2));
+}
+
 /// Applying an edit that is offered removes its diagnostic.
 #[test]
 fn fixes_mend_what_they_promise() {

@@ -247,7 +247,7 @@ impl DomainHistory {
             }
             before = Some(next);
         }
-        let mut all: Vec<(InstId, (usize, usize, Box<str>))> = last.into_iter().collect();
+        let mut all: Vec<_> = last.into_iter().collect();
         all.sort_unstable_by_key(|(_, (age, position, _))| (*age, *position));
         Ok(InstanceDomain::new(all.into_iter().map(|(id, (_, _, name))| (id, name)).collect()))
     }

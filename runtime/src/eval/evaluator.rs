@@ -149,9 +149,9 @@ impl Evaluator {
         self.find_irregular();
     }
 
-    /// Forgets the samples of definitions, given by their identity
-    /// ([`crate::program::HistoryKey::definition`]), that are gone for good and
-    /// not in the program.
+    /// Forgets the samples of definitions that are gone for good and not in the
+    /// program, given by their identities
+    /// ([`crate::program::HistoryKey::definition`]) in ascending order.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
         self.history.forget_definitions(definitions);
         self.windows.forget_definitions(definitions);
@@ -168,8 +168,12 @@ impl Evaluator {
     ) -> Result<(Evaluation<'w>, FetchEvents), SourceError> {
         workspace.batch.clear();
         let events = source.fetch(&self.list, &mut workspace.batch)?;
-        if events.gap && self.program.forget_at_gap {
-            self.forget_history();
+        if events.gap {
+            // Windows are nothing that an older implementation keeps.
+            self.windows.forget();
+            if self.program.forget_at_gap {
+                self.forget_history();
+            }
         }
         if !self.decode_as_expected(source, workspace)? {
             self.change_layout(source, workspace)?;

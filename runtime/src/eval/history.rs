@@ -83,9 +83,10 @@ impl HistoryStore {
         self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
     }
 
-    /// Forgets the samples of definitions that no program will have again.
+    /// Forgets the samples of definitions that no program will have again; their
+    /// identities ascend.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
-        self.parked.retain(|key, _| !definitions.contains(&key.definition));
+        self.parked.retain(|key, _| definitions.binary_search(&key.definition).is_err());
     }
 
     /// Takes the histories of a program in use; those of the program before

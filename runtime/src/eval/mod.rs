@@ -10,6 +10,9 @@
 //!                                 general path, node by node
 //! ```
 //!
+//! Operations that no kernel has (ranked instances, windows of time, texts)
+//! take the general path too, from the columns on that lead up to them.
+//!
 //! What belongs to one context is in [`Evaluator`]; what one thread needs to
 //! evaluate for any number of contexts, one after the other, is in [`Workspace`].
 

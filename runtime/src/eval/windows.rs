@@ -95,7 +95,7 @@ impl WindowStore {
 
     /// Drops the parked windows of definitions that are gone for good.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
-        self.parked.retain(|key, _| !definitions.contains(&key.definition));
+        self.parked.retain(|key, _| definitions.binary_search(&key.definition).is_err());
     }
 
     /// Takes the windows of a program in use; those of the program before are

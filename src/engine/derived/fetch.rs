@@ -90,29 +90,29 @@ impl<'e> Gathered<'e> {
     /// Adds one of the expressions that were bound together, with those that
     /// it needs, and gives its position.
     fn add(&mut self, among: &'e Arc<Typed>, at: usize) -> usize {
-        let mut needed = BTreeSet::from([at]);
+        let key = |at: usize| (Arc::as_ptr(among), at);
+        let mut needed = BTreeSet::new();
         let mut open = vec![at];
         while let Some(at) = open.pop() {
-            open.extend(operands(&among[at].1).filter(|operand| needed.insert(*operand)));
-        }
-        for at in &needed {
-            let key = (Arc::as_ptr(among), *at);
-            if self.positions.contains_key(&key) {
-                continue;
+            // What was added before has its operands already.
+            if !self.positions.contains_key(&key(at)) && needed.insert(at) {
+                open.extend(operands(&among[at].1));
             }
-            let (identity, expr) = &among[*at];
+        }
+        for at in needed {
+            let (identity, expr) = &among[at];
             let mut expr = Cow::Borrowed(expr);
             if operands(&expr).next().is_some() {
                 for node in &mut expr.to_mut().nodes {
                     if let TypedKind::Derived(operand) = &mut node.kind {
-                        *operand = self.positions[&(Arc::as_ptr(among), *operand)];
+                        *operand = self.positions[&key(*operand)];
                     }
                 }
             }
-            self.positions.insert(key, self.expressions.len());
+            self.positions.insert(key(at), self.expressions.len());
             self.expressions.push((*identity, expr));
         }
-        self.positions[&(Arc::as_ptr(among), at)]
+        self.positions[&key(at)]
     }
 
     fn planned(&self) -> Vec<Planned<'_>> {
@@ -163,12 +163,13 @@ impl<S: FetchSource> DerivedContext<S> {
         self.context.evaluator.change_program(Arc::clone(program), binding.clone());
         self.context.evaluator.also_fetch(also, domains);
         if !self.gone.is_empty() {
-            // What was replaced by the same text is still there.
-            let stays =
-                |gone: &u64| self.bound.values().any(|bound| bound.definition.identity == *gone);
-            self.gone.retain(|gone| !stays(gone));
-            self.context.evaluator.forget_definitions(&self.gone);
-            self.gone.clear();
+            for bound in self.bound.values() {
+                // What was replaced by the same text is still there.
+                self.gone.remove(&bound.definition.identity);
+            }
+            let mut gone: Vec<u64> = self.gone.drain().collect();
+            gone.sort_unstable();
+            self.context.evaluator.forget_definitions(&gone);
         }
     }
 

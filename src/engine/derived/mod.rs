@@ -24,13 +24,13 @@ use std::sync::atomic::Ordering;
 use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, TextKind};
 use pmderive_runtime::source::{FetchSource, SourceError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::fetch::Plan;
 use super::registry::{duplicate, no_room};
 use super::shared::{Local, Member};
-use super::{Checked, Context, Engine, Registered, Registry, SharedRegistry, identifiers};
-use super::{Refused, Snapshot};
+use super::{Checked, Context, Engine, Registered, Registry, anonymous, identifiers};
+use super::{Refused, SharedRegistry, Snapshot};
 use crate::check::typed::{Desc, TypedExpr};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
@@ -51,7 +51,7 @@ pub struct DerivedContext<S> {
     context: Context<S>,
     bound: FxHashMap<Pmid, Bound>,
     /// Identities of definitions that went while they were bound.
-    gone: Vec<u64>,
+    gone: FxHashSet<u64>,
     /// The source's metadata that definitions were bound to.
     epoch: u64,
     /// The source failed, so that it may be another one now.
@@ -114,7 +114,7 @@ impl<S: FetchSource> DerivedContext<S> {
             member,
             context: Context::empty(engine, source),
             bound: FxHashMap::default(),
-            gone: Vec::new(),
+            gone: FxHashSet::default(),
             epoch,
             lost: false,
             given: 0,
@@ -340,7 +340,7 @@ impl<S: FetchSource> DerivedContext<S> {
         self.bound.retain(|pmid, bound| {
             let stays = registry.holds(*pmid, &bound.definition);
             if !stays {
-                gone.push(bound.definition.identity);
+                gone.insert(bound.definition.identity);
             }
             stays
         });
@@ -409,11 +409,10 @@ impl<S: FetchSource> DerivedContext<S> {
         let desc = match self.outcome(pmid) {
             Some(Outcome::Usable { desc, .. }) => *desc,
             Some(Outcome::Unusable(_) | Outcome::Hidden) => return Err(PmStatus::BADDERIVE),
-            None if self.is_anonymous(pmid) => names::ANONYMOUS_DESC,
+            None if self.is_anonymous(pmid) => anonymous::DESC,
             None => return Err(PmStatus::PMID),
         };
-        let Desc { value_type, indom, semantics, units } = desc;
-        Ok(MetricDesc { pmid, value_type, indom, semantics, units })
+        Ok(desc.of_metric(pmid))
     }
 
     fn is_anonymous(&self, pmid: Pmid) -> bool {

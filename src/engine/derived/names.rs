@@ -10,24 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics, TextKind,
-    TextSubject, Units, ValueType,
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
 };
 use pmderive_runtime::source::{
     Answers, Child, FetchSource, Freshness, MetadataSource, SourceError,
 };
 
 use super::{DerivedContext, Outcome, identifiers};
-use crate::check::typed::Desc;
 use crate::dialect::Dialect;
-
-/// Metadata of the anonymous metrics.
-pub(super) const ANONYMOUS_DESC: Desc = Desc {
-    value_type: ValueType::U32,
-    indom: None,
-    semantics: Semantics::Discrete,
-    units: Units::NONE,
-};
 
 /// Answers questions in their order: what is not in `own` the source answers,
 /// all together.

@@ -1,0 +1,543 @@
+//! Reads a file of unit tests.
+//!
+//! From TOML to [`TestFile`]: everything is checked that the text alone and
+//! the metadata of its metrics tell, and every mistake has its place. The
+//! definitions under test are not looked at.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pmderive_runtime::memory::MemoryMetadata;
+use pmderive_runtime::model::{
+    InDom, InstId, MetricDesc, PmStatus, Pmid, ValueType, parse_interval,
+};
+use toml::de::{DeString, DeValue};
+
+use crate::diag::{Code, Diagnostics};
+use crate::dialect::{Dialect, Language};
+use crate::source::{SourceId, SourceMap, Span};
+use crate::syntax::ast::Spanned;
+use crate::syntax::{choices, nearest};
+
+use super::document::{Document, Table, Value};
+use super::file::{Case, Expected, Rejected, Subject, TestFile, Written};
+use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
+
+/// Versions of libpcp by their names, as on the command line.
+const COMPAT: [(&str, Dialect); 3] =
+    [("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2), ("off", Dialect::Fixed)];
+
+/// What to do about a name that TOML takes for tables within tables.
+pub(super) const QUOTES: &str = "names with points stand in quotes: \"disk.dev.read\"";
+
+/// Reads the text of a file, which is among the sources. `directory` is where
+/// the paths in it begin.
+///
+/// Everything that is wrong is reported; what could be understood of the rest
+/// is the result, of which nothing should be run then.
+pub fn read(
+    source: SourceId,
+    directory: &Path,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Option<TestFile> {
+    let text = sources.get(source).text.clone();
+    let (document, table) = Document::parse(source, &text, diagnostics);
+    let table = table?;
+    let mut reader = Reader {
+        document,
+        directory,
+        metadata: MemoryMetadata::default(),
+        labels: BTreeMap::new(),
+        instances: BTreeMap::new(),
+        given: 0,
+        interval: Duration::from_secs(1),
+        tolerance: None,
+    };
+    Some(reader.file(source, &table))
+}
+
+/// Reading, with what the file says of all cases.
+pub(super) struct Reader<'r> {
+    pub(super) document: Document<'r>,
+    directory: &'r Path,
+    pub(super) metadata: MemoryMetadata,
+    /// Instance domains by the words that stand for them.
+    pub(super) labels: BTreeMap<Box<str>, InDom>,
+    instances: BTreeMap<InDom, Vec<Box<str>>>,
+    /// Identifiers given to metrics so far.
+    pub(super) given: u32,
+    interval: Duration,
+    tolerance: Option<Tolerance>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, source: SourceId, table: &Table<'_>) -> TestFile {
+        self.document.only(
+            table,
+            &[
+                "files",
+                "definitions",
+                "compat",
+                "extensions",
+                "interval",
+                "tolerance",
+                "metadata",
+                "metrics",
+                "case",
+                "rejected",
+            ],
+        );
+        let language = self.language(table);
+        let files = table.get("files").map_or(&[][..], |files| self.document.array(files));
+        let files = files.iter().filter_map(|file| self.path(file)).collect();
+        let definitions = table.get("definitions").and_then(|text| self.text(text));
+        self.interval =
+            table.get("interval").and_then(|v| self.interval(v)).unwrap_or(self.interval);
+        self.tolerance = table.get("tolerance").and_then(|v| self.tolerance(v));
+        if let Some(path) = table.get("metadata").and_then(|path| self.path(path)) {
+            self.recorded(&path);
+        }
+        if let Some(metrics) = table.get("metrics").and_then(|value| self.document.table(value)) {
+            self.metrics(metrics);
+        }
+        let cases = table.get("case").map_or_else(Vec::new, |list| self.document.tables(list));
+        let cases: Vec<Case> =
+            cases.into_iter().filter_map(|(case, span)| self.case(case, span)).collect();
+        let rejected = table.get("rejected").map_or_else(Vec::new, |v| self.document.tables(v));
+        let rejected: Vec<Rejected> =
+            rejected.into_iter().filter_map(|(one, span)| self.rejected(one, span)).collect();
+        if cases.is_empty() && rejected.is_empty() {
+            let start = self.document.span(0..0);
+            let help = "a case begins with `[[case]]`";
+            self.document.error_with_help(start, "there are no tests in this file", help);
+        }
+        for (indom, names) in &self.instances {
+            let instances = (0..).zip(names.iter().cloned()).collect();
+            self.metadata.set_instances(*indom, instances);
+        }
+        TestFile {
+            source,
+            language,
+            files,
+            definitions,
+            metadata: std::mem::take(&mut self.metadata),
+            instances: std::mem::take(&mut self.instances),
+            cases,
+            rejected,
+        }
+    }
+
+    fn language(&mut self, table: &Table<'_>) -> Language {
+        let extensions = table.get("extensions").and_then(|value| self.document.boolean(value));
+        let mut language =
+            Language { extensions: extensions.unwrap_or(false), ..Language::default() };
+        if let Some((text, span)) = table.get("compat").and_then(|v| self.document.string(v)) {
+            match COMPAT.iter().find(|(word, _)| *word == text) {
+                Some((_, dialect)) => language.dialect = *dialect,
+                None => {
+                    let words = choices(COMPAT.map(|(word, _)| word));
+                    self.document.error(span, format!("`compat` is {words}"));
+                }
+            }
+        }
+        language
+    }
+
+    fn text(&mut self, value: &Value<'_>) -> Option<Written> {
+        let (text, span) = self.document.string(value)?;
+        Some(self.written(text, span))
+    }
+
+    fn written(&self, text: &str, span: Span) -> Written {
+        Written { text: text.into(), span, content: self.document.content(span, text) }
+    }
+
+    fn path(&mut self, value: &Value<'_>) -> Option<Spanned<PathBuf>> {
+        let (text, span) = self.document.string(value)?;
+        Some(Spanned { value: self.directory.join(text), span })
+    }
+
+    fn interval(&mut self, value: &Value<'_>) -> Option<Duration> {
+        let span = self.document.span(value.span());
+        let text = match number(value) {
+            Some(number) => number.to_string(),
+            None => self.document.string(value)?.0.to_owned(),
+        };
+        match parse_interval(&text) {
+            Ok(interval) if !interval.is_zero() && interval.as_secs() < 1_000_000_000 => {
+                return Some(interval);
+            }
+            Ok(_) => self.document.error(span, "an interval is from 1 nsec to 30 years"),
+            Err(error) => {
+                let message = format!("this is no interval: {}", error.problem);
+                self.document.error_with_help(span, message, "such as \"10 sec\" or \"1min\"");
+            }
+        }
+        None
+    }
+
+    /// A tolerance as in a timeline, but without the `~`.
+    fn tolerance(&mut self, value: &Value<'_>) -> Option<Tolerance> {
+        let span = self.document.span(value.span());
+        let text = match number(value) {
+            Some(number) => number.to_string(),
+            None => self.document.string(value)?.0.to_owned(),
+        };
+        let timeline = Timeline::parse(&format!("0~{}", text.trim()));
+        match timeline.as_ref().map(|timeline| timeline.runs()) {
+            Ok([run]) if let Item::Number { tolerance: Some(tolerance), .. } = run.item => {
+                return Some(tolerance);
+            }
+            _ => {
+                let message = "a tolerance is a number, or a text such as \"0.1%\"";
+                self.document.error(span, message);
+            }
+        }
+        None
+    }
+
+    fn case(&mut self, table: &Table<'_>, span: Span) -> Option<Case> {
+        let known =
+            ["name", "interval", "steps", "gaps", "failures", "samples", "expect", "tolerance"];
+        self.document.only(table, &known);
+        let name = self.name(table, span)?;
+        let interval = table.get("interval").and_then(|value| self.interval(value));
+        let tolerance = table.get("tolerance").and_then(|value| self.tolerance(value));
+        let mut lengths = Lengths::default();
+        if let Some(value) = table.get("steps")
+            && let Some(steps) = self.document.count(value)
+        {
+            let span = self.document.span(value.span());
+            match (1..=MAX_STEPS).contains(&steps) {
+                true => lengths.note(steps, span),
+                false => self.document.error(span, format!("there are 1 to {MAX_STEPS} steps")),
+            }
+        }
+        let samples = table.get("samples").and_then(|value| self.document.table(value));
+        let samples = samples.map(|table| self.samples(table, &mut lengths));
+        let expected = table.get("expect").and_then(|value| self.document.table(value));
+        let tolerance = tolerance.or(self.tolerance);
+        let expected =
+            expected.map_or_else(Vec::new, |table| self.expected(table, tolerance, &mut lengths));
+        if expected.is_empty() {
+            let message = "nothing is expected in this case";
+            self.document.error_with_help(span, message, "add `[case.expect]`");
+        }
+        let Some((steps, _)) = lengths.steps else {
+            let message = "the number of steps is not known";
+            self.document.error_with_help(name.span, message, "add `steps = 5`, for example");
+            return None;
+        };
+        for (found, span) in lengths.others {
+            let (steps, found) = (counted(steps), counted(found));
+            let message = format!("this has {found}, and others in the case have {steps}");
+            let help = "`_` is a step without a value, and `x*` repeats to the end";
+            self.document.error_with_help(span, message, help);
+        }
+        let gaps = table.get("gaps").map_or(&[][..], |value| self.document.array(value));
+        let gaps = gaps.iter().filter_map(|gap| self.step(gap, steps)).collect();
+        let failures = table.get("failures").map_or_else(Vec::new, |v| self.document.tables(v));
+        let failures = failures
+            .into_iter()
+            .filter_map(|(failure, span)| self.failure(failure, span, steps))
+            .collect();
+        Some(Case {
+            name,
+            interval: interval.unwrap_or(self.interval),
+            steps,
+            gaps,
+            failures,
+            samples: samples.unwrap_or_default(),
+            expected,
+        })
+    }
+
+    fn name(&mut self, table: &Table<'_>, span: Span) -> Option<Written> {
+        let Some(name) = table.get("name") else {
+            self.document.error(span, "this test has no name");
+            return None;
+        };
+        self.text(name)
+    }
+
+    /// The number of a step of a case.
+    fn step(&mut self, value: &Value<'_>, steps: usize) -> Option<usize> {
+        let step = self.document.count(value)?;
+        if step >= steps {
+            let span = self.document.span(value.span());
+            let message = format!("there is no step {step}: they are 0 to {}", steps - 1);
+            self.document.error(span, message);
+            return None;
+        }
+        Some(step)
+    }
+
+    fn failure(
+        &mut self,
+        table: &Table<'_>,
+        span: Span,
+        steps: usize,
+    ) -> Option<(usize, PmStatus)> {
+        self.document.only(table, &["step", "error"]);
+        let (Some(step), Some(error)) = (table.get("step"), table.get("error")) else {
+            let message = "a fetch that fails has a `step` and an `error`";
+            self.document.error(span, message);
+            return None;
+        };
+        let step = self.step(step, steps);
+        let (name, span) = self.document.string(error)?;
+        let status = PmStatus::from_name(name);
+        if status.is_none() {
+            self.document.error(span, format!("`{name}` is no error of PMAPI(3)"));
+        }
+        Some((step?, status?))
+    }
+
+    fn samples(
+        &mut self,
+        table: &Table<'_>,
+        lengths: &mut Lengths,
+    ) -> BTreeMap<Pmid, Vec<(InstId, Timeline)>> {
+        let mut samples = BTreeMap::new();
+        for (key, value) in in_order(table) {
+            let (name, span) = (key.get_ref(), self.document.span(key.span()));
+            let Some(desc) = self.metadata.lookup(name).copied() else {
+                self.unknown_metric(name, span);
+                continue;
+            };
+            let mut timelines = Vec::new();
+            match (value.get_ref().as_table(), desc.indom) {
+                (None, _) => {
+                    if let Some(timeline) = self.sampled(value, &desc, None, lengths) {
+                        timelines.push((-1, timeline));
+                    }
+                }
+                (Some(table), Some(indom)) => {
+                    for (instance, value) in in_order(table) {
+                        let id = self.instance(indom, instance.get_ref());
+                        if let Some(timeline) = self.sampled(value, &desc, Some(indom), lengths) {
+                            timelines.push((id, timeline));
+                        }
+                    }
+                }
+                (Some(_), None) => {
+                    let span = self.document.span(value.span());
+                    let message = format!("`{name}` has a single value, without instances");
+                    let help = "give it an instance domain: { type = ..., indom = \"disks\" }";
+                    self.document.error_with_help(span, message, help);
+                }
+            }
+            if samples.insert(desc.pmid, timelines).is_some() {
+                self.document.error(span, format!("`{name}` has other samples as well"));
+            }
+        }
+        samples
+    }
+
+    fn unknown_metric(&mut self, name: &str, span: Span) {
+        let message = format!("there is no metric `{name}` among `[metrics]`");
+        let help = match nearest(name, self.metadata.names_at("")) {
+            _ if self.metadata.names_at(name).next().is_some() => QUOTES.to_owned(),
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "every metric with samples is described there".to_owned(),
+        };
+        self.document.error_with_help(span, message, help);
+    }
+
+    /// Identifier of an instance, which may be a new one.
+    fn instance(&mut self, indom: InDom, name: &str) -> InstId {
+        let names = self.instances.entry(indom).or_default();
+        let position = names.iter().position(|known| **known == *name).unwrap_or_else(|| {
+            names.push(name.into());
+            names.len() - 1
+        });
+        InstId::try_from(position).unwrap_or(InstId::MAX)
+    }
+
+    /// The samples of an instance (of a domain), or of all the metric.
+    fn sampled(
+        &mut self,
+        value: &Value<'_>,
+        desc: &MetricDesc,
+        indom: Option<InDom>,
+        lengths: &mut Lengths,
+    ) -> Option<Timeline> {
+        let timeline = self.timeline(value, lengths)?;
+        let has_values = indom == desc.indom;
+        let is_text = desc.value_type == ValueType::String;
+        let wrong = timeline.runs().iter().find_map(|run| {
+            let message = match &run.item {
+                Item::Absent | Item::Failed(_) => return None,
+                Item::Number { tolerance: Some(_), .. } => "a sample has no tolerance",
+                Item::NoValues(_) => "`_` is a step without a value",
+                Item::Any => "a sample is a value, `_` or an error",
+                _ if !has_values => "each instance has samples of its own: { sda = \"1 2 3\" }",
+                Item::Number { .. } if is_text => "this metric's values are texts: 'up'",
+                Item::Text(_) if !is_text => "this metric's values are numbers",
+                Item::Number { .. } | Item::Text(_) => return None,
+            };
+            Some((run.place.clone(), message.to_owned()))
+        });
+        let wrong = wrong.or_else(|| {
+            let mut numbers = timeline.numbers();
+            let (number, place) = numbers.find(|(number, _)| !fits(*number, desc.value_type))?;
+            let value_type = desc.value_type;
+            Some((place.clone(), format!("{number} is no value of type {value_type}")))
+        });
+        let Some((place, message)) = wrong else { return Some(timeline) };
+        let span = self.inside(value, place);
+        self.document.error(span, message);
+        None
+    }
+
+    /// A timeline, whose length is taken note of.
+    fn timeline(&mut self, value: &Value<'_>, lengths: &mut Lengths) -> Option<Timeline> {
+        if let Some(number) = number(value) {
+            return Some(Timeline::constant(number));
+        }
+        let (text, span) = self.document.string(value)?;
+        match Timeline::parse(text) {
+            Ok(timeline) => {
+                if let Some(steps) = timeline.steps() {
+                    lengths.note(steps, span);
+                }
+                Some(timeline)
+            }
+            Err(error) => {
+                let span = self.document.within(span, text, error.place);
+                self.document.error(span, error.message);
+                None
+            }
+        }
+    }
+
+    /// Bytes of a text's content.
+    fn inside(&self, value: &Value<'_>, place: Range<usize>) -> Span {
+        let span = self.document.span(value.span());
+        match value.get_ref().as_str() {
+            Some(text) => self.document.within(span, text, place),
+            None => span,
+        }
+    }
+
+    fn expected(
+        &mut self,
+        table: &Table<'_>,
+        tolerance: Option<Tolerance>,
+        lengths: &mut Lengths,
+    ) -> Vec<Expected> {
+        let mut expected = Vec::new();
+        for (key, value) in in_order(table) {
+            let (name, span) = (key.get_ref(), self.document.span(key.span()));
+            let subject = self.written(name, span);
+            let mut timelines = Vec::new();
+            match value.get_ref().as_table() {
+                None => {
+                    timelines.extend(self.timeline(value, lengths).map(|line| (None, line)));
+                }
+                Some(table) => {
+                    for (instance, value) in in_order(table) {
+                        let timeline = self.timeline(value, lengths);
+                        let name = Some(instance.get_ref().as_ref().into());
+                        timelines.extend(timeline.map(|line| (name, line)));
+                    }
+                }
+            }
+            expected.push(Expected { subject, timelines, tolerance });
+        }
+        expected
+    }
+
+    fn rejected(&mut self, table: &Table<'_>, span: Span) -> Option<Rejected> {
+        self.document.only(table, &["name", "definition", "expression", "code"]);
+        let subject = match (table.get("definition"), table.get("expression")) {
+            (Some(name), None) => Subject::Definition(self.text(name)?),
+            (None, Some(expression)) => Subject::Expression(self.text(expression)?),
+            _ => {
+                let message = "what is to be refused is a `definition` or an `expression`";
+                self.document.error(span, message);
+                return None;
+            }
+        };
+        let name = match table.get("name") {
+            Some(name) => self.text(name)?,
+            None => match &subject {
+                Subject::Definition(text) | Subject::Expression(text) => text.clone(),
+            },
+        };
+        let Some(code) = table.get("code") else {
+            let help = "add the code of its error: code = \"PMD0203\"";
+            self.document.error_with_help(span, "why it is to be refused is not said", help);
+            return None;
+        };
+        let (text, span) = self.document.string(code)?;
+        match text.parse::<Code>() {
+            Ok(code) => Some(Rejected { name, subject, code }),
+            Err(error) => {
+                self.document.error(span, format!("{error}"));
+                None
+            }
+        }
+    }
+}
+
+/// The lengths of the timelines of a case.
+#[derive(Default)]
+struct Lengths {
+    /// That of the first one, which all others are to have.
+    steps: Option<(usize, Span)>,
+    /// Those that differ.
+    others: Vec<(usize, Span)>,
+}
+
+impl Lengths {
+    fn note(&mut self, steps: usize, span: Span) {
+        match self.steps {
+            None => self.steps = Some((steps, span)),
+            Some((known, _)) if known == steps => {}
+            Some(_) => self.others.push((steps, span)),
+        }
+    }
+}
+
+fn counted(steps: usize) -> String {
+    let plural = if steps == 1 { "" } else { "s" };
+    format!("{steps} step{plural}")
+}
+
+/// The entries of a table, in the order of the file.
+pub(super) fn in_order<'v, 't>(
+    table: &'v Table<'t>,
+) -> Vec<(&'v toml::Spanned<DeString<'t>>, &'v Value<'t>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+/// A number that is written without quotes.
+fn number(value: &Value<'_>) -> Option<Number> {
+    match value.get_ref() {
+        DeValue::Integer(integer) => {
+            i128::from_str_radix(integer.as_str(), integer.radix()).ok().map(Number::Integer)
+        }
+        DeValue::Float(float) => float.as_str().parse().ok().map(Number::Real),
+        _ => None,
+    }
+}
+
+/// True if a number is a value of a numeric type.
+fn fits(number: Number, value_type: ValueType) -> bool {
+    let Number::Integer(value) = number else {
+        return matches!(value_type, ValueType::F32 | ValueType::F64);
+    };
+    match value_type {
+        ValueType::I32 => i32::try_from(value).is_ok(),
+        ValueType::U32 => u32::try_from(value).is_ok(),
+        ValueType::I64 => i64::try_from(value).is_ok(),
+        ValueType::U64 => u64::try_from(value).is_ok(),
+        _ => true,
+    }
+}
