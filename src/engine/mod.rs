@@ -240,7 +240,8 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
         let extensions = self.language.extensions;
-        let definitions = self.needed(registry, selection);
+        // Without extensions only metadata of the others can be asked for.
+        let definitions = nesting::needed(registry, selection);
         let expressions = definitions.iter().map(|one| &one.expr);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
