@@ -41,7 +41,7 @@ use backend::Compiler;
 pub use context::{Context, Sample};
 pub use derived::DerivedContext;
 #[doc(hidden)]
-pub use fuzz::{fuzz_compile, fuzz_eval};
+pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
 pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
 pub use registry::{Registered, Registry};
