@@ -197,7 +197,7 @@ fn round(oracle: &Oracle, archives: &Path, archive: &str, seed: u64, tally: &mut
         // Somewhere among the first records.
         let times: Vec<f64> = bare
             .iter()
-            .flat_map(|answer| fetches(answer))
+            .flat_map(fetches)
             .filter_map(|fetch| fetch["t"].as_str()?.parse().ok())
             .collect();
         let first = times.iter().copied().fold(f64::INFINITY, f64::min);

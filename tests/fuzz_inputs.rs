@@ -4,7 +4,8 @@
 
 use std::path::Path;
 
-use pmderive::engine::{fuzz_compile, fuzz_eval};
+use pmderive::engine::{fuzz_cached, fuzz_compile, fuzz_eval};
+use pmderive::equivalent_domains::fuzz_equivalent_domains;
 use pmderive::format::fuzz_format;
 #[cfg(feature = "jit")]
 use pmderive::jit::fuzz_kernel_diff;
@@ -38,8 +39,10 @@ macro_rules! replays {
 }
 
 replays! {
+    cached: fuzz_cached;
     compile: fuzz_compile;
     definitions: fuzz_definitions;
+    equivalent_domains: fuzz_equivalent_domains;
     eval: fuzz_eval;
     format: fuzz_format;
     metadata: fuzz_metadata;

@@ -1,0 +1,7 @@
+//! Layouts that come back from the cache, against fresh evaluators.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::engine::fuzz_cached(data));

@@ -1,0 +1,7 @@
+//! Files of equivalent instance domains.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::equivalent_domains::fuzz_equivalent_domains(data));
