@@ -154,6 +154,7 @@ fn without_metrics(expr: &str) -> bool {
             rest.replace_range(start..end, "");
         }
     }
+    let rest = rest.replace("event.flags", "");
     // Whatever has a point between letters is the name of a metric.
     let letters: Vec<char> = rest.chars().collect();
     !letters.windows(3).any(|three| {

@@ -209,16 +209,14 @@ impl Engine {
         (program, binding)
     }
 
-    /// The selection, and after it the definitions that it needs as operands.
+    /// The selection, and after it the definitions that it needs: values of
+    /// operands with extensions, else no more than their metadata.
     pub(crate) fn needed<'r>(
         &self,
         registry: &'r Registry,
         selection: &[&'r Registered],
     ) -> Vec<&'r Registered> {
-        match self.language.extensions {
-            true => nesting::needed(registry, selection),
-            false => selection.to_vec(),
-        }
+        nesting::needed(registry, selection)
     }
 
     /// The program's node of each node of the expressions that
