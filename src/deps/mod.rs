@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::bind::{Name, Names, name_in};
 use crate::diag::Diagnostics;
-use crate::engine::{Engine, Registered, Registry};
+use crate::engine::{Engine, Registered, Registry, needed};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, NodeKind};
 
@@ -84,7 +84,7 @@ pub fn dependencies(
     };
     let examination = source.map(examine).transpose()?;
     let names = examination.as_ref().map(|examination| &examination.names);
-    let all = engine.needed(registry, selection);
+    let all = needed(registry, selection);
     let examined = examination.iter().flat_map(|examination| &examination.expressions);
     let live = all.iter().zip(examined).map(|(one, examined)| (one.name_span, &*examined.live));
     let mut walk = Walk {

@@ -42,8 +42,8 @@ pub use context::{Context, Sample};
 pub use derived::DerivedContext;
 #[doc(hidden)]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
-pub(crate) use nesting::Arranged;
 pub use nesting::report_cycles;
+pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 
@@ -209,16 +209,6 @@ impl Engine {
         (program, binding)
     }
 
-    /// The selection, and after it the definitions that it needs: values of
-    /// operands with extensions, else no more than their metadata.
-    pub(crate) fn needed<'r>(
-        &self,
-        registry: &'r Registry,
-        selection: &[&'r Registered],
-    ) -> Vec<&'r Registered> {
-        nesting::needed(registry, selection)
-    }
-
     /// The program's node of each node of the expressions that
     /// [`Engine::plan`] makes a program of.
     pub(crate) fn nodes_of(&self, planned: &[Planned<'_>]) -> Vec<Vec<NodeId>> {
@@ -238,7 +228,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
         let extensions = self.language.extensions;
-        let definitions = self.needed(registry, selection);
+        let definitions = needed(registry, selection);
         let expressions = definitions.iter().map(|one| &one.expr);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);

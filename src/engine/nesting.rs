@@ -24,8 +24,9 @@ pub const MAX_LEVELS: usize = 5_000;
 const MAX_DRAWN: usize = 8;
 
 /// The selection, and after it all definitions that it mentions directly or
-/// indirectly, each once.
-pub(super) fn needed<'r>(
+/// indirectly, each once. Without extensions only `mkconst()` and `novalue()`
+/// can do something with them: take their metadata.
+pub(crate) fn needed<'r>(
     registry: &'r Registry,
     selection: &[&'r Registered],
 ) -> Vec<&'r Registered> {

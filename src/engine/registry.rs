@@ -377,7 +377,7 @@ impl Registry {
         let Some(pmid) = registered.pmid else { return };
         self.by_name.insert(Arc::from(&*registered.name), Some(Arc::clone(&registered)));
         self.by_pmid.insert(pmid, Some(registered));
-        self.lists = Arc::default();
+        self.drop_lists();
     }
 
     /// Takes out the global definition of a name (`pmUnregisterDerived(3)`).
@@ -389,7 +389,7 @@ impl Registry {
             self.by_pmid.insert(pmid, None);
         }
         self.count -= 1;
-        self.lists = Arc::default();
+        self.drop_lists();
         Some(registered)
     }
 
@@ -514,6 +514,14 @@ impl Registry {
         let start = sorted.partition_point(|one| &*one.name < prefix);
         let length = sorted[start..].partition_point(|one| one.name.starts_with(prefix));
         &sorted[start..start + length]
+    }
+
+    /// Lets lists be made anew; clones keep theirs.
+    fn drop_lists(&mut self) {
+        match Arc::get_mut(&mut self.lists) {
+            Some(own) => *own = Lists::default(),
+            None => self.lists = Arc::default(),
+        }
     }
 
     fn list(&self) -> Vec<Arc<Registered>> {

@@ -26,7 +26,9 @@ pub struct SharedRegistry {
     published: RwLock<Snapshot>,
     /// Counts what was published.
     version: AtomicU64,
-    /// The open contexts; locked by whoever makes the next snapshot.
+    /// Held by whoever makes the next snapshot.
+    writer: Mutex<()>,
+    /// The open contexts.
     members: Mutex<Vec<Weak<Member>>>,
 }
 
@@ -123,6 +125,7 @@ impl SharedRegistry {
             language: registry.language(),
             published: RwLock::new(Snapshot { registry, sources }),
             version: AtomicU64::new(0),
+            writer: Mutex::default(),
             members: Mutex::default(),
         }
     }
@@ -172,7 +175,7 @@ impl SharedRegistry {
             &mut Diagnostics,
         ) -> Result<(), PcpError>,
     ) -> Result<Pmid, Refused> {
-        self.change(|next, _| {
+        self.change(|next| {
             let mut sources = next.sources.clone();
             let source = sources.add(name, text);
             let mut diagnostics = Diagnostics::default();
@@ -195,7 +198,7 @@ impl SharedRegistry {
     /// (`pmLoadDerivedConfig(3)`); gives the number of metrics registered.
     /// What is wrong is in the diagnostics.
     pub fn load(&self, paths: &str) -> (usize, Diagnostics) {
-        let Ok(loaded) = self.change(|Snapshot { registry, sources }, _| {
+        let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
             let mut diagnostics = Diagnostics::default();
             Ok::<_, Infallible>((registry.load(paths, sources, &mut diagnostics), diagnostics))
         });
@@ -206,7 +209,7 @@ impl SharedRegistry {
     /// and sets the options that the environment asks for; see
     /// [`Registry::load_system`] and [`Registry::set_system_controls`].
     pub fn load_system(&self) -> (usize, Diagnostics) {
-        let Ok(loaded) = self.change(|Snapshot { registry, sources }, _| {
+        let Ok(loaded) = self.change(|Snapshot { registry, sources }| {
             let mut diagnostics = Diagnostics::default();
             registry.set_system_controls(sources, &mut diagnostics);
             let registered = registry.load_system(sources, &mut diagnostics);
@@ -222,10 +225,10 @@ impl SharedRegistry {
     /// # Errors
     /// `PM_ERR_NAME` if there was none.
     pub fn unregister(&self, name: &str) -> Result<usize, PmStatus> {
-        self.change(|next, members| {
+        self.change(|next| {
             let mut affected = 0;
             let mut found = false;
-            for member in members.iter().filter_map(Weak::upgrade) {
+            for member in self.members().iter().filter_map(Weak::upgrade) {
                 let known = member.known.load(Ordering::Acquire);
                 let knew = next.registry.defined_among(name, known);
                 let had = member.remove(name);
@@ -246,7 +249,7 @@ impl SharedRegistry {
     /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it has the
     /// text already.
     pub fn set_text(&self, name: &str, kind: TextKind, text: &str) -> Result<(), PmStatus> {
-        self.change(|next, _| next.registry.set_text(name, kind, text))
+        self.change(|next| next.registry.set_text(name, kind, text))
     }
 
     /// Value of an option (`pmGetDerivedControl(3)`).
@@ -259,38 +262,34 @@ impl SharedRegistry {
     /// # Errors
     /// As [`Registry::set_control`].
     pub fn set_control(&self, option: ControlOption, value: i32) -> Result<(), PmStatus> {
-        self.change(|next, _| next.registry.set_control(option, value))
+        self.change(|next| next.registry.set_control(option, value))
     }
 
     /// Lets a new context take part.
     pub(super) fn join(&self, member: &Arc<Member>) {
-        let joins = |members: &mut Vec<Weak<Member>>| {
-            if members.len() == members.capacity() {
-                members.retain(|one| one.strong_count() > 0);
-            }
-            members.push(Arc::downgrade(member));
-        };
-        match self.language.dialect {
+        if self.language.dialect == Dialect::Pcp6_0 {
             // There the first context makes the anonymous metrics appear.
-            Dialect::Pcp6_0 => {
-                let Ok(()) = self.change(|next, members| {
-                    next.registry.define_anonymous();
-                    joins(members);
-                    Ok::<_, Infallible>(())
-                });
-            }
-            _ => joins(&mut self.members.lock().unwrap_or_else(PoisonError::into_inner)),
+            let Ok(()) = self.change(|next| {
+                next.registry.define_anonymous();
+                Ok::<_, Infallible>(())
+            });
         }
+        let mut members = self.members();
+        if members.len() == members.capacity() {
+            members.retain(|one| one.strong_count() > 0);
+        }
+        members.push(Arc::downgrade(member));
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Weak<Member>>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes the next snapshot and publishes it, unless the change fails.
-    fn change<T, E>(
-        &self,
-        change: impl FnOnce(&mut Snapshot, &mut Vec<Weak<Member>>) -> Result<T, E>,
-    ) -> Result<T, E> {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+    fn change<T, E>(&self, change: impl FnOnce(&mut Snapshot) -> Result<T, E>) -> Result<T, E> {
+        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.snapshot();
-        let outcome = change(&mut next, &mut members)?;
+        let outcome = change(&mut next)?;
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *published, next);
         self.version.fetch_add(1, Ordering::Release);

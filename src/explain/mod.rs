@@ -22,7 +22,7 @@ use crate::check::Examined;
 use crate::check::typed::Desc;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::Dialect;
-use crate::engine::{Arranged, Engine, Registered, Registry};
+use crate::engine::{Arranged, Engine, Registered, Registry, needed};
 use crate::plan::Planned;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
@@ -208,7 +208,7 @@ pub fn explain(
     let lowered = engine.nodes_of(&planned);
 
     let names = &examination.names;
-    let all = engine.needed(registry, selection);
+    let all = needed(registry, selection);
     let mut definitions = Vec::with_capacity(selection.len());
     let mut words = graph::Words::default();
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error);

@@ -40,6 +40,28 @@ use crate::syntax::ControlOption;
 /// See the module's description. Itself a [`MetadataSource`] and a
 /// [`FetchSource`]; may move between threads.
 ///
+/// ```
+/// use std::sync::Arc;
+///
+/// use pmderive::dialect::Dialect;
+/// use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+/// use pmderive_runtime::local::LocalContext;
+/// use pmderive_runtime::result::ResultBatch;
+/// use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
+///
+/// let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+/// let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
+/// let mut context = DerivedContext::new(engine, Arc::clone(&shared), LocalContext::new());
+/// shared.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
+///
+/// let pmids = context.lookup_names(&["my.load", "hinv.ncpu"])?;
+/// let list = FetchList::new(pmids.into_iter().collect::<Result<_, _>>()?, Vec::new());
+/// let mut batch = ResultBatch::default();
+/// context.fetch(&list, &mut batch)?;
+/// assert!(batch.parts()[0].sets().all(|set| set.count == Ok(1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// [`MetadataSource`]: pmderive_runtime::source::MetadataSource
 pub struct DerivedContext<S> {
     shared: Arc<SharedRegistry>,
