@@ -53,6 +53,29 @@ fn definitions_come_and_go_while_contexts_are_open() {
     assert_eq!(fetch_names(&mut first, &["d.a"]), ["-1=1"]);
 }
 
+/// Q17: what is registered late goes with its own expression, whatever a
+/// context has defined itself and whatever is gone; libpcp mixes them up.
+#[test]
+fn late_definitions_keep_their_expressions() {
+    for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2, Dialect::Fixed] {
+        let shared = shared(dialect, &[("d.a", "t.one + 1"), ("d.b", "t.one + 2")]);
+        let mut context = context(&shared);
+        let mut add = |name: &str, text: &str| {
+            let added = context.add_derived(name, text).expect("memory does not fail");
+            added.expect("a good definition");
+        };
+        add("own.x", "t.one + 30");
+        add("own.y", "t.one + 40");
+        assert_eq!(fetch_names(&mut context, &["d.a", "own.y"]), ["-1=2", "-1=41"]);
+        shared.register("d.c", "t.one + 3").expect("a good definition");
+        shared.unregister("d.a").expect("it was registered");
+        shared.register("d.d", "t.one + 4").expect("a good definition");
+        let names = ["own.x", "d.b", "d.c", "own.y", "d.d"];
+        let expected = ["-1=31", "-1=3", "-1=4", "-1=41", "-1=5"];
+        assert_eq!(fetch_names(&mut context, &names), expected, "{dialect:?}");
+    }
+}
+
 /// A definition that another one takes its metadata from may come later.
 #[test]
 fn what_was_missing_may_come() {
@@ -331,7 +354,7 @@ fn mistakes_are_told_with_their_texts() {
     assert!(context.mistakes("none").expect("memory does not fail").0.is_empty());
 }
 
-/// Contexts fetch while definitions are registered, replaced and taken away;
+/// Q38: contexts fetch while definitions are registered, replaced and taken away;
 /// none is ever seen half made, and what stays gives its values throughout.
 #[test]
 fn contexts_fetch_while_others_register() {

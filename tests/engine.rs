@@ -81,7 +81,7 @@ fn previous_samples_outlive_a_change_of_the_selection() {
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
 }
 
-/// Contexts fetch and evaluate on threads of their own, sharing kernels that
+/// Q38: contexts fetch and evaluate on threads of their own, without a lock in common, sharing kernels that
 /// become native while they run.
 #[test]
 fn contexts_work_in_parallel() {

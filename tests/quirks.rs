@@ -9,6 +9,8 @@
 
 #[path = "../runtime/tests/live/real_pmcd.rs"]
 mod real_pmcd;
+#[path = "quirks/registry.rs"]
+mod registry;
 #[path = "quirks/scripted.rs"]
 mod scripted;
 

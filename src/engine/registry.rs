@@ -236,10 +236,11 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<(), PcpError> {
-        let registered = self.parse_named(name, source, sources, diagnostics)?;
+        // libpcp does not look at the expression of a name that is taken.
         if self.defines(name) {
-            return Err(duplicate(&registered, "global", diagnostics));
+            return Err(duplicate(name, whole(source, sources), "global", diagnostics));
         }
+        let registered = self.parse_named(name, source, sources, diagnostics)?;
         self.insert(registered, diagnostics)
     }
 
@@ -261,7 +262,7 @@ impl Registry {
         let before = self.clone();
         self.unregister(name);
         if self.defines(name) {
-            return Err(duplicate(&registered, "global", diagnostics));
+            return Err(duplicate(name, registered.name_span, "global", diagnostics));
         }
         self.insert(registered, diagnostics).inspect_err(|_| *self = before)
     }
@@ -551,19 +552,21 @@ impl Earlier for Registry {
 }
 
 /// The whole of a text.
-fn whole(source: SourceId, sources: &SourceMap) -> Span {
+pub(super) fn whole(source: SourceId, sources: &SourceMap) -> Span {
     let end = u32::try_from(sources.get(source).text.len()).unwrap_or(u32::MAX);
     Span::new(source, 0, end)
 }
 
-/// Refuses the second definition of a name; `kind` is libpcp's word for it.
+/// Refuses the second definition of a name, the text at `place`; `kind` is
+/// libpcp's word for it.
 pub(super) fn duplicate(
-    registered: &Registered,
+    name: &str,
+    place: Span,
     kind: &str,
     diagnostics: &mut Diagnostics,
 ) -> PcpError {
-    let message = format!("`{}` is defined already", registered.name);
-    diagnostics.push(Diagnostic::error(Code::DuplicateName, registered.name_span, message));
+    let message = format!("`{name}` is defined already");
+    diagnostics.push(Diagnostic::error(Code::DuplicateName, place, message));
     PcpError { offset: 0, message: Some(format!("Duplicate {kind} derived metric name")) }
 }
 

@@ -73,9 +73,11 @@ impl DefinitionReader {
         }
         let between = trimmed(text, close + 1..assign);
         if !between.is_empty() {
-            let message = "there is something between `)` and `=`".to_owned();
-            reading.diagnostics.push(error(between, message).help(form));
-            return;
+            // libpcp passes it over in silence.
+            let place = place(&between);
+            let message = "what stands between `)` and `=` is ignored";
+            let ignored = Diagnostic::warning(Code::BadAttribute, place, message).help(form);
+            reading.diagnostics.push(ignored.fix(place, ""));
         }
         let attribute = trimmed(text, open + 1..close);
         let kind = match &text[attribute.clone()] {
@@ -103,7 +105,7 @@ impl DefinitionReader {
             }
         };
         let Ok(value) = value else { return };
-        if !value.has_rest {
+        if !value.has_rest && between.is_empty() {
             let start = trimmed(text, assign + 1..text.len()).start;
             *reading.form = LineForm::Text {
                 name: range.clone(),

@@ -304,15 +304,20 @@ impl DefinitionReader {
             self.refused.insert(name.value);
             return;
         }
+        let is_taken =
+            self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value);
+        // libpcp does not look at the expression of a name that is taken.
+        let mut unheard = Diagnostics::default();
+        let diagnostics = if is_taken { &mut unheard } else { &mut *reading.diagnostics };
+        let first = diagnostics.len();
         // Blanks at the end belong to the expression: libpcp counts them in positions.
-        let first = reading.diagnostics.len();
         let expr = parse_at(
             &line.origin.skip(offset(value.start)),
             &text[value.start..],
             self.language,
-            reading.diagnostics,
+            diagnostics,
         );
-        reading.diagnostics.name_metric(first, &name.value);
+        diagnostics.name_metric(first, &name.value);
         if expr.error.is_none() {
             *reading.form =
                 LineForm::Definition { name: range, expression: value.start..text.len() };
@@ -320,14 +325,7 @@ impl DefinitionReader {
         let said = |offset: usize, message: Option<&str>| {
             pcp.syntax_error(&name.value, &text[assign + 1..], offset, message)
         };
-        if let Some(error) = &expr.error {
-            // libpcp stops at its first error, whatever else is found.
-            if let Some(diagnostic) = reading.diagnostics.since_mut(first).first_mut() {
-                let offset = usize::try_from(error.offset).unwrap_or(0) + value.start - assign - 1;
-                diagnostic.pcp = Some(said(offset, error.message.as_deref()).into());
-            }
-            self.refused.insert(name.value.clone());
-        } else if self.defined.contains_key(&name.value) || reading.earlier.defines(&name.value) {
+        if is_taken {
             let message = format!("`{}` is defined already", name.value);
             let mut diagnostic = Diagnostic::error(Code::DuplicateName, name.span, message)
                 .label(name.span, "defined again here")
@@ -339,6 +337,14 @@ impl DefinitionReader {
             }
             reading.diagnostics.push(diagnostic);
             return;
+        }
+        if let Some(error) = &expr.error {
+            // libpcp stops at its first error, whatever else is found.
+            if let Some(diagnostic) = reading.diagnostics.since_mut(first).first_mut() {
+                let offset = usize::try_from(error.offset).unwrap_or(0) + value.start - assign - 1;
+                diagnostic.pcp = Some(said(offset, error.message.as_deref()).into());
+            }
+            self.refused.insert(name.value.clone());
         } else {
             self.defined.insert(name.value.clone(), name.span);
         }
@@ -449,7 +455,7 @@ a = disk.dev.read\r
 b.c=a[x] + \\
   2
 a(oneline) = short  \n\
-a ( helptext ) = \"long \\\"q\\\\ \\
+a ( helptext ) junk = \"long \\\"q\\\\ \\
 joined
 kept\" extra
 #control novalue=1,g=5
@@ -468,7 +474,7 @@ last = mkconst(1, type=u64)";
                 "13 last= mkconst(1, type=u64)",
             ]
         );
-        assert_eq!(diagnostics, ["10:7 PMD0033 \"extra\""]);
+        assert_eq!(diagnostics, ["10:7 PMD0033 \"extra\"", "8:16 PMD0033 \"junk\""]);
         let (items, _) = read("#control g=5\na = b \\\n", Dialect::Pcp6_0);
         assert_eq!(items, ["2 refused a= b \\"]);
     }
@@ -487,7 +493,7 @@ a = b +
 ok = a + \\
  b c
 ok2 = b
-ok2 = c
+ok2 = c +
 none(oneline) = text
 ok2(onelin) = text
 ok2(oneline) =

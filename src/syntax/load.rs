@@ -43,10 +43,11 @@ struct Loader<'l> {
 
 impl Loader<'_> {
     fn list(mut self, list: &str) -> Vec<SourceId> {
-        let list = list.strip_suffix(':').unwrap_or(list);
-        if !list.is_empty() {
-            list.split(':').for_each(|component| self.component(Path::new(component)));
+        let mut components: Vec<&str> = list.split(':').collect();
+        if components.last().is_some_and(|last| last.is_empty()) {
+            components.pop();
         }
+        components.into_iter().for_each(|component| self.component(Path::new(component)));
         self.loaded
     }
 
@@ -148,6 +149,7 @@ fn entries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 mod tests {
     use super::*;
 
+    /// Q39: files of a directory come in the order of their names.
     #[test]
     fn lists_of_files_and_directories() -> std::io::Result<()> {
         let root = tempfile::tempdir()?;
@@ -171,6 +173,7 @@ mod tests {
         assert_eq!(load(format!("{root}/one:{root}/d")), (expected, 1));
         assert_eq!(load(format!("{root}/one:")), (vec!["one".to_owned()], 0));
         assert_eq!(load(String::new()), (vec![], 0));
+        assert_eq!(load(":".to_owned()), (vec![], 1));
         assert_eq!(load(format!(":{root}/one")), (vec!["one".to_owned()], 1));
         assert_eq!(load("/dev/null".to_owned()), (vec![], 0));
         assert_eq!(load(format!("{root}/none:{root}/one")), (vec!["one".to_owned()], 1));

@@ -29,8 +29,9 @@ pub struct PcpError {
 }
 
 /// Most constructs that may be open at once: parentheses, calls, prefix
-/// operators, `?`. libpcp's own limit is of the same order, but has no words.
-pub const MAX_NESTING: usize = 10_000;
+/// operators, `?`. It is as many parentheses or prefix operators as libpcp's
+/// stack of 10,000 holds; of other constructs that one holds fewer.
+pub const MAX_NESTING: usize = 9_997;
 
 /// The first error and what kind of place it has.
 pub struct Refusal {
@@ -128,7 +129,8 @@ impl<'t> Finder<'t> {
     fn expression(&mut self) -> Found<()> {
         loop {
             if self.is_too_deep() {
-                return Err(PcpError { offset: self.end, message: None });
+                // libpcp overflows with the next token in hand, and has no words.
+                return self.fail(None);
             }
             let operand = self.operand()?;
             if let Some(mut operand) = operand

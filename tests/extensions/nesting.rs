@@ -8,7 +8,7 @@ use pmderive_runtime::eval::Workspace;
 
 use crate::shared::{EXTENDED, archive, assert_same, backends, evaluate, number, read};
 
-/// Nested definitions give what one gets by writing out their expressions.
+/// Q15: with extensions nested definitions give what one gets by writing out their expressions.
 #[test]
 fn nested_metrics_are_their_expressions() {
     let nested = "t.d = t.c > 0 ? t.c : t.b\n\

@@ -43,6 +43,8 @@ fn one(value: f64) -> Step {
 struct Script {
     metrics: Vec<(&'static str, MetricDesc, Vec<Step>)>,
     at: usize,
+    /// From which fetch on instances have another number, and how much more it is.
+    renumbered: Option<(usize, i32)>,
 }
 
 impl Script {
@@ -84,7 +86,9 @@ impl MetadataSource for Script {
         _: InDom,
         _: Freshness,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        let names = (0..8).map(|id| (id, format!("i{id}").into())).collect();
+        let last = self.at.saturating_sub(1);
+        let more = self.renumbered.filter(|(from, _)| last >= *from).map_or(0, |(_, more)| more);
+        let names = (0..8).map(|id| (id + more, format!("i{id}").into())).collect();
         Ok(Ok(Arc::new(InstanceDomain::new(names))))
     }
 
@@ -216,7 +220,7 @@ fn failing(third: Step) -> Script {
         .with("bin", (ValueType::I32, Semantics::Instant, sets), bins)
 }
 
-/// An error is no previous sample; libpcp gives it once more, or computes the
+/// Q33: an error is no previous sample; libpcp gives it once more, or computes the
 /// difference from the sample before it.
 #[test]
 fn after_an_error() {
@@ -282,7 +286,7 @@ fn after_nothing() {
     }
 }
 
-/// What stands on the right of a failed operand goes on all the same.
+/// Q42: what stands on the right of a failed operand goes on all the same.
 #[test]
 fn history_goes_on_beside_failures() {
     let script = Script::default()
@@ -318,7 +322,7 @@ fn counters_that_decrease() {
     row(&script, "delta(cu32)", ["none; 5; -10; 1"; 3]);
 }
 
-/// A metric that is asked for twice in one fetch has the same value twice;
+/// Q25: a metric that is asked for twice in one fetch has the same value twice;
 /// libpcp computes the second difference from the first one's sample.
 #[test]
 fn the_same_metric_twice() {
@@ -329,6 +333,26 @@ fn the_same_metric_twice() {
         let found = evaluate(dialect, none, &definitions, &["t.x", "t.x"], &script, 3);
         assert_eq!(found, ["none; 1.0; 2.0"; 2], "{dialect:?}");
     }
+}
+
+/// Q35: a selected instance is the one of that name now; libpcp goes on with
+/// the number that the name had first.
+#[test]
+fn instances_with_other_numbers() {
+    let sets = Some(InDom::new(250, 1));
+    let step = |more: i32| Values((0..3).map(|id| (id + more, f64::from(id) + 1.0)).collect());
+    let mut script = Script::default().with(
+        "bin",
+        (ValueType::I32, Semantics::Instant, sets),
+        [step(0), step(0), step(10), Nothing, step(10)],
+    );
+    script.renumbered = Some((2, 10));
+    row(&script, "bin[i1]", ["1:2; 1:2; 11:2; none; 11:2"; 3]);
+    row(
+        &script,
+        "matchinst(/i[01]/, bin)",
+        ["0:1, 1:2; 0:1, 1:2; 10:1, 11:2; none; 10:1, 11:2"; 3],
+    );
 }
 
 /// Values that are not of the metric's type.
@@ -347,7 +371,7 @@ fn values_of_other_forms() {
     row(&script, "f", [&format!("1.0; {conversion}; {bits:?}; 2.0"); 3]);
 }
 
-/// Derived metrics as operands: 6.0 binds them and has no values, 7.2 takes
+/// Q15: derived metrics as operands. 6.0 binds them and has no values, 7.2 takes
 /// one that is the whole expression, and both take their metadata.
 #[test]
 fn derived_metrics_as_operands() {

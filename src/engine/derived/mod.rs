@@ -27,7 +27,7 @@ use pmderive_runtime::source::{FetchSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::fetch::Plan;
-use super::registry::{duplicate, no_room};
+use super::registry::{duplicate, no_room, whole};
 use super::shared::{Local, Member};
 use super::{Checked, Context, Engine, Registered, Registry, anonymous, identifiers};
 use super::{Refused, SharedRegistry, Snapshot};
@@ -177,11 +177,12 @@ impl<S: FetchSource> DerivedContext<S> {
         sources.insert(id, source.1.clone());
         let registry = &self.scope.registry;
         let room = |diagnostics: &mut Diagnostics| {
-            let registered = registry.parse_named(name, id, &sources, diagnostics)?;
             let locals = self.member.locals();
             if locals.iter().any(|local| *local.definition.name == *name) {
-                return Err(duplicate(&registered, "per-context", diagnostics));
+                let place = whole(id, &sources);
+                return Err(duplicate(name, place, "per-context", diagnostics));
             }
+            let registered = registry.parse_named(name, id, &sources, diagnostics)?;
             if usize::try_from(self.limit).is_ok_and(|limit| locals.len() >= limit) {
                 let message =
                     format!("CONTEXT_LIMIT allows no more than {} definitions", self.limit);
