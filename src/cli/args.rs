@@ -1,4 +1,5 @@
-//! The arguments of the commands, with the names that PCP's tools give them.
+//! Arguments that several commands take, with the names that PCP's tools give
+//! them. Those of one command stand in its file.
 //!
 //! Only their form is checked here; whether a file can be read or a host be
 //! reached is for the commands to find out.
@@ -6,128 +7,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
-use super::deps::DepsArguments;
-use super::explain::ExplainArguments;
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
-
-use super::fmt::FmtArguments;
-use super::test::TestArguments;
-
-/// Derived metrics of Performance Co-Pilot, compiled to native code.
-#[derive(Debug, Parser)]
-#[command(version, disable_help_flag = true, disable_help_subcommand = true)]
-pub struct Arguments {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
-    /// Print help.
-    #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
-    help: Option<bool>,
-}
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Evaluate derived metrics and print their values.
-    Eval(EvalArguments),
-    /// Look for mistakes in definitions and expressions.
-    Check(CheckArguments),
-    /// Say what becomes of an expression, and why.
-    Explain(ExplainArguments),
-    /// Bring definition files into their usual form.
-    Fmt(FmtArguments),
-    /// Run unit tests of definitions.
-    Test(TestArguments),
-    /// List the metrics that definitions need of a source.
-    Deps(DepsArguments),
-    /// Answer cases of the conformance corpus.
-    Replay(ReplayArguments),
-}
-
-/// Arguments of `eval`.
-#[derive(Debug, Args)]
-pub struct EvalArguments {
-    /// Where metrics come from.
-    #[command(flatten)]
-    pub source: SourceArguments,
-    /// Definitions.
-    #[command(flatten)]
-    pub definitions: DefinitionArguments,
-    /// Number of samples to print [default: 1, of an archive all].
-    #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
-    pub samples: Option<u64>,
-    /// Time between samples, such as 2, 500msec or 1min; `ms` is minutes [default: 1sec].
-    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
-    pub interval: Option<Duration>,
-    /// Form of the output.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: EvalFormat,
-    /// Words of diagnostics.
-    #[arg(long, value_enum, default_value_t)]
-    pub diag: DiagWords,
-    /// How expressions are computed.
-    #[arg(long, value_enum, default_value_t)]
-    pub backend: BackendArgument,
-    /// Say why there is no value.
-    #[arg(long)]
-    pub why: bool,
-    /// Taken so that it can be said why it is of no use.
-    #[arg(long, hide = true)]
-    pub metadata: Option<PathBuf>,
-    /// Derived metrics by name, and expressions; without any, all metrics that
-    /// the definition files define.
-    #[arg(value_name = "NAME|EXPRESSION")]
-    pub metrics: Vec<String>,
-}
-
-/// Arguments of `check`.
-#[derive(Debug, Args)]
-pub struct CheckArguments {
-    /// Where metrics come from; without it, what needs their metadata is not checked.
-    #[command(flatten)]
-    pub source: SourceArguments,
-    /// Metadata in place of a source.
-    #[command(flatten)]
-    pub metadata: MetadataArguments,
-    /// Definitions.
-    #[command(flatten)]
-    pub definitions: DefinitionArguments,
-    /// Form of the diagnostics: text goes to standard error, JSON to standard output.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: CheckFormat,
-    /// Words of diagnostics.
-    #[arg(long, value_enum, default_value_t)]
-    pub diag: DiagWords,
-    /// Warn of what is allowed but hardly meant, too.
-    #[arg(long)]
-    pub lint: bool,
-    /// Expressions without a name, and names of definitions that are wanted:
-    /// with them --lint reports those that are not.
-    #[arg(value_name = "NAME|EXPRESSION")]
-    pub expressions: Vec<String>,
-}
-
-/// Arguments of `replay`.
-#[derive(Debug, Args)]
-pub struct ReplayArguments {
-    /// Cases, one JSON object on each line; `-` is standard input.
-    #[arg(long, value_name = "FILE")]
-    pub cases: PathBuf,
-    /// Folder of the archives that the cases name.
-    #[arg(long, value_name = "DIRECTORY")]
-    pub archives: PathBuf,
-    /// Give the answers of this version of libpcp.
-    #[arg(long, value_enum, default_value_t = Compat::Version7, value_name = "VERSION")]
-    pub compat: Compat,
-    /// How expressions are computed.
-    #[arg(long, value_enum, default_value_t = BackendArgument::Jit)]
-    pub backend: BackendArgument,
-}
 
 /// The choice of a source. At most one is given.
 #[derive(Debug, Args)]
@@ -186,28 +71,6 @@ impl LanguageArguments {
     pub fn chosen(&self) -> Language {
         Language { dialect: self.compat.into(), extensions: self.extensions }
     }
-}
-
-/// Forms of values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum EvalFormat {
-    /// As pminfo prints them.
-    #[default]
-    Text,
-    /// One object for each sample, on one line.
-    Json,
-    /// One line for each value.
-    Csv,
-}
-
-/// Forms of diagnostics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum CheckFormat {
-    /// With the lines that they speak of.
-    #[default]
-    Text,
-    /// One object for each, on one line.
-    Json,
 }
 
 /// Whose words diagnostics have as text.
@@ -272,11 +135,6 @@ impl From<Compat> for Dialect {
 /// More than thirty years, so that arithmetic with it is safe.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1_000_000_000);
 
-fn samples(text: &str) -> Result<u64, String> {
-    let samples = text.trim().parse().ok().filter(|samples| *samples > 0);
-    samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
-}
-
 /// A time between samples.
 pub(super) fn interval(text: &str) -> Result<Duration, String> {
     let interval = parse_interval(text).map_err(|error| format!("\n{error}"))?;
@@ -291,15 +149,4 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
 
 fn host(text: &str) -> Result<HostSpec, String> {
     text.parse().map_err(|error| format!("\n{error}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_arguments_are_consistent() {
-        Arguments::command().debug_assert();
-    }
 }

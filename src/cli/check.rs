@@ -6,17 +6,56 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
+use clap::{Args, ValueEnum};
+
 use crate::diag::json::to_json;
 use crate::diag::{Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::equivalent_domains::EquivalentDomains;
 use crate::lint::{lint_definitions, lint_expressions, missing_instances};
 
-use super::args::{CheckArguments, CheckFormat};
+use super::args::{DefinitionArguments, DiagWords, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
 use super::messages::Messages;
 use super::source::open_metadata;
 use super::{Outcome, Stop};
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// Where metrics come from; without it, what needs their metadata is not checked.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Metadata in place of a source.
+    #[command(flatten)]
+    pub metadata: MetadataArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Form of the diagnostics: text goes to standard error, JSON to standard output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: CheckFormat,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
+    /// Warn of what is allowed but hardly meant, too.
+    #[arg(long)]
+    pub lint: bool,
+    /// Expressions without a name, and names of definitions that are wanted:
+    /// with them --lint reports those that are not.
+    #[arg(value_name = "NAME|EXPRESSION")]
+    pub expressions: Vec<String>,
+}
+
+/// Forms of diagnostics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// With the lines that they speak of.
+    #[default]
+    Text,
+    /// One object for each, on one line.
+    Json,
+}
 
 /// Runs the command.
 pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcome, Stop> {

@@ -5,9 +5,11 @@
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::model::{InstanceDomain, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
@@ -18,15 +20,56 @@ use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Metric, Registered, Sample};
 use crate::equivalent_domains::EquivalentDomains;
 
-use super::args::EvalArguments;
+use super::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments, interval};
 use super::definitions::{Definitions, concerns};
 use super::messages::Messages;
-use super::output::{Finding, Renderer, Shown};
+use super::output::{EvalFormat, Finding, Renderer, Shown};
 use super::source::Source;
 use super::{Outcome, Stop};
 
+/// Arguments of `eval`.
+#[derive(Debug, Args)]
+pub struct EvalArguments {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Number of samples to print [default: 1, of an archive all].
+    #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
+    pub samples: Option<u64>,
+    /// Time between samples, such as 2, 500msec or 1min; `ms` is minutes [default: 1sec].
+    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
+    pub interval: Option<Duration>,
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: EvalFormat,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
+    /// How expressions are computed.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendArgument,
+    /// Say why there is no value.
+    #[arg(long)]
+    pub why: bool,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(long, hide = true)]
+    pub metadata: Option<PathBuf>,
+    /// Derived metrics by name, and expressions; without any, all metrics that
+    /// the definition files define.
+    #[arg(value_name = "NAME|EXPRESSION")]
+    pub metrics: Vec<String>,
+}
+
 /// Time between samples of a live source when none is given.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
+
+fn samples(text: &str) -> Result<u64, String> {
+    let samples = text.trim().parse().ok().filter(|samples| *samples > 0);
+    samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
+}
 
 /// Runs the command.
 pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome, Stop> {

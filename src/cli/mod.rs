@@ -27,11 +27,41 @@ mod test;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{ArgAction, Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
-use args::{Arguments, Command};
 use messages::Messages;
+
+/// Derived metrics of Performance Co-Pilot, compiled to native code.
+#[derive(Debug, Parser)]
+#[command(version, disable_help_flag = true, disable_help_subcommand = true)]
+struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    command: Command,
+    /// Print help.
+    #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Evaluate derived metrics and print their values.
+    Eval(eval::EvalArguments),
+    /// Look for mistakes in definitions and expressions.
+    Check(check::CheckArguments),
+    /// Say what becomes of an expression, and why.
+    Explain(explain::ExplainArguments),
+    /// Bring definition files into their usual form.
+    Fmt(fmt::FmtArguments),
+    /// Run unit tests of definitions.
+    Test(test::TestArguments),
+    /// List the metrics that definitions need of a source.
+    Deps(deps::DepsArguments),
+    /// Answer cases of the conformance corpus.
+    Replay(replay::ReplayArguments),
+}
 
 /// What a run came to, by its exit status; of several the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,4 +125,15 @@ pub fn main() -> ExitCode {
         outcome
     });
     ExitCode::from(outcome as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
 }

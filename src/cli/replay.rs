@@ -2,12 +2,31 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
 
 use crate::replay::{ReplayError, replay};
 
-use super::args::ReplayArguments;
+use super::args::{BackendArgument, Compat};
 use super::{Outcome, Stop};
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArguments {
+    /// Cases, one JSON object on each line; `-` is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub cases: PathBuf,
+    /// Folder of the archives that the cases name.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub archives: PathBuf,
+    /// Give the answers of this version of libpcp.
+    #[arg(long, value_enum, default_value_t = Compat::Version7, value_name = "VERSION")]
+    pub compat: Compat,
+    /// How expressions are computed.
+    #[arg(long, value_enum, default_value_t = BackendArgument::Jit)]
+    pub backend: BackendArgument,
+}
 
 /// Runs the command.
 pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {

@@ -105,7 +105,9 @@ pub fn dependencies(
         }
     }
     if let Some(names) = names {
-        let selected = all.iter().flat_map(|one| selected_domains(&one.expr, names));
+        let wanted = |position| examination.as_ref().is_none_or(|found| found.is_wanted(position));
+        let all = all.iter().enumerate().filter(|(position, _)| wanted(*position));
+        let selected = all.flat_map(|(_, one)| selected_domains(&one.expr, names));
         result.domains = BTreeSet::from_iter(selected).into_iter().collect();
     }
     let metrics = walk.found.into_iter().map(|(name, needed_by)| Dependency {

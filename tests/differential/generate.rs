@@ -182,6 +182,8 @@ impl Pool {
     fn metric(&self, choices: &mut Choices) -> String {
         match choices.below(60) {
             0 => "no.such.metric".to_string(),
+            // One of those that libpcp defines for itself.
+            1 => "event.flags".to_string(),
             _ => choices.pick(&self.vocabulary.metrics).clone(),
         }
     }
@@ -304,7 +306,6 @@ impl Pool {
         if ["+", "-", "*", "/"].contains(operator) && is_scaled_wrongly(left, right) {
             return None;
         }
-        // A constant is another operand as soon as it stands in parentheses? No.
         let blank = choices.pick(&["", " ", "  "]);
         Some(format!("{}{blank}{operator}{blank}{}", left.operand(), right.operand()))
     }

@@ -6,8 +6,8 @@
  * expression is only registered. Writes one line of JSON a case, in the words
  * of the recorded answers in tests/conformance. Each case runs in a process of
  * its own, because libpcp keeps state between registrations and crashes on
- * some expressions; "crashed" then holds the signal, after what was answered
- * before.
+ * some expressions; "crashed" then holds the signal, beside what was answered
+ * before, if anything was.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -211,10 +211,10 @@ answer(char *archive, const char *start, int count, char *expression)
     int sts;
 
     if (refused != NULL) {
-	printf("{\"register\":{\"ok\":false,\"offset\":%d}", (int)(refused - expression));
+	printf("\"register\":{\"ok\":false,\"offset\":%d}", (int)(refused - expression));
 	return;
     }
-    printf("{\"register\":{\"ok\":true}");
+    printf("\"register\":{\"ok\":true}");
     if (*archive == '\0')
 	return;
     if ((sts = pmNewContext(PM_CONTEXT_ARCHIVE, archive)) < 0) {
@@ -255,6 +255,7 @@ main(void)
 	    return 1;
 	}
 	*start++ = *count++ = *expression++ = '\0';
+	putchar('{');
 	fflush(stdout);
 	if ((child = fork()) < 0) {
 	    perror("fork");
@@ -268,7 +269,7 @@ main(void)
 	}
 	waitpid(child, &status, 0);
 	if (WIFSIGNALED(status))
-	    printf(",\"crashed\":%d", WTERMSIG(status));
+	    printf(" \"crashed\":%d", WTERMSIG(status));
 	printf("}\n");
     }
     return 0;

@@ -1,10 +1,10 @@
-//! Instances that selectors have found by name: they stay selected while
-//! their domain knows nothing else of them.
+//! Instances that filters have met: selectors and patterns go by the names
+//! they had while their domain knows nothing else of them.
 //!
 //! Domains of old archives forget instances that still have values. Takes
 //! the domains as delivered and gives those that names are looked up in.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::decode::Survey;
@@ -17,7 +17,12 @@ use crate::program::{Op, Program, Status};
 pub struct Selected {
     /// By the domain's position in the program, and name.
     found: HashMap<(usize, Box<str>), InstId>,
+    /// What domains that patterns look at were before, the latest last.
+    earlier: HashMap<usize, Vec<Arc<InstanceDomain>>>,
 }
+
+/// Earlier forms of a domain that are kept.
+const EARLIER_KEPT: usize = 4;
 
 impl Selected {
     /// The domains with the instances that were selected before and are not
@@ -30,6 +35,9 @@ impl Selected {
     ) -> Vec<Domain> {
         let mut names = named.to_vec();
         for node in &program.nodes {
+            if let Op::Matching { domain, .. } = &node.op {
+                self.remember(program, surveys, domain.index(), &mut names);
+            }
             let Op::Named { domain: slot, name, .. } = &node.op else { continue };
             let at = slot.index();
             let id = named[at].as_ref().ok().and_then(|domain| domain.lookup(name));
@@ -43,13 +51,40 @@ impl Selected {
             let Some(id) = self.found.get(&(at, name.clone())) else { continue };
             let domain = names[at].as_ref().ok();
             if domain.is_none_or(|domain| domain.name(*id).is_none()) {
-                let have = domain.into_iter().flat_map(|domain| domain.instances());
-                let mut list: Vec<(InstId, Box<str>)> =
-                    have.map(|(id, name)| (id, name.into())).collect();
-                list.push((*id, name.clone()));
-                names[at] = Ok(Arc::new(InstanceDomain::new(list)));
+                names[at] = with(domain, vec![(*id, name.clone())]);
             }
         }
         names
     }
+
+    /// Gives instances with values that a domain lacks the names of before.
+    fn remember(&mut self, program: &Program, surveys: &[Survey], at: usize, names: &mut [Domain]) {
+        let now = names[at].as_ref().ok();
+        let earlier = self.earlier.entry(at).or_default();
+        let ids = program.named_domains[at].iter().flat_map(|slot| &surveys[slot.index()].ids);
+        let mut missing: Vec<(InstId, Box<str>)> = Vec::new();
+        let mut seen = HashSet::new();
+        let lacks = |id: &&InstId| now.is_none_or(|now| now.name(**id).is_none());
+        for id in ids.filter(lacks).filter(|id| seen.insert(**id)) {
+            let known = earlier.iter().rev().find_map(|domain| domain.name(*id));
+            missing.extend(known.map(|name| (*id, name.into())));
+        }
+        if let Some(now) = now
+            && !earlier.last().is_some_and(|last| Arc::ptr_eq(last, now))
+        {
+            earlier.push(Arc::clone(now));
+            let surplus = earlier.len().saturating_sub(EARLIER_KEPT);
+            earlier.drain(..surplus);
+        }
+        if !missing.is_empty() {
+            names[at] = with(names[at].as_ref().ok(), missing);
+        }
+    }
+}
+
+/// A domain with further instances.
+fn with(domain: Option<&Arc<InstanceDomain>>, further: Vec<(InstId, Box<str>)>) -> Domain {
+    let have = domain.into_iter().flat_map(|domain| domain.instances());
+    let list = have.map(|(id, name)| (id, name.into())).chain(further).collect();
+    Ok(Arc::new(InstanceDomain::new(list)))
 }

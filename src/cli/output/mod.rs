@@ -11,13 +11,12 @@ mod text;
 use std::fmt;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use pmderive_runtime::eval::{Evaluation, Values};
 use pmderive_runtime::model::{InstId, InstanceDomain, PmStatus};
 use pmderive_runtime::program::{Reason, Status};
 
 use crate::engine::Metric;
-
-use super::args::EvalFormat;
 
 pub use csv::Csv;
 pub use json::Json;
@@ -100,6 +99,18 @@ pub trait Renderer {
     fn shows_failures(&self) -> bool {
         true
     }
+}
+
+/// Forms of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum EvalFormat {
+    /// As pminfo prints them.
+    #[default]
+    Text,
+    /// One object for each sample, on one line.
+    Json,
+    /// One line for each value.
+    Csv,
 }
 
 impl EvalFormat {
