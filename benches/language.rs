@@ -1,6 +1,6 @@
 //! From text to a program: parsing, registering, compiling against a source,
-//! and native code for kernels. Registration is linear in the number of metrics
-//! (Q37): with 1,000 of them libpcp compares each new name with all others.
+//! and native code for kernels. What it costs a metric does not grow
+//! with their number (Q37); libpcp compares each new name with all others.
 
 mod synth;
 
