@@ -11,7 +11,8 @@ use pmderive::engine::{Backend, DerivedContext, Engine, Registry, SharedRegistry
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
-    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
+    InDom, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics, TextKind,
+    TextSubject, ValueType,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
@@ -144,7 +145,7 @@ fn any_mix_in_the_callers_order() {
     for _ in 0..3 {
         assert_eq!(fetch(&mut context, &list), expected);
     }
-    let asked = context.source().take_fetched();
+    let asked = context.source().feed().take_fetched();
     assert_eq!(asked.len(), 3, "one fetch each");
     let mut sorted: Vec<String> = asked[0].iter().map(|pmid| pmid.to_string()).collect();
     sorted.sort();
@@ -159,11 +160,11 @@ fn any_mix_in_the_callers_order() {
 fn failures_of_operands_are_those_of_the_result() {
     let mut context = context(&shared(Dialect::Fixed, SOME));
     let list = list(&mut context, &["d.twice", "d.sum", "t.set"]);
-    context.source().set("t.set", Values::Failed(PmStatus::AGAIN));
+    set(context.source(), "t.set", Values::Failed(PmStatus::AGAIN));
     assert_eq!(fetch(&mut context, &list), ["-12389", "-12389", "-12389"]);
-    context.source().set("t.set", Values::U32(vec![]));
+    set(context.source(), "t.set", Values::U32(vec![]));
     assert_eq!(fetch(&mut context, &list), ["none", "-1=0", "none"]);
-    context.source().set("t.set", Values::U32(vec![(5, 7)]));
+    set(context.source(), "t.set", Values::U32(vec![(5, 7)]));
     assert_eq!(fetch(&mut context, &list), ["5=14", "-1=7", "5=7"]);
 }
 
@@ -210,11 +211,22 @@ fn texts_and_labels() {
     assert_eq!(shared.set_text("t.other", TextKind::OneLine, "x"), Err(PmStatus::NAME));
     let mut context = context(&shared);
     let (one_line, help) = (TextKind::OneLine, TextKind::Help);
+    let metadata = context.source().metadata();
+    let one = TextSubject::Metric(Pmid::new(7, 0, 0));
+    metadata.set_text(one, one_line, "one line of the source");
+    metadata.set_text(one, help, "help of the source");
+    metadata.set_text(TextSubject::Domain(DOMAIN), one_line, "a and b");
+    // It is not asked about derived metrics, whatever it would say.
+    for item in 0..100 {
+        let derived = TextSubject::Metric(Pmid::new(511, 0, item));
+        metadata.set_text(derived, one_line, "of nobody");
+        metadata.set_text(derived, help, "of nobody");
+    }
     for (name, expected_line, expected_help) in [
         ("d.sum", Ok("one line"), Ok("one line")),
         ("d.twice", Err(PmStatus::TEXT), Ok("much help")),
         ("d.rate", Err(PmStatus::TEXT), Err(PmStatus::TEXT)),
-        ("t.one", Ok("OneLine of 7.0.0"), Ok("Help of 7.0.0")),
+        ("t.one", Ok("one line of the source"), Ok("help of the source")),
     ] {
         let pmid = pmid(&mut context, name);
         assert_eq!(text(&mut context, pmid, one_line).as_deref(), expected_line.as_ref().copied());
@@ -225,7 +237,7 @@ fn texts_and_labels() {
     assert_eq!(text(&mut context, Pmid::new(511, 0, 99), help), Err(PmStatus::PMID));
     let of_domain = context.text(TextSubject::Domain(DOMAIN), one_line);
     let of_domain = of_domain.expect("memory does not fail");
-    assert_eq!(of_domain.as_deref(), Ok("OneLine of domain 7.1"));
+    assert_eq!(of_domain.as_deref(), Ok("a and b"));
 }
 
 #[test]
@@ -247,6 +259,13 @@ fn labels_are_those_of_the_operands() {
             (LabelLevel::Item(Pmid::new(7, 0, 0)), Ok(1)),
         ];
         let asked = levels.map(|(level, _)| level);
+        // The source has labels for all but the domain, and is not asked
+        // about derived metrics.
+        let set = LabelSet::parse(r#"{"place":"here"}"#, LabelFlags::default());
+        let sets = vec![set.expect("a set of labels")];
+        for level in asked.into_iter().filter(|level| *level != LabelLevel::Domain(511)) {
+            context.source().metadata().set_labels(level, sets.clone());
+        }
         let all = context.labels_of_each(&asked).expect("memory does not fail");
         for ((level, expected), answer) in levels.into_iter().zip(all) {
             assert_eq!(answer.map(|sets| sets.len()), expected, "{level:?}");
@@ -266,8 +285,8 @@ fn lists_in_turn() {
         .map(|names| list(&mut context, names))
         .collect();
     let step = |context: &mut Context, value: u32| {
-        context.source().set("t.set", Values::U32(vec![(0, value)]));
-        context.source().set("t.counter", Values::U64(vec![(0, u64::from(value) * 10)]));
+        set(context.source(), "t.set", Values::U32(vec![(0, value)]));
+        set(context.source(), "t.counter", Values::U64(vec![(0, u64::from(value) * 10)]));
     };
     for (value, which, expected) in [
         (1, 0, &["none", "none"][..]),

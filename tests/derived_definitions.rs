@@ -28,7 +28,7 @@ fn definitions_come_and_go_while_contexts_are_open() {
 
     // Replaced without a touch of what others remember.
     let replaced = shared.replace("d.a", "t.one + 10").expect("a good definition");
-    first.source().set("t.set", Values::U32(vec![(0, 15), (1, 20)]));
+    set(first.source(), "t.set", Values::U32(vec![(0, 15), (1, 20)]));
     let list = FetchList::new(vec![replaced, both.pmids()[1], both.pmids()[0]], vec![]);
     let mut batch = ResultBatch::default();
     first.fetch(&list, &mut batch).expect("memory does not fail");
@@ -73,7 +73,7 @@ fn replaced_definitions_are_forgotten() {
     let shared = shared(Dialect::Fixed, &[("d.a", "delta(t.set)"), ("d.b", "delta(t.set)")]);
     let mut context = context(&shared);
     let mut step = |value: u32| {
-        context.source().set("t.set", Values::U32(vec![(0, value)]));
+        set(context.source(), "t.set", Values::U32(vec![(0, value)]));
         fetch_names(&mut context, &["d.a", "d.b"])
     };
     assert_eq!(step(1), ["none", "none"]);
@@ -255,9 +255,9 @@ fn bindings_follow_the_source() {
         assert_eq!(fetch(&mut context, &list), ["-1=0", "-12358", "none", "-1=5"]);
         let epoch = context.metadata_epoch();
         let source = context.source();
-        source.add("t.later", 20, ValueType::U32, None, Values::U32(vec![(-1, 41)]));
-        source.add("t.later2", 21, ValueType::U32, None, Values::U32(vec![(-1, 42)]));
-        source.set("t.set", Values::U32(vec![(0, 11), (1, 22)]));
+        add(source, "t.later", 20, ValueType::U32, None, Values::U32(vec![(-1, 41)]));
+        add(source, "t.later2", 21, ValueType::U32, None, Values::U32(vec![(-1, 42)]));
+        set(source, "t.set", Values::U32(vec![(0, 11), (1, 22)]));
         assert_ne!(context.metadata_epoch(), epoch);
         let expected = match follows {
             true => ["-1=1", "-1=42", "0=1 1=2", "-12358"],
@@ -273,12 +273,15 @@ fn a_source_that_failed_is_bound_anew() {
     let mut context = context(&shared(Dialect::Fixed, &[("d.a", "t.one + 1")]));
     let list = list(&mut context, &["d.a"]);
     assert_eq!(fetch(&mut context, &list), ["-1=2"]);
-    context.source().fail_next();
+    context.source().feed().fail_next();
     let mut batch = ResultBatch::default();
     let failure = context.fetch(&list, &mut batch).expect_err("no answer");
     assert!(matches!(failure, SourceError::Timeout { .. }));
-    // The one that answers now has other identifiers.
-    context.source().renumber("t.one", 30);
+    // The one that answers now has other identifiers, and does not know of
+    // the former ones.
+    let epoch = context.metadata_epoch();
+    *context.source() = table_from(30);
+    assert_eq!(context.metadata_epoch(), epoch);
     assert_eq!(fetch(&mut context, &list), ["-1=2"]);
 }
 
@@ -311,7 +314,7 @@ fn nested_definitions_follow_each_other() {
     );
 
     shared.register("d.later", "d.top - 2").expect("a good definition");
-    context.source().set("t.set", Values::U32(vec![(0, 11), (1, 22)]));
+    set(context.source(), "t.set", Values::U32(vec![(0, 11), (1, 22)]));
     let values = fetch(&mut context, &list_of_all);
     assert_eq!(values, ["0=1 1=2", "-1=10", "-1=31", "-1=32", "0=11 1=22", "-1=1"]);
     shared.replace("d.base", "t.one * 100").expect("a good definition");

@@ -2,22 +2,19 @@
 //! backends and by the general path alone.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Value, Values, Workspace};
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
-    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
-    ValueType,
+    InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
 use pmderive_runtime::program::Status;
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
-use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
 /// One fetch: when it is, in seconds, and what it delivers. A metric that is
 /// not there has no values.
@@ -80,59 +77,28 @@ const METRICS: [(&str, ValueType, Semantics, bool); 7] = [
 ];
 const DOMAIN: InDom = InDom::new(60, 1);
 
-struct Source<'s> {
-    samples: std::slice::Iter<'s, Sample>,
+fn metadata() -> MemoryMetadata {
+    let mut metadata = MemoryMetadata::default();
+    for (item, (name, value_type, semantics, is_set)) in (0..).zip(METRICS) {
+        let pmid = Pmid::new(60, 0, item);
+        let indom = is_set.then_some(DOMAIN);
+        let units = Units::NONE;
+        metadata.add_metric(name, MetricDesc { pmid, value_type, indom, semantics, units });
+    }
+    metadata
 }
 
-impl MetadataSource for Source<'_> {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let find = |name: &&str| {
-            let at = METRICS.iter().position(|(have, ..)| have == name);
-            at.map(|at| Pmid::new(60, 0, at as u32)).ok_or(PmStatus::NAME)
-        };
-        Ok(names.iter().map(find).collect())
-    }
+/// Delivers one sample after the other.
+struct Samples<'s>(std::slice::Iter<'s, Sample>);
 
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let desc = |pmid: &Pmid| {
-            let (_, value_type, semantics, is_set) = METRICS[pmid.item() as usize];
-            let indom = is_set.then_some(DOMAIN);
-            Ok(MetricDesc { pmid: *pmid, value_type, indom, semantics, units: Units::NONE })
-        };
-        Ok(pmids.iter().map(desc).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        _: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        Ok(Err(PmStatus::INDOM))
-    }
-
-    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn name(&self) -> String {
-        "samples".to_string()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        0
-    }
-}
-
-impl FetchSource for Source<'_> {
+impl Feed for Samples<'_> {
     fn fetch(
         &mut self,
         list: &FetchList,
+        _: &mut MemoryMetadata,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
-        let sample = self.samples.next().expect("as many samples as fetches");
+        let sample = self.0.next().expect("as many samples as fetches");
         let stamp = Timestamp::new(1_000, (sample.at * 1e9) as i64);
         let mut writer = ResultWriter::new(batch.add_part(), stamp);
         for pmid in list.pmids() {
@@ -206,7 +172,7 @@ fn evaluate(
     let source = sources.add("<test>", text);
     let parsed = registry.parse(source, &sources, &mut diagnostics);
     let parsed = parsed.unwrap_or_else(|_| panic!("{text}: {diagnostics:?}"));
-    let mut source = Source { samples: samples.iter() };
+    let mut source = MemorySource::new("samples", metadata(), Samples(samples.iter()));
     let compiled = engine.compile(&registry, &[&parsed], &mut source, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
     let compiled = compiled.expect("memory does not fail");

@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::model::{InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid};
+use crate::model::{
+    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
+    TextSubject,
+};
 use crate::result::ResultBatch;
 use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
 
@@ -60,9 +63,10 @@ use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSour
 /// assert_eq!(batch.timestamp(), Timestamp::new(1, 0));
 /// ```
 pub trait Feed {
-    /// Fills `batch` as [`FetchSource::fetch`] does. Instances of `metadata`
-    /// are to be those of the moment of the fetch; instance domains that the
-    /// list asks for and `batch` does not have afterwards are taken from there.
+    /// Fills `batch`, which is empty, as [`FetchSource::fetch`] does. Instances
+    /// of `metadata` are to be those of the moment of the fetch; instance
+    /// domains that the list asks for and `batch` does not have afterwards are
+    /// taken from there.
     ///
     /// # Errors
     /// The fetch as a whole failed.
@@ -74,20 +78,33 @@ pub trait Feed {
     ) -> Result<FetchEvents, SourceError>;
 }
 
-/// Names, descriptors and instance domains.
+/// Names, descriptors, instance domains, help texts and labels.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryMetadata {
-    names: BTreeMap<Box<str>, Pmid>,
+    names: BTreeMap<Box<str>, Named>,
     descs: HashMap<Pmid, MetricDesc>,
     domains: HashMap<InDom, Arc<InstanceDomain>>,
+    texts: HashMap<(TextSubject, TextKind), Box<str>>,
+    labels: HashMap<LabelLevel, Vec<LabelSet>>,
     epoch: u64,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    pmid: Pmid,
+    /// How many names were there before it.
+    position: usize,
 }
 
 impl MemoryMetadata {
     /// Adds a metric, or gives one another descriptor. A metric may have
-    /// several names.
+    /// several names. The source lists names in the order in which they were
+    /// added.
     pub fn add_metric(&mut self, name: impl Into<Box<str>>, desc: MetricDesc) {
-        self.names.insert(name.into(), desc.pmid);
+        let named = Named { pmid: desc.pmid, position: self.names.len() };
+        let known = self.names.entry(name.into()).or_insert(named);
+        known.pmid = desc.pmid;
         self.descs.insert(desc.pmid, desc);
         self.epoch += 1;
     }
@@ -98,6 +115,18 @@ impl MemoryMetadata {
         if self.domains.get(&indom).is_none_or(|known| **known != instances) {
             self.domains.insert(indom, Arc::new(instances));
         }
+    }
+
+    /// Gives a metric or an instance domain a help text, in place of the one
+    /// that it has.
+    pub fn set_text(&mut self, of: TextSubject, kind: TextKind, text: impl Into<Box<str>>) {
+        self.texts.insert((of, kind), text.into());
+    }
+
+    /// Says which labels a level has from now on: one set, or one for each
+    /// instance that has labels. No set takes them away.
+    pub fn set_labels(&mut self, level: LabelLevel, sets: Vec<LabelSet>) {
+        self.labels.insert(level.of_cluster(), sets);
     }
 
     /// Number of metrics.
@@ -117,7 +146,7 @@ impl MemoryMetadata {
 
     /// The metric of a name.
     pub fn lookup(&self, name: &str) -> Option<&MetricDesc> {
-        self.desc(*self.names.get(name)?)
+        self.desc(self.names.get(name)?.pmid)
     }
 
     /// Instances of a domain; the same `Arc` while nothing changed.
@@ -125,13 +154,45 @@ impl MemoryMetadata {
         self.domains.get(&indom).cloned().ok_or(PmStatus::INDOM)
     }
 
-    /// All names at or below one; the empty one is above all.
+    /// Help text; where there is only the one line, that is the help as well.
+    /// Without a text, `PM_ERR_TEXT`.
+    pub fn text(&self, of: TextSubject, kind: TextKind) -> Result<&str, PmStatus> {
+        let text = self.texts.get(&(of, kind)).or_else(|| self.texts.get(&(of, TextKind::OneLine)));
+        text.map(|text| &**text).ok_or(PmStatus::TEXT)
+    }
+
+    /// Labels of a level. `PM_ERR_NOLABELS` as long as there are no labels at
+    /// all; else what is of a domain without metrics ([`Pmid::domain`]) gives
+    /// `PM_ERR_NOAGENT`, as from pmcd.
+    pub fn labels(&self, level: LabelLevel) -> Result<&[LabelSet], PmStatus> {
+        if self.labels.is_empty() {
+            return Err(PmStatus::NOLABELS);
+        }
+        if let Some(sets) = self.labels.get(&level.of_cluster()) {
+            return Ok(sets);
+        }
+        let domain = match level {
+            LabelLevel::Context => return Ok(&[]),
+            LabelLevel::Domain(domain) => domain,
+            LabelLevel::InDom(indom) | LabelLevel::Instances(indom) => indom.domain(),
+            LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => pmid.domain(),
+        };
+        let has_agent = self.descs.keys().any(|pmid| pmid.domain() == domain);
+        if has_agent { Ok(&[]) } else { Err(PmStatus::NOAGENT) }
+    }
+
+    /// All names at or below one, in order of their bytes; the empty one is
+    /// above all.
     pub fn names_at<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        self.named_at(prefix).map(|(name, _)| name)
+    }
+
+    fn named_at<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, Named)> {
         self.names
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
-            .map(|(name, _)| &**name)
-            .take_while(move |name| name.starts_with(prefix))
-            .filter(move |name| {
+            .map(|(name, named)| (&**name, *named))
+            .take_while(move |(name, _)| name.starts_with(prefix))
+            .filter(move |(name, _)| {
                 prefix.is_empty() || matches!(name.as_bytes().get(prefix.len()), None | Some(b'.'))
             })
     }
@@ -165,7 +226,7 @@ impl<F> MemorySource<F> {
 impl<F> MetadataSource for MemorySource<F> {
     fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
         let lookup = |name: &&str| match self.metadata.names.get(*name) {
-            Some(pmid) => Ok(*pmid),
+            Some(named) => Ok(named.pmid),
             None if self.metadata.names_at(name).next().is_some() => Err(PmStatus::NONLEAF),
             None => Err(PmStatus::NAME),
         };
@@ -189,7 +250,27 @@ impl<F> MetadataSource for MemorySource<F> {
     }
 
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        Ok(self.metadata.names_at(prefix).map(str::to_owned).collect())
+        let mut names: Vec<(&str, Named)> = self.metadata.named_at(prefix).collect();
+        if names.is_empty() && !prefix.is_empty() {
+            return Err(SourceError::Status { target: self.name(), status: PmStatus::NAME });
+        }
+        names.sort_unstable_by_key(|(_, named)| named.position);
+        Ok(names.into_iter().map(|(name, _)| name.to_owned()).collect())
+    }
+
+    fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        Ok(self.metadata.text(of, kind).map(Box::from))
+    }
+
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        Ok(self.metadata.labels(level).map(<[LabelSet]>::to_vec))
     }
 
     fn name(&self) -> String {
@@ -207,6 +288,7 @@ impl<F: Feed> FetchSource for MemorySource<F> {
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
+        batch.clear();
         let events = self.feed.fetch(list, &mut self.metadata, batch)?;
         for indom in list.domains().iter().skip(batch.domains.len()) {
             batch.domains.push(self.metadata.instances(*indom));
@@ -218,14 +300,16 @@ impl<F: Feed> FetchSource for MemorySource<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Semantics, Units, ValueType};
+    use crate::model::{LabelFlags, Semantics, Timestamp, Units, ValueType};
+    use crate::result::ResultWriter;
 
-    #[test]
-    fn names_and_domains() {
+    const DOMAIN: InDom = InDom::new(1, 0);
+
+    fn metadata(names: &[&str]) -> MemoryMetadata {
         let mut metadata = MemoryMetadata::default();
-        for (item, name) in (0..).zip(["a.b", "a.bc", "a.b.c", "b"]) {
+        for (item, name) in (0..).zip(names) {
             metadata.add_metric(
-                name,
+                *name,
                 MetricDesc {
                     pmid: Pmid::new(1, 0, item),
                     value_type: ValueType::U32,
@@ -235,24 +319,120 @@ mod tests {
                 },
             );
         }
-        let indom = InDom::new(1, 0);
-        metadata.set_instances(indom, vec![(3, "x".into())]);
-        let before = metadata.instances(indom).expect("a domain");
-        metadata.set_instances(indom, vec![(3, "x".into())]);
-        assert!(Arc::ptr_eq(&before, &metadata.instances(indom).expect("a domain")));
+        metadata
+    }
+
+    #[test]
+    fn names_and_domains() {
+        let mut metadata = metadata(&["a.bc", "a.b.d", "a.b.c", "a.b", "b"]);
+        metadata.set_instances(DOMAIN, vec![(3, "x".into())]);
+        let before = metadata.instances(DOMAIN).expect("a domain");
+        metadata.set_instances(DOMAIN, vec![(3, "x".into())]);
+        assert!(Arc::ptr_eq(&before, &metadata.instances(DOMAIN).expect("a domain")));
+        assert!(metadata.names_at("").is_sorted());
+        // A name keeps its place whatever it stands for.
+        let desc = *metadata.lookup("b").expect("a metric");
+        metadata.add_metric("a.b.d", desc);
         let mut source = MemorySource::new("test", metadata, ());
         for (prefix, names) in [
-            ("", &["a.b", "a.b.c", "a.bc", "b"][..]),
-            ("a", &["a.b", "a.b.c", "a.bc"]),
-            ("a.b", &["a.b", "a.b.c"]),
-            ("a.", &[]),
-            ("c", &[]),
+            ("", &["a.bc", "a.b.d", "a.b.c", "a.b", "b"][..]),
+            ("a", &["a.bc", "a.b.d", "a.b.c", "a.b"]),
+            ("a.b", &["a.b.d", "a.b.c", "a.b"]),
+            ("b", &["b"]),
         ] {
             assert_eq!(source.traverse(prefix).expect("memory"), names, "{prefix}");
         }
+        for prefix in ["a.", "c"] {
+            let error = source.traverse(prefix).expect_err("no such node");
+            assert_eq!(error.status(), PmStatus::NAME, "{prefix}");
+            assert_eq!(source.children(prefix).expect("memory"), Err(PmStatus::NAME), "{prefix}");
+        }
         assert_eq!(
             source.lookup_names(&["b", "a", "c"]).expect("memory"),
-            [Ok(Pmid::new(1, 0, 3)), Err(PmStatus::NONLEAF), Err(PmStatus::NAME)]
+            [Ok(Pmid::new(1, 0, 4)), Err(PmStatus::NONLEAF), Err(PmStatus::NAME)]
         );
+        let mut empty = MemorySource::new("empty", MemoryMetadata::default(), ());
+        assert!(empty.traverse("").expect("memory").is_empty());
+    }
+
+    #[test]
+    fn texts() {
+        let mut metadata = metadata(&["a", "b", "c"]);
+        let [a, b, c] = [0, 1, 2].map(|item| TextSubject::Metric(Pmid::new(1, 0, item)));
+        let domain = TextSubject::Domain(DOMAIN);
+        metadata.set_text(a, TextKind::OneLine, "one");
+        metadata.set_text(a, TextKind::Help, "all of it");
+        metadata.set_text(b, TextKind::OneLine, "other");
+        metadata.set_text(b, TextKind::OneLine, "only");
+        metadata.set_text(domain, TextKind::Help, "help");
+        let mut source = MemorySource::new("test", metadata, ());
+        let mut text = |of, kind| source.text(of, kind).expect("memory");
+        for (of, one_line, help) in [
+            (a, Ok("one"), Ok("all of it")),
+            (b, Ok("only"), Ok("only")),
+            (c, Err(PmStatus::TEXT), Err(PmStatus::TEXT)),
+            (domain, Err(PmStatus::TEXT), Ok("help")),
+        ] {
+            assert_eq!(text(of, TextKind::OneLine).as_deref(), one_line.as_ref().copied());
+            assert_eq!(text(of, TextKind::Help).as_deref(), help.as_ref().copied());
+        }
+    }
+
+    #[test]
+    fn labels() {
+        let mut source = MemorySource::new("test", metadata(&["a"]), ());
+        let level = LabelLevel::Cluster(Pmid::new(1, 0, 5));
+        assert_eq!(source.labels(level).expect("memory"), Err(PmStatus::NOLABELS));
+        let set = LabelSet::parse(r#"{"place":"here"}"#, LabelFlags::default());
+        let sets = vec![set.expect("a set of labels")];
+        source.metadata().set_labels(level, sets.clone());
+        let (own, other) = (Pmid::new(1, 0, 0), Pmid::new(2, 0, 0));
+        let (none, nobody) = (Ok(vec![]), Err(PmStatus::NOAGENT));
+        for (level, expected) in [
+            (LabelLevel::Context, &none),
+            (LabelLevel::Domain(1), &none),
+            (LabelLevel::Domain(2), &nobody),
+            (LabelLevel::Cluster(own), &Ok(sets)),
+            (LabelLevel::Cluster(other), &nobody),
+            (LabelLevel::Item(own), &none),
+            (LabelLevel::Item(other), &nobody),
+            (LabelLevel::InDom(DOMAIN), &none),
+            (LabelLevel::Instances(InDom::new(2, 0)), &nobody),
+        ] {
+            assert_eq!(&source.labels(level).expect("memory"), expected, "{level:?}");
+        }
+        source.metadata().set_labels(level, vec![]);
+        assert_eq!(source.labels(level).expect("memory"), none);
+    }
+
+    /// Delivers nothing, at one time.
+    struct Silent;
+
+    impl Feed for Silent {
+        fn fetch(
+            &mut self,
+            _: &FetchList,
+            _: &mut MemoryMetadata,
+            batch: &mut ResultBatch,
+        ) -> Result<FetchEvents, SourceError> {
+            ResultWriter::new(batch.add_part(), Timestamp::new(1, 0)).finish();
+            Ok(FetchEvents::default())
+        }
+    }
+
+    #[test]
+    fn a_fetch_leaves_nothing_of_the_one_before() {
+        let mut source = MemorySource::new("test", metadata(&["a"]), Silent);
+        let list = FetchList::new(vec![], vec![DOMAIN]);
+        let mut batch = ResultBatch::default();
+        for instances in 1..3 {
+            let all = (0..instances).map(|id| (id, format!("x{id}").into())).collect();
+            source.metadata().set_instances(DOMAIN, all);
+            source.fetch(&list, &mut batch).expect("memory");
+            assert_eq!(batch.parts().len(), 1);
+            let counts: Vec<_> =
+                batch.domains.iter().flatten().map(|domain| domain.len()).collect();
+            assert_eq!(counts, [usize::try_from(instances).expect("few")]);
+        }
     }
 }

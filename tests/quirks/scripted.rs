@@ -9,13 +9,12 @@ use pmderive::engine::{Backend, Context, Engine, Registered, Registry};
 use pmderive::equivalent_domains::EquivalentDomains;
 use pmderive::source::SourceMap;
 use pmderive_runtime::eval::Workspace;
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
+    InDom, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
-use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
 use super::{DIALECTS, write_values};
 
@@ -38,85 +37,60 @@ fn one(value: f64) -> Step {
     Values(vec![(-1, value)])
 }
 
-/// Metrics by name, their steps one second apart.
+/// Metrics and their steps.
 #[derive(Clone, Default)]
 struct Script {
-    metrics: Vec<(&'static str, MetricDesc, Vec<Step>)>,
+    metadata: MemoryMetadata,
+    steps: Steps,
+}
+
+/// Steps by the metric's item, one second apart.
+#[derive(Clone, Default)]
+struct Steps {
+    metrics: Vec<Vec<Step>>,
     at: usize,
 }
 
 impl Script {
+    /// Adds a metric; a domain has the instances `i0` to `i7`.
     fn with(
         mut self,
         name: &'static str,
         (value_type, semantics, indom): (ValueType, Semantics, Option<InDom>),
         steps: impl Into<Vec<Step>>,
     ) -> Script {
-        let pmid = Pmid::new(250, 0, self.metrics.len() as u32);
+        let pmid = Pmid::new(250, 0, self.steps.metrics.len() as u32);
         let desc = MetricDesc { pmid, value_type, indom, semantics, units: Units::NONE };
-        self.metrics.push((name, desc, steps.into()));
+        self.metadata.add_metric(name, desc);
+        if let Some(indom) = indom {
+            let instances = (0..8).map(|id| (id, format!("i{id}").into())).collect();
+            self.metadata.set_instances(indom, instances);
+        }
+        self.steps.metrics.push(steps.into());
         self
     }
-}
 
-impl MetadataSource for Script {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let find = |name: &&str| {
-            let found = self.metrics.iter().find(|(known, ..)| known == name);
-            found.map(|(_, desc, _)| desc.pmid).ok_or(PmStatus::NAME)
-        };
-        Ok(names.iter().map(find).collect())
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let find = |pmid: &Pmid| {
-            let found = self.metrics.iter().find(|(_, desc, _)| desc.pmid == *pmid);
-            found.map(|(_, desc, _)| *desc).ok_or(PmStatus::PMID)
-        };
-        Ok(pmids.iter().map(find).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        _: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        let names = (0..8).map(|id| (id, format!("i{id}").into())).collect();
-        Ok(Ok(Arc::new(InstanceDomain::new(names))))
-    }
-
-    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
-        Ok(self.metrics.iter().map(|(name, ..)| (*name).to_string()).collect())
-    }
-
-    fn name(&self) -> String {
-        "script".to_string()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        0
+    fn source(&self) -> MemorySource<Steps> {
+        MemorySource::new("script", self.metadata.clone(), self.steps.clone())
     }
 }
 
-impl FetchSource for Script {
+impl Feed for Steps {
     fn fetch(
         &mut self,
         list: &FetchList,
+        metadata: &mut MemoryMetadata,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
         let stamp = Timestamp::new(1_000 + self.at as i64, 0);
         let mut writer = ResultWriter::new(batch.add_part(), stamp);
         for pmid in list.pmids() {
-            let found = self.metrics.iter().find(|(_, desc, _)| desc.pmid == *pmid);
-            let Some((_, desc, steps)) = found else {
+            let Some(desc) = metadata.desc(*pmid) else {
                 writer.status(*pmid, PmStatus::NOAGENT);
                 continue;
             };
             writer.set(*pmid);
-            match &steps[self.at] {
+            match &self.metrics[pmid.item() as usize][self.at] {
                 Fails => writer.fail(PmStatus::VALUE),
                 Nothing => {}
                 Malformed => writer.block(-1, BlockValue::Aggregate(&[0; 5])),
@@ -147,7 +121,7 @@ fn evaluate(
     equivalent: EquivalentDomains,
     definitions: &[(&str, &str)],
     selected: &[&str],
-    source: &Script,
+    script: &Script,
     fetches: usize,
 ) -> Vec<String> {
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
@@ -163,8 +137,9 @@ fn evaluate(
         Arc::new(Engine::new(dialect, Backend::Interp).with_equivalent_domains(equivalent));
     let selection: Vec<&Registered> =
         selected.iter().map(|name| registry.get(name).expect("a definition")).collect();
-    let mut context = Context::new(engine, source.clone(), &registry, &selection, &mut diagnostics)
-        .expect("scripts do not fail");
+    let mut context =
+        Context::new(engine, script.source(), &registry, &selection, &mut diagnostics)
+            .expect("scripts do not fail");
     let mut texts: Vec<String> = context
         .metrics()
         .iter()
@@ -187,16 +162,16 @@ fn evaluate(
     texts
 }
 
-fn values(dialect: Dialect, expr: &str, source: &Script) -> String {
-    let fetches = source.metrics[0].2.len();
+fn values(dialect: Dialect, expr: &str, script: &Script) -> String {
+    let fetches = script.steps.metrics[0].len();
     let none = EquivalentDomains::default();
-    evaluate(dialect, none, &[("t.x", expr)], &["t.x"], source, fetches).remove(0)
+    evaluate(dialect, none, &[("t.x", expr)], &["t.x"], script, fetches).remove(0)
 }
 
 /// Compares the values of an expression in 6.0, 7.2 and Fixed.
 #[track_caller]
-fn row(source: &Script, expr: &str, expected: [&str; 3]) {
-    let found = DIALECTS.map(|(dialect, _)| values(dialect, expr, source));
+fn row(script: &Script, expr: &str, expected: [&str; 3]) {
+    let found = DIALECTS.map(|(dialect, _)| values(dialect, expr, script));
     assert_eq!(found, expected, "{expr}");
 }
 

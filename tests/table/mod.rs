@@ -1,6 +1,6 @@
 //! Contexts of derived metrics over a table of metrics in memory, and their
 //! answers in words.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, unused_imports, reason = "each test uses a part")]
 
 mod source;
 
@@ -11,7 +11,7 @@ use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
-pub use source::{DOMAIN, TableSource, Values, decode};
+pub use source::{DOMAIN, TableSource, Values, add, decode, set, table_from};
 
 pub type Context = DerivedContext<TableSource>;
 
@@ -25,7 +25,7 @@ pub fn shared(dialect: Dialect, definitions: &[(&str, &str)]) -> Arc<SharedRegis
 
 pub fn context(shared: &Arc<SharedRegistry>) -> Context {
     let engine = Engine::new(shared.language(), Backend::Interp);
-    DerivedContext::new(Arc::new(engine), Arc::clone(shared), TableSource::default())
+    DerivedContext::new(Arc::new(engine), Arc::clone(shared), table_from(0))
 }
 
 pub fn pmid(context: &mut Context, name: &str) -> Pmid {

@@ -1,15 +1,13 @@
 //! A source in memory: a table of metrics that a test may change.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
-    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics,
-    TextKind, TextSubject, Timestamp, Units, ValueType,
+    InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
 };
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
-use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 
 /// The one instance domain: `a` and `b`.
 pub const DOMAIN: InDom = InDom::new(7, 1);
@@ -24,67 +22,63 @@ pub enum Values {
     Text(&'static str),
 }
 
-pub struct TableSource {
-    metrics: Vec<(&'static str, MetricDesc, Values)>,
-    domain: Arc<InstanceDomain>,
-    epoch: u64,
+pub type TableSource = MemorySource<Table>;
+
+/// What all metrics have at present.
+#[derive(Default)]
+pub struct Table {
+    values: HashMap<Pmid, Values>,
     fetches: i64,
     fails_next: bool,
     fetched: Vec<Vec<Pmid>>,
 }
 
-impl Default for TableSource {
-    /// `t.one`, `t.set`, `t.counter`, `t.text` and `t.other`.
-    fn default() -> TableSource {
-        let domain = InstanceDomain::new(vec![(0, "a".into()), (1, "b".into())]);
-        let mut source = TableSource {
-            metrics: Vec::new(),
-            domain: Arc::new(domain),
-            epoch: 0,
-            fetches: 0,
-            fails_next: false,
-            fetched: Vec::new(),
-        };
-        let set = Some(DOMAIN);
-        source.add("t.one", 0, ValueType::U32, None, Values::U32(vec![(-1, 1)]));
-        source.add("t.set", 1, ValueType::U32, set, Values::U32(vec![(0, 10), (1, 20)]));
-        source.add("t.counter", 2, ValueType::U64, set, Values::U64(vec![(0, 100), (1, 200)]));
-        source.add("t.text", 3, ValueType::String, None, Values::Text("hello"));
-        source.add("t.other", 4, ValueType::F64, set, Values::F64(vec![(0, 1.5), (1, 2.5)]));
-        source
+/// `t.one`, `t.set`, `t.counter`, `t.text` and `t.other`, whose items count
+/// from `first` on.
+pub fn table_from(first: u32) -> TableSource {
+    let mut metadata = MemoryMetadata::default();
+    metadata.set_instances(DOMAIN, vec![(0, "a".into()), (1, "b".into())]);
+    let mut source = MemorySource::new("a table", metadata, Table::default());
+    let set = Some(DOMAIN);
+    for (item, (name, value_type, indom, values)) in (first..).zip([
+        ("t.one", ValueType::U32, None, Values::U32(vec![(-1, 1)])),
+        ("t.set", ValueType::U32, set, Values::U32(vec![(0, 10), (1, 20)])),
+        ("t.counter", ValueType::U64, set, Values::U64(vec![(0, 100), (1, 200)])),
+        ("t.text", ValueType::String, None, Values::Text("hello")),
+        ("t.other", ValueType::F64, set, Values::F64(vec![(0, 1.5), (1, 2.5)])),
+    ]) {
+        add(&mut source, name, item, value_type, indom, values);
     }
+    source
 }
 
-impl TableSource {
-    pub fn add(
-        &mut self,
-        name: &'static str,
-        item: u32,
-        value_type: ValueType,
-        indom: Option<InDom>,
-        values: Values,
-    ) {
-        let semantics = match value_type {
-            ValueType::U64 => Semantics::Counter,
-            ValueType::String => Semantics::Discrete,
-            _ => Semantics::Instant,
-        };
-        let pmid = Pmid::new(7, 0, item);
-        let desc = MetricDesc { pmid, value_type, indom, semantics, units: Units::NONE };
-        self.metrics.push((name, desc, values));
-        self.epoch += 1;
-    }
+/// Adds a metric.
+pub fn add(
+    source: &mut TableSource,
+    name: &str,
+    item: u32,
+    value_type: ValueType,
+    indom: Option<InDom>,
+    values: Values,
+) {
+    let semantics = match value_type {
+        ValueType::U64 => Semantics::Counter,
+        ValueType::String => Semantics::Discrete,
+        _ => Semantics::Instant,
+    };
+    let pmid = Pmid::new(7, 0, item);
+    let desc = MetricDesc { pmid, value_type, indom, semantics, units: Units::NONE };
+    source.metadata().add_metric(name, desc);
+    source.feed().values.insert(pmid, values);
+}
 
-    pub fn set(&mut self, name: &str, values: Values) {
-        let metric = self.metrics.iter_mut().find(|(known, ..)| *known == name);
-        metric.expect("a metric of the table").2 = values;
-    }
+/// Gives a metric other values.
+pub fn set(source: &mut TableSource, name: &str, values: Values) {
+    let pmid = source.metadata().lookup(name).expect("a metric of the table").pmid;
+    source.feed().values.insert(pmid, values);
+}
 
-    pub fn renumber(&mut self, name: &str, item: u32) {
-        let metric = self.metrics.iter_mut().find(|(known, ..)| *known == name);
-        metric.expect("a metric of the table").1.pmid = Pmid::new(7, 0, item);
-    }
-
+impl Table {
     /// Lets the next fetch time out.
     pub fn fail_next(&mut self) {
         self.fails_next = true;
@@ -96,86 +90,15 @@ impl TableSource {
     }
 }
 
-impl MetadataSource for TableSource {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let find = |name: &&str| {
-            let found = self.metrics.iter().find(|(known, ..)| known == name);
-            found.map(|(_, desc, _)| desc.pmid).ok_or(PmStatus::NAME)
-        };
-        Ok(names.iter().map(find).collect())
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let find = |pmid: &Pmid| {
-            let found = self.metrics.iter().find(|(_, desc, _)| desc.pmid == *pmid);
-            found.map(|(_, desc, _)| *desc).ok_or(PmStatus::PMID)
-        };
-        Ok(pmids.iter().map(find).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        Ok(if indom == DOMAIN { Ok(Arc::clone(&self.domain)) } else { Err(PmStatus::INDOM) })
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        let is_below = |name: &str| match name.strip_prefix(prefix) {
-            Some(rest) => prefix.is_empty() || rest.is_empty() || rest.starts_with('.'),
-            None => false,
-        };
-        let names = self.metrics.iter().map(|(name, ..)| *name).filter(|name| is_below(name));
-        let names: Vec<String> = names.map(str::to_owned).collect();
-        match names.is_empty() {
-            true => Err(SourceError::Status { target: self.name(), status: PmStatus::NAME }),
-            false => Ok(names),
-        }
-    }
-
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        Ok(Ok(match of {
-            TextSubject::Metric(pmid) => format!("{kind:?} of {pmid}").into(),
-            TextSubject::Domain(indom) => format!("{kind:?} of domain {indom}").into(),
-        }))
-    }
-
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        Ok(match level {
-            LabelLevel::Domain(511) => Err(PmStatus::NOAGENT),
-            _ => Ok(vec![LabelSet::empty(-1)]),
-        })
-    }
-
-    fn name(&self) -> String {
-        "a table".to_owned()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        self.epoch
-    }
-}
-
-impl FetchSource for TableSource {
+impl Feed for Table {
     fn fetch(
         &mut self,
         list: &FetchList,
+        _: &mut MemoryMetadata,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
-        batch.clear();
         if std::mem::take(&mut self.fails_next) {
-            return Err(SourceError::Timeout { target: self.name(), seconds: 1.0 });
+            return Err(SourceError::Timeout { target: "a table".to_owned(), seconds: 1.0 });
         }
         self.fetches += 1;
         self.fetched.push(list.pmids().to_vec());
@@ -185,9 +108,8 @@ impl FetchSource for TableSource {
             let stamp = Timestamp::new(1000 + self.fetches, delay);
             let mut writer = ResultWriter::new(batch.add_part(), stamp);
             for pmid in pmids {
-                let metric = self.metrics.iter().find(|(_, desc, _)| desc.pmid == *pmid);
                 writer.set(*pmid);
-                match metric.map(|(.., values)| values) {
+                match self.values.get(pmid) {
                     None => writer.fail(PmStatus::PMID),
                     Some(Values::Failed(status)) => writer.fail(*status),
                     Some(Values::U32(values)) => {
@@ -207,10 +129,6 @@ impl FetchSource for TableSource {
                 }
             }
             writer.finish();
-        }
-        for indom in list.domains() {
-            let domain = self.instance_domain(*indom, Freshness::Current)?;
-            batch.domains.push(domain);
         }
         Ok(FetchEvents::default())
     }
