@@ -280,7 +280,13 @@ fn random_expressions_over_archives() {
     let mut tally = Tally::default();
     for round_of in 0..number("DIFFERENTIAL_ROUNDS", 1) {
         for (at, name) in (0..).zip(&names) {
+            let (cases, failures) = (tally.cases, tally.failures.len());
             round(&oracle, &folder, name, (seed + round_of) * 1000 + at, &mut tally);
+            // A long run that is stopped has said what it found.
+            eprintln!("{name}: {} cases", tally.cases - cases);
+            for failure in &tally.failures[failures..] {
+                eprintln!("{failure}");
+            }
         }
     }
     assert!(tally.bound > 1000 && tally.values > 5000, "too few: {tally:?}");

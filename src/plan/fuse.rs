@@ -58,8 +58,11 @@ impl<'f> Fusion<'f> {
         for id in nodes {
             let op = &self.graph.nodes[id.index()].op;
             match op {
-                // A count needs no values, but must hear of flags.
-                Op::Change { operand, .. } | Op::Count(operand) => drop(wanted.insert(*operand)),
+                // A count and the guard of a chosen branch are not computed
+                // with, but must hear of flags.
+                Op::Change { operand, .. }
+                | Op::Count(operand)
+                | Op::Chosen { guard: operand, .. } => drop(wanted.insert(*operand)),
                 Op::Reduce { operand, .. } => {
                     wanted.insert(*operand);
                     wanted.insert(*id);

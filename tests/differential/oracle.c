@@ -113,6 +113,8 @@ type_name(int type)
     static const char *names[] = { "32", "U32", "64", "U64", "FLOAT", "DOUBLE", "STRING",
 	"AGGREGATE", "AGGREGATE_STATIC", "EVENT", "HIGHRES_EVENT" };
 
+    if (type == PM_TYPE_NOSUPPORT)
+	return "NO_SUPPORT";
     return type >= PM_TYPE_32 && type <= PM_TYPE_HIGHRES_EVENT ? names[type] : "other";
 }
 

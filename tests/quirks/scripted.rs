@@ -237,6 +237,21 @@ fn after_an_error() {
     }
 }
 
+/// The failure of a branch counts for more than a guard without values,
+/// whether or not the choice is made already.
+#[test]
+fn failures_beside_empty_guards() {
+    let script = Script::default().with("guard", GAUGE, [one(1.0), Nothing, Fails]).with(
+        "branch",
+        GAUGE,
+        [one(5.0), Fails, one(7.0)],
+    );
+    let e = PmStatus::VALUE.0;
+    let expected = format!("5; {e}; {e}");
+    row(&script, "1 || guard ? branch : branch", [&expected; 3]);
+    row(&script, "guard ? branch : branch", [&expected; 3]);
+}
+
 /// No values are no previous sample in every dialect, and nothing has no
 /// extremes, but a sum and an average.
 #[test]
@@ -301,6 +316,10 @@ fn counters_that_decrease() {
     let wrapped = "none; 5.0; 4294967286.0; 1.0";
     row(&script, "rate(gu32)", [wrapped, wrapped, negative]);
     row(&script, "delta(cu32)", ["none; 5; -10; 1"; 3]);
+    // A guard that has no value leaves none, even if the choice is made already.
+    let guarded = "none; 15; none; 6";
+    let chosen = ["none; 15; 5; 6", guarded, guarded];
+    row(&script, "1 || rate(cu32) > 0 ? gu32 : gu32", chosen);
 }
 
 /// Q25: a metric that is asked for twice in one fetch has the same value twice;
@@ -353,7 +372,8 @@ fn values_of_other_forms() {
 }
 
 /// Q15: derived metrics as operands. 6.0 binds them and has no values, 7.2 takes
-/// one that is the whole expression, and both take their metadata.
+/// one that is the whole expression, and both take their metadata. To 7.2
+/// such a metric is unknown, to 6.0 one that no agent serves.
 #[test]
 fn derived_metrics_as_operands() {
     let script = Script::default().with("ten", GAUGE, [one(10.0), one(10.0)]);
@@ -366,12 +386,12 @@ fn derived_metrics_as_operands() {
         ("t.dead", "1 ? ten : t.a"),
     ];
     let all: Vec<&str> = definitions.iter().map(|(name, _)| *name).collect();
-    let (bad, agent) = (PmStatus::BADDERIVE.0, PmStatus::NOAGENT.0);
-    let unusable = format!("unusable {bad}");
-    let failed = format!("{agent}; {agent}");
+    let unusable = format!("unusable {}", PmStatus::BADDERIVE.0);
+    let [agent, unknown] =
+        [PmStatus::NOAGENT, PmStatus::PMID].map(|status| format!("{0}; {0}", status.0));
     let expected: [[&str; 6]; 3] = [
-        ["11; 11", &failed, &failed, "1; 1", &unusable, &unusable],
-        ["11; 11", &failed, &unusable, &unusable, &unusable, &unusable],
+        ["11; 11", &agent, &agent, "1; 1", &unusable, &unusable],
+        ["11; 11", &unknown, &unusable, &unusable, &unusable, &unusable],
         ["11; 11", &unusable, &unusable, &unusable, &unusable, &unusable],
     ];
     for ((dialect, name), expected) in DIALECTS.into_iter().zip(expected) {

@@ -13,7 +13,7 @@ use super::selected::Selected;
 use super::windows::WindowStore;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
-use crate::model::{InDom, Pmid, ValueType};
+use crate::model::{InDom, PmStatus, Pmid, ValueType};
 use crate::program::{HistoryId, Program, Reason, Status};
 use crate::result::{ResultBatch, ResultPart, ValueSet};
 use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
@@ -282,12 +282,19 @@ impl Evaluator {
     ) -> Result<Vec<Survey>, SourceError> {
         let sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
         let inputs = self.program.inputs.iter();
-        let surveys: Vec<Survey> = inputs
+        let mut surveys: Vec<Survey> = inputs
             .zip(sets)
             .map(|(input, (part, set)): (_, (&ResultPart, ValueSet<'_>))| {
                 survey(part, &set, input.value_type)
             })
             .collect();
+        if self.program.derived_is_unknown {
+            for (survey, pmid) in surveys.iter_mut().zip(self.list.pmids()) {
+                if pmid.is_derived() && survey.status == Status::Failed(PmStatus::NOAGENT) {
+                    survey.status = Status::Failed(PmStatus::PMID);
+                }
+            }
+        }
         if surveys.len() != self.program.inputs.len() {
             let (want, got) = (self.program.inputs.len(), surveys.len());
             let message = format!("a fetch of {want} metrics was answered with {got} value sets");

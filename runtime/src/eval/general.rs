@@ -339,10 +339,13 @@ impl Buffers<'_> {
                 values_or(out, Reason::CounterFell)
             }
             Op::Choose { guard, yes, no } => self.choose(program, values, [*guard, *yes, *no], out),
-            Op::Chosen { guard, branch } => match value(*guard).status {
-                Status::Values => copy(value(*branch), out),
-                status => status,
-            },
+            Op::Chosen { guard, branch } => {
+                let statuses = [guard, branch].map(|id| value(*id).status);
+                match first_without(&statuses) {
+                    Some(status) => status,
+                    None => copy(value(*branch), out),
+                }
+            }
             Op::Reduce { op, operand } => {
                 let operand_value = value(*operand);
                 match operand_value.status {

@@ -80,6 +80,9 @@ pub struct Program {
     pub named_domains: Vec<Vec<InputSlot>>,
     /// True when previous samples do not outlive a gap in the source's data.
     pub forget_at_gap: bool,
+    /// True where a derived metric that no agent serves fails as one that is
+    /// not known, with `PM_ERR_PMID`.
+    pub derived_is_unknown: bool,
 }
 
 /// A metric to fetch.

@@ -98,12 +98,13 @@ impl Builder<'_> {
                 }
                 NodeLayout { status: Status::Values, lanes, regular, offset: None }
             }
-            Op::Chosen { guard, branch } => match self.node(*guard).status {
-                Status::Values => {
-                    NodeLayout { regular, offset: None, ..self.node(*branch).clone() }
+            Op::Chosen { guard, branch } => {
+                let statuses = [guard, branch].map(|id| self.node(*id).status);
+                match first_without(&statuses) {
+                    Some(status) => without(status),
+                    None => NodeLayout { regular, offset: None, ..self.node(*branch).clone() },
                 }
-                status => without(status),
-            },
+            }
             Op::Reduce { op, operand } => match self.node(*operand).status {
                 Status::Failed(status) => without(Status::Failed(status)),
                 Status::Values => {
