@@ -40,7 +40,21 @@ impl Selected {
             }
             let Op::Named { domain: slot, name, .. } = &node.op else { continue };
             let at = slot.index();
-            let id = named[at].as_ref().ok().and_then(|domain| domain.lookup(name));
+            let now = named[at].as_ref().ok();
+            let id = now.and_then(|domain| domain.lookup(name));
+            // Where a name is found by its beginning, the instance that was
+            // found stays the one as long as it has values: a better one that
+            // comes later is not looked for.
+            if let Some(domain) = now.filter(|domain| domain.looks_up_by_beginning())
+                && let Some(found) = self.found.get(&(at, name.clone()))
+                && id != Some(*found)
+                && domain.name(*found).is_some()
+                && program.named_domains[at].iter().any(|s| surveys[s.index()].ids.contains(found))
+            {
+                let known = names[at].as_ref().unwrap_or(domain);
+                names[at] = Ok(Arc::new(known.with_name_of(*found, name)));
+                continue;
+            }
             if let Some(id) = id {
                 let mut inputs = program.named_domains[at].iter();
                 if inputs.any(|input| surveys[input.index()].status == Status::Values) {

@@ -89,6 +89,20 @@ impl InstanceDomain {
         InstanceDomain { lookup: WordLookup::Beginning, ..self }
     }
 
+    /// True if lookups are those of [`InstanceDomain::with_lookup_by_beginning`].
+    pub fn looks_up_by_beginning(&self) -> bool {
+        self.lookup == WordLookup::Beginning
+    }
+
+    /// The domain, in which lookups of `name` find `id`, whatever other
+    /// instance has that name. The instance's own name stays the same.
+    pub fn with_name_of(&self, id: InstId, name: &str) -> InstanceDomain {
+        let own = self.name(id).map(|own| (id, own.into()));
+        let first = own.into_iter().chain([(id, name.into())]);
+        let instances = first.chain(self.instances.iter().cloned()).collect();
+        InstanceDomain { lookup: self.lookup, ..InstanceDomain::new(instances) }
+    }
+
     /// All instances, in the source's order (`pmGetInDom(3)`).
     pub fn instances(&self) -> impl ExactSizeIterator<Item = (InstId, &str)> {
         self.instances.iter().map(|(id, name)| (*id, &**name))
@@ -127,6 +141,15 @@ impl InstanceDomain {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_given_to_an_instance_counts_first() {
+        let domain = InstanceDomain::new(vec![(10, "10 second".into()), (60, "1 minute".into())]);
+        let domain = domain.with_lookup_by_beginning().with_name_of(60, "10 second");
+        assert_eq!(domain.lookup("10 second"), Some(60));
+        assert_eq!((domain.name(10), domain.name(60)), (Some("10 second"), Some("1 minute")));
+        assert!(domain.looks_up_by_beginning());
+    }
 
     #[test]
     fn lookup_prefers_exact_names_and_accepts_the_first_word() {
