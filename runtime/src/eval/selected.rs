@@ -100,5 +100,9 @@ impl Selected {
 fn with(domain: Option<&Arc<InstanceDomain>>, further: Vec<(InstId, Box<str>)>) -> Domain {
     let have = domain.into_iter().flat_map(|domain| domain.instances());
     let list = have.map(|(id, name)| (id, name.into())).chain(further).collect();
-    Ok(Arc::new(InstanceDomain::new(list)))
+    let all = InstanceDomain::new(list);
+    Ok(Arc::new(match domain.is_some_and(|domain| domain.looks_up_by_beginning()) {
+        true => all.with_lookup_by_beginning(),
+        false => all,
+    }))
 }
