@@ -282,8 +282,8 @@ impl Engine {
             true => nesting::with_values(&definitions, selection.len(), &order, &expressions),
             false => (0..definitions.len()).map(|position| position < selection.len()).collect(),
         };
-        for position in order.positions.iter().copied().filter(|position| wanted[*position]) {
-            diagnostics.extend(std::mem::take(&mut mistakes[position]));
+        for (found, _) in mistakes.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+            diagnostics.extend(found);
         }
         let identities = definitions.iter().map(|one| one.identity).collect();
         let order = order.positions;
