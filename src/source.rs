@@ -1,6 +1,6 @@
 //! Texts that definitions come from, and places in them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::layers::Layers;
 
@@ -50,6 +50,26 @@ pub struct SourceText {
     pub name: Arc<str>,
     /// The text itself.
     pub text: Arc<str>,
+    /// Offset of each line's first byte, once somebody has asked for lines.
+    line_starts: Arc<OnceLock<Box<[u32]>>>,
+}
+
+impl SourceText {
+    /// A text of less than 4 GiB.
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceText {
+        SourceText { name: name.into(), text: text.into(), line_starts: Arc::default() }
+    }
+
+    /// The line that a byte offset is in: its number, from 0, and the offset
+    /// of its first byte.
+    pub fn line_of(&self, offset: usize) -> (usize, usize) {
+        let starts = self.line_starts.get_or_init(|| {
+            let ends = self.text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(_, next)| next)).collect()
+        });
+        let number = starts.partition_point(|start| *start as usize <= offset).saturating_sub(1);
+        (number, starts[number] as usize)
+    }
 }
 
 impl SourceMap {
@@ -58,7 +78,7 @@ impl SourceMap {
     pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceId {
         let id = self.next_id();
         self.next = self.next.checked_add(1).expect("fewer than 2^32 texts");
-        self.insert(id, SourceText { name: name.into(), text: text.into() });
+        self.insert(id, SourceText::new(name, text));
         id
     }
 
@@ -92,9 +112,9 @@ impl SourceMap {
 
     /// Line and column of a byte offset, both from 1, the column in characters.
     pub fn line_column(&self, source: SourceId, offset: u32) -> (usize, usize) {
-        let text = &self.get(source).text;
-        let before = &text[..text.floor_char_boundary(offset as usize)];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        let source = self.get(source);
+        let offset = source.text.floor_char_boundary(offset as usize);
+        let (line, start) = source.line_of(offset);
+        (line + 1, source.text[start..offset].chars().count() + 1)
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Nothing here can fail: when standard error is closed, nobody wants to know.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
@@ -17,7 +18,7 @@ pub struct Messages {
     words: DiagWords,
     /// Diagnostics shown, so that none is shown twice when definitions are
     /// compiled again.
-    shown: Vec<Diagnostic>,
+    shown: HashSet<Diagnostic>,
 }
 
 impl Messages {
@@ -28,7 +29,7 @@ impl Messages {
             true => Style::Colour,
             false => Style::Plain,
         };
-        Messages { style, words: DiagWords::default(), shown: Vec::new() }
+        Messages { style, words: DiagWords::default(), shown: HashSet::new() }
     }
 
     /// Chooses the words of diagnostics.
@@ -51,7 +52,7 @@ impl Messages {
                 DiagWords::Pcp => pcp::render(&diagnostic).unwrap_or_default(),
             };
             write(format_args!("{text}"));
-            self.shown.push(diagnostic);
+            self.shown.insert(diagnostic);
         }
     }
 

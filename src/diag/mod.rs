@@ -27,7 +27,7 @@ pub enum Severity {
 }
 
 /// One mistake: a headline, the place, what was inferred around it, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// Stable code.
     pub code: Code,
@@ -54,7 +54,7 @@ pub struct Diagnostic {
 }
 
 /// A fact about a place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Label {
     /// The place.
     pub span: Span,
@@ -63,7 +63,7 @@ pub struct Label {
 }
 
 /// An edit: replace what `span` covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fix {
     /// What to replace.
     pub span: Span,
@@ -72,7 +72,7 @@ pub struct Fix {
 }
 
 /// How a value came by one of its properties, from the metrics up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Derivation {
     /// The value.
     pub span: Span,
@@ -85,7 +85,7 @@ pub struct Derivation {
 }
 
 /// Properties that can be derived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Property {
     /// Type of the values.
     Type,
@@ -110,7 +110,7 @@ impl Property {
 }
 
 /// One node of a derivation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The node.
     pub span: Span,

@@ -235,7 +235,8 @@ struct Excerpts {
 }
 
 /// Lines of one text. All lines before the last one shown are there, so that
-/// line numbers are right; those that are not shown are empty.
+/// line numbers are right; those that are not shown are empty. (ariadne has an
+/// offset for line numbers, but not for those beside the lines.)
 struct Excerpt {
     name: String,
     /// By the number of the line, from 0.
@@ -262,19 +263,19 @@ impl Excerpts {
     /// Shows the first and last line of a span, cut around `anchor` if that is
     /// in the line, else around the span.
     fn add(&mut self, span: Span, anchor: Span, sources: &SourceMap) {
-        let text = &sources.get(span.source).text;
+        let source = sources.get(span.source);
+        let text = &source.text;
         let excerpt = self.texts.entry(span.source).or_insert_with(|| Excerpt {
-            name: printable(&sources.get(span.source).name),
+            name: printable(&source.name),
             lines: BTreeMap::new(),
             rendered: Source::from(String::new()),
         });
         let end = (span.end as usize).max(span.start as usize + 1) - 1;
         for offset in [span.start as usize, end.min(text.len())] {
             let offset = text.floor_char_boundary(offset);
-            let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+            let (number, start) = source.line_of(offset);
             let end = text[offset..].find('\n').map_or(text.len(), |length| offset + length);
             let end = start + text[start..end].trim_end_matches('\r').len();
-            let number = text[..start].bytes().filter(|byte| *byte == b'\n').count();
             let anchor = anchor.start as usize;
             let focus = if (start..=end).contains(&anchor) { anchor } else { offset.min(end) };
             excerpt.lines.entry(number).or_insert_with(|| {

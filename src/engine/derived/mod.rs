@@ -172,7 +172,7 @@ impl<S: FetchSource> DerivedContext<S> {
         self.refresh();
         let mut diagnostics = Diagnostics::default();
         let id = SourceId(FIRST_LOCAL_SOURCE + self.given);
-        let source = (id, SourceText { name: name.into(), text: text.into() });
+        let source = (id, SourceText::new(name, text));
         let mut sources = self.scope.sources.clone();
         sources.insert(id, source.1.clone());
         let registry = &self.scope.registry;
