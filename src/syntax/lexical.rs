@@ -186,11 +186,15 @@ fn unterminated(span: Span, what: &str, end: &str) -> Diagnostic {
         .help(format!("end it with `{end}`"))
 }
 
+/// What to do about `^` and `**`.
+pub(super) const NO_POWER: &str =
+    "there is no power operator: multiply, or use pow(), which needs --extensions";
+
 /// What to do about a character that other languages use.
 fn advice(character: char) -> Option<&'static str> {
     Some(match character {
         '%' => "there is no remainder operator",
-        '^' => "there is no power operator; multiply instead",
+        '^' => NO_POWER,
         '{' | '}' => "group with parentheses",
         ']' => {
             "an instance name begins with `[` and ends at the first `]`; \

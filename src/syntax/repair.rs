@@ -294,7 +294,7 @@ impl<'t> Repair<'_, 't> {
                 self.push(token, index, index + 1);
             }
             None => {
-                self.report(diagnostic.help("there is no power operator; multiply instead"));
+                self.report(diagnostic.help(lexical::NO_POWER));
                 self.push(Token::Star, index, index + 1);
             }
         }
