@@ -2,7 +2,9 @@
 //! them: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`, so
 //! that what fuzzing found stays fixed without a fuzzer.
 
-use std::path::Path;
+#[macro_use]
+#[path = "../runtime/tests/shared/replays.rs"]
+mod replays;
 
 use pmderive::engine::{fuzz_cached, fuzz_compile, fuzz_eval};
 use pmderive::equivalent_domains::fuzz_equivalent_domains;
@@ -13,30 +15,7 @@ use pmderive::metadata::fuzz_metadata;
 use pmderive::syntax::{fuzz_definitions, fuzz_parse};
 use pmderive::unit_test::{fuzz_test_file, fuzz_timeline};
 
-fn replay(target: &str, run: fn(&[u8])) {
-    let mut count = 0;
-    for kind in ["seeds", "regressions"] {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz").join(kind).join(target);
-        // A target that never broke has no regressions.
-        let Ok(entries) = std::fs::read_dir(&root) else { continue };
-        for entry in entries.map(Result::unwrap) {
-            // Names the input that a panic was about.
-            println!("{}", entry.path().display());
-            run(&std::fs::read(entry.path()).unwrap());
-            count += 1;
-        }
-    }
-    assert!(count > 0, "no inputs of {target}");
-}
-
-macro_rules! replays {
-    ($($target:ident: $run:path;)*) => {$(
-        #[test]
-        fn $target() {
-            replay(stringify!($target), $run);
-        }
-    )*};
-}
+const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 
 replays! {
     cached: fuzz_cached;

@@ -2,7 +2,9 @@
 //! them: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`, so
 //! that what fuzzing found stays fixed without a fuzzer.
 
-use std::path::Path;
+#[macro_use]
+#[path = "shared/replays.rs"]
+mod replays;
 
 use pmderive_runtime::archive::{fuzz_archive, fuzz_decompress};
 use pmderive_runtime::context::spec::fuzz_host_spec;
@@ -12,30 +14,7 @@ use pmderive_runtime::pattern::fuzz_pattern;
 use pmderive_runtime::pdu::fuzz_pdu;
 use pmderive_runtime::proto::fuzz_stream;
 
-fn replay(target: &str, run: fn(&[u8])) {
-    let mut count = 0;
-    for kind in ["seeds", "regressions"] {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz").join(kind).join(target);
-        // A target that never broke has no regressions.
-        let Ok(entries) = std::fs::read_dir(&root) else { continue };
-        for entry in entries.map(Result::unwrap) {
-            // Names the input that a panic was about.
-            println!("{}", entry.path().display());
-            run(&std::fs::read(entry.path()).unwrap());
-            count += 1;
-        }
-    }
-    assert!(count > 0, "no inputs of {target}");
-}
-
-macro_rules! replays {
-    ($($target:ident: $run:path;)*) => {$(
-        #[test]
-        fn $target() {
-            replay(stringify!($target), $run);
-        }
-    )*};
-}
+const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz");
 
 replays! {
     archive: fuzz_archive;
