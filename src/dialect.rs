@@ -4,6 +4,8 @@
 //! Only parsing, binding, checking and lowering read a [`Language`]; a compiled
 //! program has it folded in.
 
+use pmderive_runtime::archive::{InterpolationRules, Neighbour, Overflow};
+
 /// The behaviour to follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
@@ -21,6 +23,16 @@ impl Dialect {
     /// `novalue()`, `indom=`, `meta=`, extra units, lazy binding.
     pub const fn is_version_7(self) -> bool {
         !matches!(self, Dialect::Pcp6_0)
+    }
+
+    /// How an archive interpolates, but for what the environment says.
+    pub fn interpolation(self, environment: InterpolationRules) -> InterpolationRules {
+        let (neighbour, overflow) = match self {
+            Dialect::Pcp6_0 => (Neighbour::Earlier, Overflow::AsInC),
+            Dialect::Pcp7_2 => (Neighbour::Nearer, Overflow::AsInC),
+            Dialect::Fixed => (Neighbour::Nearer, Overflow::Nearest),
+        };
+        InterpolationRules { neighbour, overflow, ..environment }
     }
 }
 

@@ -13,6 +13,7 @@ use pmderive_runtime::model::{InstanceDomain, PmStatus, write_exact_double, writ
 use pmderive_runtime::program::Status;
 
 use crate::check::typed::Desc;
+use crate::engine::{Finding, Metric, Shown};
 
 /// Writes a string with its quotes.
 pub fn write_string(out: &mut String, text: &str) {
@@ -71,12 +72,13 @@ pub fn write_values(out: &mut String, values: &Values<'_>, names: Option<&Instan
         return write_status(out, status);
     }
     let _ = write!(out, "\"n\":{},\"values\":[", values.len());
+    let mut names = names.map(InstanceDomain::names);
     for (at, (instance, value)) in values.iter().enumerate() {
         if at > 0 {
             out.push(',');
         }
         let _ = write!(out, "[{instance},");
-        match names.and_then(|names| names.name(instance)) {
+        match names.as_mut().and_then(|names| names.of(instance)) {
             Some(name) => write_string(out, name),
             None => out.push_str("null"),
         }
@@ -85,6 +87,74 @@ pub fn write_values(out: &mut String, values: &Values<'_>, names: Option<&Instan
         out.push(']');
     }
     out.push(']');
+}
+
+/// Writes a sample as one object:
+///
+/// ```text
+/// {"t": "SEC.NNNNNNNNN", "source": NAME, "metrics": [METRIC, ...]}
+/// METRIC = {"name", "desc", "n", "values": [[INST, NAME, VALUE], ...]}
+///        | {"name", "desc", "n": 0, "values": [], "why": {"reason", "text"}}
+///        | {"name", "desc", "err", "errname", "text"}
+///        | {"name", "err", "errname", "text", "why": {"reason": "definition", "text"}}
+/// ```
+///
+/// A value without a domain has instance -1 and no name.
+pub fn write_sample(out: &mut String, shown: &Shown<'_>) {
+    let _ = write!(out, "{{\"t\":\"{}\",\"source\":", shown.values.timestamp());
+    write_string(out, shown.source);
+    out.push_str(",\"metrics\":[");
+    for (index, (metric, finding)) in shown.findings().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_metric(out, shown, index, metric, finding);
+    }
+    out.push_str("]}");
+}
+
+fn write_metric(
+    out: &mut String,
+    shown: &Shown<'_>,
+    index: usize,
+    metric: &Metric,
+    finding: Finding<'_>,
+) {
+    out.push_str("{\"name\":");
+    write_string(out, &metric.name);
+    if let Ok(desc) = &metric.desc {
+        out.push_str(",\"desc\":");
+        write_desc(out, desc);
+    }
+    out.push(',');
+    match finding {
+        Finding::Values(values) => write_values(out, &values, shown.domain(index)),
+        Finding::Empty(reason) => {
+            out.push_str("\"n\":0,\"values\":[],\"why\":");
+            write_why(out, reason.word(), &reason.to_string());
+        }
+        Finding::Failed(status) => write_failure(out, status),
+        Finding::Unusable(status, mistake) => {
+            write_failure(out, status);
+            out.push_str(",\"why\":");
+            write_why(out, "definition", mistake);
+        }
+    }
+    out.push('}');
+}
+
+fn write_failure(out: &mut String, status: PmStatus) {
+    write_status(out, status);
+    out.push_str(",\"text\":");
+    write_string(out, &status.to_string());
+}
+
+fn write_why(out: &mut String, reason: &str, text: &str) {
+    out.push_str("{\"reason\":");
+    write_string(out, reason);
+    out.push_str(",\"text\":");
+    write_string(out, text);
+    out.push('}');
 }
 
 /// Writes one value.

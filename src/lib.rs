@@ -15,6 +15,7 @@
 pub mod bind;
 pub mod check;
 pub mod cli;
+pub mod csv;
 pub mod dag;
 pub mod deps;
 pub mod diag;
@@ -22,6 +23,7 @@ pub mod dialect;
 pub mod engine;
 pub mod equivalent_domains;
 pub mod explain;
+pub mod export;
 pub mod format;
 #[cfg(feature = "jit")]
 pub mod jit;
@@ -30,6 +32,7 @@ mod layers;
 pub mod lint;
 pub mod metadata;
 pub mod plan;
+pub mod record;
 pub mod replay;
 pub mod source;
 pub mod syntax;

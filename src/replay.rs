@@ -9,11 +9,11 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::archive::{ArchiveContext, InterpolationRules};
 use pmderive_runtime::eval::Workspace;
-use pmderive_runtime::model::{PmStatus, Timestamp};
+use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::program::Program;
-use pmderive_runtime::source::SourceError;
+use pmderive_runtime::source::{FetchSource as _, Mode as FetchMode, SourceError};
 use serde::Deserialize;
 
 use crate::diag::Diagnostics;
@@ -38,6 +38,9 @@ struct Mode {
     kind: String,
     #[serde(default)]
     start: Option<String>,
+    /// Milliseconds from one interpolated fetch to the next.
+    #[serde(default)]
+    step_ms: i64,
     #[serde(default)]
     count: usize,
 }
@@ -154,8 +157,16 @@ impl Replayer<'_> {
         if self.engine.dialect() != Dialect::Fixed {
             source.look_up_instances_by_beginning();
         }
+        let rules = self.engine.dialect().interpolation(InterpolationRules::default());
+        source.set_interpolation_rules(rules);
         let start = case.mode.start.as_deref().and_then(parse_timestamp).unwrap_or_default();
-        source.set_position(start)?;
+        let mode = match &*case.mode.kind {
+            "interp" => {
+                FetchMode::Interpolated { step: case.mode.step_ms.saturating_mul(1_000_000) }
+            }
+            _ => FetchMode::Forward,
+        };
+        source.set_mode(mode, Some(start))?;
         let mut diagnostics = Diagnostics::default();
         let engine = Arc::clone(&self.engine);
         let mut context = Context::new(engine, source, registry, &[definition], &mut diagnostics)?;
@@ -179,13 +190,6 @@ impl Replayer<'_> {
         for fetch in 0..case.mode.count {
             if fetch > 0 {
                 self.out.push(',');
-            }
-            if case.mode.kind == "interp" {
-                // Interpolation is not there yet; saying so is all there is.
-                self.out.push('{');
-                write_status(&mut self.out, PmStatus::NYI);
-                self.out.push('}');
-                break;
             }
             let mut sample = match context.fetch(&mut self.workspace) {
                 Ok(sample) => sample,

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use pmderive_runtime::context::HostContext;
-use pmderive_runtime::model::{PmStatus, Pmid, TextKind, TextSubject};
+use pmderive_runtime::model::{
+    InDom, InstanceProfile, PmStatus, Pmid, TextKind, TextSubject, Value, ValueType,
+};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
 use real_pmcd::RealPmcd;
@@ -241,4 +243,49 @@ fn twenty_thousand_at_once() {
         }
     }
     assert!(context.traverse("many").expect("pmcd answers").len() == names.len());
+}
+
+/// A derived metric is computed of what the profile leaves its operands. What
+/// is expected was printed by a program over libpcp 6.0.3 with the same steps.
+#[test]
+fn operands_with_a_profile() {
+    let Some(pmcd) = RealPmcd::start() else { return };
+    for dialect in [Dialect::Pcp6_0, Dialect::Fixed] {
+        let shared = Arc::new(SharedRegistry::new(dialect));
+        for (name, text) in [
+            ("d.sum", "sum(sample.bin)"),
+            ("d.each", "sample.bin + 1"),
+            ("d.count", "count(sample.bin)"),
+        ] {
+            shared.register(name, text).expect("a good definition");
+        }
+        let mut context = context(&pmcd, &shared);
+        let pmids = lookup(&mut context, &["d.sum", "d.each", "d.count"]);
+        let bins = InDom::new(29, 2);
+        let mut profile = InstanceProfile::default();
+        let number = |value: &Value| match value {
+            Value::I32(number) => number.to_string(),
+            Value::U32(number) => number.to_string(),
+            other => format!("{other:?}"),
+        };
+        let mut fetch = |change: &dyn Fn(&mut InstanceProfile)| {
+            change(&mut profile);
+            context.set_profile(&profile).expect("a small profile");
+            let result = context.fetch_values(&pmids).expect("values");
+            let types = [ValueType::I32, ValueType::I32, ValueType::U32];
+            let values = result.sets.iter().zip(types).map(|(set, value_type)| {
+                let decoded = set.decode(value_type).expect("numbers").into_iter();
+                decoded.map(|(instance, value)| (instance, number(&value))).collect::<Vec<_>>()
+            });
+            values.collect::<Vec<_>>()
+        };
+        let one = |value: &str| vec![(-1, value.to_owned())];
+        let all = fetch(&|_| {});
+        assert_eq!((all[0].clone(), all[1].len(), all[2].clone()), (one("4500"), 9, one("9")));
+        let two = fetch(&|profile| profile.include(bins, &[100, 300]));
+        let each = vec![(100, "101".to_owned()), (300, "301".to_owned())];
+        assert_eq!(two, [one("400"), each, one("2")], "{dialect:?}");
+        let none = fetch(&|profile| profile.exclude_all(bins));
+        assert_eq!(none, [one("0"), vec![], one("0")], "{dialect:?}");
+    }
 }

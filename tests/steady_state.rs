@@ -1,70 +1,28 @@
 //! What a monitor that runs for months relies on: evaluating allocates nothing
 //! while the instances stay the same, and code goes with its last user.
 
+#[path = "../runtime/tests/shared/counting.rs"]
+mod counting;
 #[path = "../benches/synth/mod.rs"]
 mod synth;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use counting::allocations;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use pmderive::source::SourceMap;
+use pmderive_runtime::context::{ConnectOptions, HostContext};
+use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
 use synth::{Session, Synth, definitions, register};
-
-/// Counts what a thread allocates.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    ALLOCATIONS.with(|count| count.set(count.get() + 1));
-}
-
-// SAFETY: everything is passed on to the system's allocator as it is; counting
-// neither allocates nor unwinds.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps to the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps to the contract of `dealloc`.
-        unsafe { System.dealloc(memory, layout) }
-    }
-
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller keeps to the contract of `realloc`.
-        unsafe { System.realloc(memory, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn allocations(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
-    work();
-    ALLOCATIONS.get() - before
-}
 
 /// Taken by tests that make code, so that one can look at all of it.
 fn code() -> MutexGuard<'static, ()> {
     static CODE: Mutex<()> = Mutex::new(());
     CODE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[test]
-fn allocations_are_counted() {
-    assert!(allocations(|| drop(vec![1])) > 0);
 }
 
 #[test]
@@ -130,6 +88,59 @@ fn steady_fetches_of_any_mix_allocate_nothing() {
     fetch();
     assert_eq!(fetch(), 82);
     let made = allocations(|| assert_eq!((0..100).map(|_| fetch()).min(), Some(82)));
+    assert_eq!(made, 0);
+}
+
+/// The same for a group, whose values are converted.
+#[test]
+fn steady_fetch_groups_allocate_nothing() {
+    let _code = code();
+    let shared = SharedRegistry::with(register(&definitions("mix", 8, 10)), SourceMap::default());
+    let shared = Arc::new(shared);
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Jit));
+    let context = DerivedContext::new(engine, Arc::clone(&shared), Synth::new(10, 25));
+    let mut group = FetchGroup::new(context);
+    let snapshot = shared.snapshot();
+    let names = snapshot.registry.names().chain(["synth.gd.m3", "synth.c64.m1", "synth.c64.m2"]);
+    let handles: Vec<_> =
+        names.map(|name| group.indom::<f64>(&ItemSpec::of(name)).expect("a metric")).collect();
+    let mut fetch = || {
+        group.fetch().expect("memory does not fail");
+        let rows = handles.iter().flat_map(|handle| group.instances(*handle).iter());
+        rows.filter(|row| row.value.is_ok() && row.name.is_none_or(|name| name != "?")).count()
+    };
+    // Two results take turns.
+    let counts: Vec<usize> = (0..4).map(|_| fetch()).collect();
+    assert!(counts[3] >= 25 * 3, "{counts:?}");
+    let made = allocations(|| assert_eq!((0..100).map(|_| fetch()).min(), Some(counts[3])));
+    assert_eq!(made, 0);
+}
+
+/// The same over a connection to a pmcd, which here has a thread of its own.
+#[test]
+fn steady_fetches_from_a_host_allocate_nothing() {
+    let mut world = World::new();
+    let disks = world.add_domain(&["sda", "sdb", "sdc"]);
+    world.add(Metric::new("n.reads", Script::counter(100.0)).per(disks));
+    world.add(Metric::new("n.size", Script::constant(4u32)));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+    shared.register("d.rate", "rate(n.reads) * n.size").expect("a good definition");
+    shared.register("d.one", "rate(n.reads[sdb])").expect("a good definition");
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+    let mut context = DerivedContext::new(engine, shared, source.expect("a connection"));
+    let pmids = context.lookup_names(&["d.rate", "n.reads", "d.one"]).expect("answers");
+    let list = FetchList::new(pmids.into_iter().flatten().collect(), Vec::new());
+    let mut batch = ResultBatch::default();
+    let mut fetch = || {
+        context.fetch(&list, &mut batch).expect("values");
+        batch.parts()[0].sets().map(|set| set.count.unwrap_or(0)).sum::<usize>()
+    };
+    for _ in 0..5 {
+        fetch();
+    }
+    let made = allocations(|| assert_eq!((0..100).map(|_| fetch()).min(), Some(7)));
     assert_eq!(made, 0);
 }
 

@@ -5,6 +5,7 @@
 //! source takes is known, so that it can be left out of what is measured.
 #![allow(dead_code, reason = "each benchmark uses a part")]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,8 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry};
 use pmderive::source::SourceMap;
+use pmderive_runtime::archive::Version;
+use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
@@ -23,7 +26,7 @@ use pmderive_runtime::source::{
 };
 
 /// What definitions are written in.
-const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
+pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 const DOMAIN: u32 = 250;
 const INDOM: InDom = InDom::new(DOMAIN, 1);
 
@@ -193,6 +196,50 @@ impl FetchSource for Synth {
         self.spent += begin.elapsed();
         Ok(FetchEvents::default())
     }
+}
+
+/// Writes an archive of the metrics that are numbers: so many records of them,
+/// a second apart.
+pub fn write_archive(base: &Path, mut source: Synth, records: u32) {
+    let mut writer = ArchiveWriter::create(
+        base,
+        WriterOptions {
+            version: Version::V3,
+            start: Timestamp::new(1_700_000_000, 0),
+            host: "synth".into(),
+            timezone: "UTC".into(),
+            zoneinfo: "".into(),
+            pid: 1,
+            volume_bytes: None,
+        },
+    )
+    .expect("the folder is empty");
+    let numbers = TYPES.iter().filter(|(_, value_type, _)| *value_type != ValueType::String);
+    let names: Vec<String> = numbers
+        .flat_map(|(kind, ..)| (0..source.metrics).map(move |item| format!("synth.{kind}.m{item}")))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids = source.lookup_names(&names).expect("memory does not fail");
+    let pmids: Vec<Pmid> = pmids.into_iter().flatten().collect();
+    let descs = source.lookup_descs(&pmids).expect("memory does not fail");
+    for (desc, name) in descs.iter().flatten().zip(&names) {
+        writer.describe(desc, &[name]).expect("the descriptors are good");
+    }
+    let list = FetchList::new(pmids, Vec::new());
+    let mut batch = ResultBatch::default();
+    for record in 0..records {
+        batch.clear();
+        source.fetch(&list, &mut batch).expect("memory does not fail");
+        if record == 0 || source.churn > 0 {
+            let first = source.churn * record.cast_signed();
+            let ids = first..first + source.instances;
+            let instances = ids.map(|id| (id, format!("i{id}").into())).collect();
+            let domain = InstanceDomain::new(instances);
+            writer.instances(batch.timestamp(), INDOM, &domain).expect("the names are good");
+        }
+        writer.record_batch(&batch).expect("there is room");
+    }
+    writer.finish().expect("there is room");
 }
 
 /// Kinds of derived metrics that `mix` rotates through.

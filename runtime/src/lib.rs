@@ -14,20 +14,27 @@
 //!
 //! This crate knows nothing of the expression language or of Cranelift: the
 //! compiler hands it a [`program::Program`] and, perhaps, native entry points.
-
+#![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
 pub mod archive;
+pub mod archive_writer;
 pub mod context;
 pub mod eval;
+pub mod fake_pmcd;
+pub mod fetch_group;
 pub mod kernel;
 pub mod local;
 pub mod memory;
+pub mod message;
 pub mod model;
+pub mod name_space;
 pub mod pattern;
 pub mod pdu;
 pub mod program;
 pub mod proto;
+pub mod record;
 pub mod result;
 pub mod source;
+pub mod time;
 pub mod transport;

@@ -11,8 +11,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use crate::model::{
-    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
-    TextSubject,
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
+    Pmid, TextKind, TextSubject,
 };
 use crate::result::ResultBatch;
 use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
@@ -82,6 +82,8 @@ pub trait Feed {
 #[derive(Clone, Debug, Default)]
 pub struct MemoryMetadata {
     names: BTreeMap<Box<str>, Named>,
+    /// How many names were ever added.
+    added: usize,
     descs: HashMap<Pmid, MetricDesc>,
     domains: HashMap<InDom, Arc<InstanceDomain>>,
     texts: HashMap<(TextSubject, TextKind), Box<str>>,
@@ -93,7 +95,7 @@ pub struct MemoryMetadata {
 #[derive(Clone, Copy, Debug)]
 struct Named {
     pmid: Pmid,
-    /// How many names were there before it.
+    /// How many names were added before it.
     position: usize,
 }
 
@@ -102,10 +104,16 @@ impl MemoryMetadata {
     /// several names. The source lists names in the order in which they were
     /// added.
     pub fn add_metric(&mut self, name: impl Into<Box<str>>, desc: MetricDesc) {
-        let named = Named { pmid: desc.pmid, position: self.names.len() };
-        let known = self.names.entry(name.into()).or_insert(named);
-        known.pmid = desc.pmid;
+        self.add_name(name, desc.pmid);
         self.descs.insert(desc.pmid, desc);
+    }
+
+    /// Gives a metric a name, also one without a descriptor: pmcd may have
+    /// names that no agent knows the metric of.
+    pub fn add_name(&mut self, name: impl Into<Box<str>>, pmid: Pmid) {
+        let named = Named { pmid, position: self.added };
+        self.added += 1;
+        self.names.entry(name.into()).or_insert(named).pmid = pmid;
         self.epoch += 1;
     }
 
@@ -144,6 +152,34 @@ impl MemoryMetadata {
         self.descs.get(&pmid)
     }
 
+    /// Takes a name away, and with its last name the metric. True if there
+    /// was such a name.
+    pub fn remove_name(&mut self, name: &str) -> bool {
+        let Some(named) = self.names.remove(name) else { return false };
+        if self.names.values().all(|other| other.pmid != named.pmid) {
+            self.descs.remove(&named.pmid);
+        }
+        self.epoch += 1;
+        true
+    }
+
+    /// Identifier of the metric of a name; else `PM_ERR_NONLEAF` or
+    /// `PM_ERR_NAME`.
+    pub fn pmid_of(&self, name: &str) -> Result<Pmid, PmStatus> {
+        match self.names.get(name) {
+            Some(named) => Ok(named.pmid),
+            None if self.names_at(name).next().is_some() => Err(PmStatus::NONLEAF),
+            None => Err(PmStatus::NAME),
+        }
+    }
+
+    /// All names of a metric, in the order in which they were added.
+    pub fn names_of(&self, pmid: Pmid) -> Vec<&str> {
+        let mut names: Vec<_> = self.names.iter().filter(|(_, n)| n.pmid == pmid).collect();
+        names.sort_unstable_by_key(|(_, named)| named.position);
+        names.into_iter().map(|(name, _)| &**name).collect()
+    }
+
     /// The metric of a name.
     pub fn lookup(&self, name: &str) -> Option<&MetricDesc> {
         self.desc(self.names.get(name)?.pmid)
@@ -157,8 +193,13 @@ impl MemoryMetadata {
     /// Help text; where there is only the one line, that is the help as well.
     /// Without a text, `PM_ERR_TEXT`.
     pub fn text(&self, of: TextSubject, kind: TextKind) -> Result<&str, PmStatus> {
-        let text = self.texts.get(&(of, kind)).or_else(|| self.texts.get(&(of, TextKind::OneLine)));
-        text.map(|text| &**text).ok_or(PmStatus::TEXT)
+        let text = self.own_text(of, kind).or_else(|| self.own_text(of, TextKind::OneLine));
+        text.ok_or(PmStatus::TEXT)
+    }
+
+    /// The help text that was set, and no other in its place.
+    pub fn own_text(&self, of: TextSubject, kind: TextKind) -> Option<&str> {
+        self.texts.get(&(of, kind)).map(|text| &**text)
     }
 
     /// Labels of a level. `PM_ERR_NOLABELS` as long as there are no labels at
@@ -177,17 +218,32 @@ impl MemoryMetadata {
             LabelLevel::InDom(indom) | LabelLevel::Instances(indom) => indom.domain(),
             LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => pmid.domain(),
         };
-        let has_agent = self.descs.keys().any(|pmid| pmid.domain() == domain);
-        if has_agent { Ok(&[]) } else { Err(PmStatus::NOAGENT) }
+        if self.has_agent(domain) { Ok(&[]) } else { Err(PmStatus::NOAGENT) }
+    }
+
+    /// True when a domain ([`Pmid::domain`]) has metrics.
+    pub fn has_agent(&self, domain: u32) -> bool {
+        self.descs.keys().any(|pmid| pmid.domain() == domain)
+    }
+
+    /// All names at or below one, in the order in which they were added; the
+    /// empty one is above all. `PM_ERR_NAME` where there are none.
+    pub fn traverse(&self, prefix: &str) -> Result<Vec<&str>, PmStatus> {
+        let mut names: Vec<(&str, Named)> = self.named_at(prefix).collect();
+        if names.is_empty() && !prefix.is_empty() {
+            return Err(PmStatus::NAME);
+        }
+        names.sort_unstable_by_key(|(_, named)| named.position);
+        Ok(names.into_iter().map(|(name, _)| name).collect())
     }
 
     /// All names at or below one, in order of their bytes; the empty one is
     /// above all.
-    pub fn names_at<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    pub fn names_at<'a>(&'a self, prefix: &str) -> impl Iterator<Item = &'a str> {
         self.named_at(prefix).map(|(name, _)| name)
     }
 
-    fn named_at<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, Named)> {
+    fn named_at<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, Named)> {
         self.names
             .range::<str, _>((Bound::Included(prefix), Bound::Unbounded))
             .map(|(name, named)| (&**name, *named))
@@ -204,12 +260,14 @@ pub struct MemorySource<F> {
     name: Box<str>,
     metadata: MemoryMetadata,
     feed: F,
+    profile: InstanceProfile,
 }
 
 impl<F> MemorySource<F> {
     /// Makes a source; the name is for messages.
     pub fn new(name: impl Into<Box<str>>, metadata: MemoryMetadata, feed: F) -> MemorySource<F> {
-        MemorySource { name: name.into(), metadata, feed }
+        let profile = InstanceProfile::default();
+        MemorySource { name: name.into(), metadata, feed, profile }
     }
 
     /// What answers its fetches.
@@ -225,12 +283,7 @@ impl<F> MemorySource<F> {
 
 impl<F> MetadataSource for MemorySource<F> {
     fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let lookup = |name: &&str| match self.metadata.names.get(*name) {
-            Some(named) => Ok(named.pmid),
-            None if self.metadata.names_at(name).next().is_some() => Err(PmStatus::NONLEAF),
-            None => Err(PmStatus::NAME),
-        };
-        Ok(names.iter().map(lookup).collect())
+        Ok(names.iter().map(|name| self.metadata.pmid_of(name)).collect())
     }
 
     fn lookup_descs(
@@ -250,12 +303,10 @@ impl<F> MetadataSource for MemorySource<F> {
     }
 
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        let mut names: Vec<(&str, Named)> = self.metadata.named_at(prefix).collect();
-        if names.is_empty() && !prefix.is_empty() {
-            return Err(SourceError::Status { target: self.name(), status: PmStatus::NAME });
+        match self.metadata.traverse(prefix) {
+            Ok(names) => Ok(names.into_iter().map(str::to_owned).collect()),
+            Err(status) => Err(SourceError::Status { target: self.name(), status }),
         }
-        names.sort_unstable_by_key(|(_, named)| named.position);
-        Ok(names.into_iter().map(|(name, _)| name.to_owned()).collect())
     }
 
     fn text(
@@ -293,7 +344,14 @@ impl<F: Feed> FetchSource for MemorySource<F> {
         for indom in list.domains().iter().skip(batch.domains.len()) {
             batch.domains.push(self.metadata.instances(*indom));
         }
+        batch.select(&self.profile, |pmid| self.metadata.desc(pmid)?.indom);
         Ok(events)
+    }
+
+    /// What the feed delivers beyond the profile is taken away.
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        self.profile.clone_from(profile);
+        Ok(())
     }
 }
 

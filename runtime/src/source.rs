@@ -4,18 +4,22 @@
 //! Sources deliver results in their encoded form ([`ResultBatch`]); decoding
 //! into columns belongs to the evaluator, which knows the layout it expects.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
+    Pmid, StateChange, TextKind, TextSubject, Timestamp,
 };
-use crate::result::ResultBatch;
+use crate::result::{FetchResult, MetricValues, ResultBatch};
 
 /// One answer or status per question, in their order, unless the source itself
 /// failed.
 pub type Answers<T> = Result<Vec<Result<T, PmStatus>>, SourceError>;
+
+/// Sets of labels with their levels, or a status.
+pub type MetricLabels = Result<Result<Vec<(LabelLevel, LabelSet)>, PmStatus>, SourceError>;
 
 /// Looks names, descriptors, instance domains, help texts and labels up.
 ///
@@ -44,6 +48,16 @@ pub trait MetadataSource {
         freshness: Freshness,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError>;
 
+    /// Each of several domains, in order, as
+    /// [`MetadataSource::instance_domain`] gives one.
+    fn instance_domain_of_each(
+        &mut self,
+        indoms: &[InDom],
+        freshness: Freshness,
+    ) -> Answers<Arc<InstanceDomain>> {
+        indoms.iter().map(|indom| self.instance_domain(*indom, freshness)).collect()
+    }
+
     /// Every instance of a domain that the source has ever seen: what an
     /// archive knows from all its time (`pmGetInDomArchive(3)`), else the
     /// domain as of now.
@@ -52,6 +66,29 @@ pub trait MetadataSource {
         indom: InDom,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
         self.instance_domain(indom, Freshness::Current)
+    }
+
+    /// Identifier of the instance that a name stands for (`pmLookupInDom(3)`).
+    /// A live source lets the agent decide what matches; without a match,
+    /// `PM_ERR_INST`.
+    fn lookup_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        let domain = self.instance_domain(indom, Freshness::Current)?;
+        Ok(domain.and_then(|domain| domain.lookup(name).ok_or(PmStatus::INST)))
+    }
+
+    /// Name of an instance (`pmNameInDom(3)`); of an unknown one, `PM_ERR_INST`.
+    fn instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        let domain = self.instance_domain(indom, Freshness::Current)?;
+        let name = |domain: Arc<InstanceDomain>| domain.name(instance).map(Box::from);
+        Ok(domain.and_then(|domain| name(domain).ok_or(PmStatus::INST)))
     }
 
     /// Names of all metrics at or below `prefix`, which ends at a component
@@ -124,8 +161,49 @@ pub trait MetadataSource {
         levels.iter().map(|level| self.labels(*level)).collect()
     }
 
+    /// The labels that hold for all values of a metric, level by level from the
+    /// most general one, where there are any (`pmLookupLabels(3)`). What holds
+    /// for one instance is at [`LabelLevel::Instances`]; [`LabelSet::merged`]
+    /// makes one set of them.
+    fn labels_of_metric(&mut self, pmid: Pmid) -> MetricLabels {
+        let desc = self.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
+        let desc = match desc {
+            Ok(desc) => desc,
+            Err(status) => return Ok(Err(status)),
+        };
+        let mut levels = vec![LabelLevel::Context, LabelLevel::Domain(pmid.domain())];
+        levels.extend(desc.indom.map(LabelLevel::InDom));
+        levels.extend([LabelLevel::Cluster(pmid), LabelLevel::Item(pmid)]);
+        let mut found = Vec::with_capacity(levels.len());
+        for (level, sets) in levels.iter().zip(self.labels_of_each(&levels)?) {
+            match sets {
+                Ok(sets) => found.extend(sets.into_iter().map(|set| (*level, set))),
+                Err(status) => return Ok(Err(status)),
+            }
+        }
+        Ok(Ok(found))
+    }
+
     /// Name of the source for messages: host name or archive path.
     fn name(&self) -> String;
+
+    /// Name of the host that the metrics are of (`pmGetContextHostName(3)`).
+    ///
+    /// # Errors
+    /// The source failed.
+    fn host_name(&mut self) -> Result<String, SourceError> {
+        Ok(self.name())
+    }
+
+    /// Time zone of the host that the metrics are of, in the form of the `TZ`
+    /// environment variable (`pmNewContextZone(3)`); `None` where the source
+    /// does not tell.
+    ///
+    /// # Errors
+    /// The source failed.
+    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
+        Ok(None)
+    }
 
     /// Changes whenever names, descriptors or the identity of the peer may
     /// have changed, so that bindings have to be made anew.
@@ -148,6 +226,87 @@ pub trait FetchSource: MetadataSource {
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError>;
+
+    /// Fetches metrics and copies what came into values of their own, one set
+    /// per metric in the order of `pmids` (`pmFetch(3)`). For callers who
+    /// fetch now and then; who does it on and on keeps a [`FetchList`].
+    ///
+    /// # Errors
+    /// As for [`FetchSource::fetch`].
+    fn fetch_values(&mut self, pmids: &[Pmid]) -> Result<FetchResult, SourceError> {
+        let mut batch = ResultBatch::default();
+        let events = self.fetch(&FetchList::new(distinct(pmids), Vec::new()), &mut batch)?;
+        Ok(in_order_of(pmids, FetchResult::of_batch(&batch, events.changes)))
+    }
+
+    /// From now on fetches deliver the instances of the profile only
+    /// (`pmAddProfile(3)`, `pmDelProfile(3)`). The profile outlives a reconnect.
+    ///
+    /// # Errors
+    /// [`SourceError::Status`] with `PM_ERR_NYI` where the source has no profiles.
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        if profile.is_everything() {
+            return Ok(());
+        }
+        Err(SourceError::Status { target: self.name(), status: PmStatus::NYI })
+    }
+
+    /// From where and in which direction the next fetches take their values
+    /// (`pmSetMode(3)`); without a time the position stays.
+    ///
+    /// # Errors
+    /// [`SourceError::Status`] with `PM_ERR_MODE` where the source cannot do
+    /// that; live sources know [`Mode::Live`] only, archives all the others.
+    fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
+        let _ = when;
+        match mode {
+            Mode::Live => Ok(()),
+            _ => Err(SourceError::Status { target: self.name(), status: PmStatus::MODE }),
+        }
+    }
+
+    /// Changes values at the source (`pmStore(3)`). The inner error: the source
+    /// does not do that for one of the metrics, or for this user; what stood
+    /// before it in the list may have been stored.
+    ///
+    /// # Errors
+    /// The source failed.
+    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+        let _ = values;
+        Ok(Err(PmStatus::NOTHOST))
+    }
+}
+
+/// The metrics of a list, each once, in the order in which they come first.
+pub(crate) fn distinct(pmids: &[Pmid]) -> Vec<Pmid> {
+    let mut seen = HashSet::new();
+    pmids.iter().copied().filter(|pmid| seen.insert(*pmid)).collect()
+}
+
+/// The result of a fetch of [`distinct`] metrics, as one of all of `pmids`.
+pub(crate) fn in_order_of(pmids: &[Pmid], mut result: FetchResult) -> FetchResult {
+    let sets = std::mem::take(&mut result.sets);
+    let of: HashMap<Pmid, &MetricValues> = sets.iter().map(|set| (set.pmid, set)).collect();
+    let missing = |pmid| MetricValues { pmid, outcome: Err(PmStatus::IPC) };
+    let set = |pmid: &Pmid| of.get(pmid).map_or_else(|| missing(*pmid), |set| (*set).clone());
+    result.sets = pmids.iter().map(set).collect();
+    result
+}
+
+/// Where the values of fetches come from in time (`pmSetMode(3)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `PM_MODE_LIVE`: from now.
+    Live,
+    /// `PM_MODE_INTERP`: from points in time that are equally far apart.
+    Interpolated {
+        /// Nanoseconds from one fetch to the next, negative for backwards.
+        step: i64,
+    },
+    /// `PM_MODE_FORW`: from the next record with one of the metrics.
+    Forward,
+    /// `PM_MODE_BACK`: from the previous record with one of the metrics.
+    Backward,
 }
 
 /// What is directly below a node of the name space.
@@ -245,6 +404,8 @@ pub struct FetchEvents {
     /// Continuity ended: a mark record was passed, the connection was made anew,
     /// or an agent was restarted. Differences across it mean nothing.
     pub gap: bool,
+    /// What pmcd said has changed (`PMCD_*` of `pmFetch(3)`); none for other sources.
+    pub changes: StateChange,
 }
 
 /// A source failed as a whole.
@@ -271,6 +432,15 @@ pub enum SourceError {
         #[source]
         source: std::io::Error,
     },
+    /// No attempt to connect was made, as the one before failed not long ago
+    /// (`pmReconnectContext(3)`).
+    #[error("{failure}; the next attempt is due in {seconds:.0} seconds")]
+    TooSoon {
+        /// What the one before failed by.
+        failure: String,
+        /// How long attempts have to wait.
+        seconds: f64,
+    },
     /// No answer in time.
     #[error("{target}: no answer within {seconds} seconds")]
     Timeout {
@@ -278,6 +448,18 @@ pub enum SourceError {
         target: String,
         /// The time-out that ran out.
         seconds: f64,
+    },
+    /// A connection that was made could not be used.
+    #[error("{target}: {message}; {help}")]
+    Handshake {
+        /// Host specification or socket path.
+        target: String,
+        /// What libpcp would answer.
+        status: PmStatus,
+        /// What is wrong.
+        message: String,
+        /// What to look at or to try.
+        help: String,
     },
     /// The peer or file does not keep to the format.
     #[error("{target}: {message}")]
@@ -328,10 +510,13 @@ impl SourceError {
                 });
                 errno.map_or(PmStatus::IPC, |errno| PmStatus(-errno))
             }
+            SourceError::TooSoon { .. } => PmStatus(-rustix::io::Errno::TIMEDOUT.raw_os_error()),
             SourceError::Timeout { .. } => PmStatus::TIMEOUT,
             SourceError::Malformed { .. } => PmStatus::IPC,
             SourceError::Specification { .. } => PmStatus::GENERIC,
-            SourceError::Damaged { status, .. } | SourceError::Status { status, .. } => *status,
+            SourceError::Damaged { status, .. }
+            | SourceError::Handshake { status, .. }
+            | SourceError::Status { status, .. } => *status,
         }
     }
 
@@ -339,7 +524,11 @@ impl SourceError {
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
-            SourceError::Connect { .. } | SourceError::Io { .. } | SourceError::Timeout { .. }
+            SourceError::Connect { .. }
+                | SourceError::Io { .. }
+                | SourceError::Timeout { .. }
+                | SourceError::TooSoon { .. }
+                | SourceError::Handshake { status: PmStatus::CONNLIMIT, .. }
         )
     }
 

@@ -5,26 +5,28 @@
 #[macro_use]
 #[path = "shared/replays.rs"]
 mod replays;
-
-use pmderive_runtime::archive::{fuzz_archive, fuzz_decompress};
-use pmderive_runtime::context::spec::fuzz_host_spec;
-use pmderive_runtime::local::fuzz_linux_files;
-use pmderive_runtime::model::{fuzz_interval, fuzz_labels, fuzz_units};
-use pmderive_runtime::pattern::fuzz_pattern;
-use pmderive_runtime::pdu::fuzz_pdu;
-use pmderive_runtime::proto::fuzz_stream;
-
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz");
 
 replays! {
-    archive: fuzz_archive;
-    decompress: fuzz_decompress;
-    host_spec: fuzz_host_spec;
-    interval: fuzz_interval;
-    labels: fuzz_labels;
-    linux_files: fuzz_linux_files;
-    pattern: fuzz_pattern;
-    pdu: fuzz_pdu;
-    stream: fuzz_stream;
-    units: fuzz_units;
+    archive: pmderive_runtime::archive::fuzz_archive;
+    archives: pmderive_runtime::archive::fuzz_archives;
+    archive_writer: pmderive_runtime::archive_writer::fuzz_archive_writer;
+    decompress: pmderive_runtime::archive::fuzz_decompress;
+    events: pmderive_runtime::model::fuzz_events;
+    handshake: pmderive_runtime::proto::fuzz_handshake;
+    host_spec: pmderive_runtime::context::spec::fuzz_host_spec;
+    interval: pmderive_runtime::model::fuzz_interval;
+    labels: pmderive_runtime::model::fuzz_labels;
+    linux_files: pmderive_runtime::local::fuzz_linux_files;
+    metric_spec: pmderive_runtime::model::fuzz_metric_spec;
+    name_space: pmderive_runtime::name_space::fuzz_name_space;
+    pattern: pmderive_runtime::pattern::fuzz_pattern;
+    pdu: pmderive_runtime::pdu::fuzz_pdu;
+    process_files: pmderive_runtime::local::fuzz_process_files;
+    session: pmderive_runtime::fake_pmcd::fuzz_session;
+    stream: pmderive_runtime::proto::fuzz_stream;
+    units: pmderive_runtime::model::fuzz_units;
+    value: pmderive_runtime::model::fuzz_value;
+    window: pmderive_runtime::time::fuzz_window;
+    zone: pmderive_runtime::time::fuzz_zone;
 }

@@ -4,9 +4,12 @@
 //! Only their form is checked here; whether a file can be read or a host be
 //! reached is for the commands to find out.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser;
+use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
@@ -15,17 +18,18 @@ use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
 
 /// The choice of a source. At most one is given.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[group(multiple = false)]
 pub struct SourceArguments {
     /// Metrics of the pmcd of a host (pcp://NAME:PORT, unix:PATH, local:) [default: local:].
-    #[arg(short = 'h', long, value_name = "HOST", value_parser = host)]
+    #[arg(short = 'h', long, value_name = "HOST", value_parser = HostParser)]
     pub host: Option<HostSpec>,
-    /// Metrics of an archive, record by record.
+    /// Metrics of an archive; of several, given one by one, with commas between
+    /// them, as a directory or as a pattern, as if they were one.
     #[arg(short, long, value_name = "ARCHIVE")]
-    pub archive: Option<PathBuf>,
+    pub archive: Vec<PathBuf>,
     /// Metrics of this machine, without pmcd.
-    #[arg(short = 'L', long)]
+    #[arg(short = 'L', long, alias = "local-PMDA")]
     pub local: bool,
 }
 
@@ -38,10 +42,10 @@ pub struct MetadataArguments {
 }
 
 /// Where definitions come from, and in which language they are.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct DefinitionArguments {
     /// Read definitions from files and directories, several with colons between them.
-    #[arg(short, long = "config", value_name = "CONFIG")]
+    #[arg(short, long = "config", alias = "derived", value_name = "CONFIG")]
     pub configs: Vec<String>,
     /// Their language.
     #[command(flatten)]
@@ -49,7 +53,7 @@ pub struct DefinitionArguments {
 }
 
 /// The language of definitions.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct LanguageArguments {
     /// Give the answers of this version of libpcp, wrong ones included.
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
@@ -147,6 +151,23 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-fn host(text: &str) -> Result<HostSpec, String> {
-    text.parse().map_err(|error| format!("\n{error}"))
+/// Parses a host specification. If it is wrong, clap would show all of it, and
+/// there may be a password in it.
+#[derive(Clone)]
+struct HostParser;
+
+impl TypedValueParser for HostParser {
+    type Value = HostSpec;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<HostSpec, clap::Error> {
+        value.to_string_lossy().parse().map_err(|error| {
+            let text = format!("invalid value for '--host <HOST>':\n{error}\n");
+            clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
+        })
+    }
 }

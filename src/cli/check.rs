@@ -79,7 +79,12 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let count = count(&definitions, &diagnostics, expressions.len());
     let selection = definitions.selection();
     let metadata = arguments.metadata.metadata.as_deref();
-    let opened = open_metadata(&arguments.source, metadata, messages);
+    let opened = open_metadata(
+        &arguments.source,
+        metadata,
+        arguments.definitions.language().dialect,
+        messages,
+    );
     let is_offline = matches!(opened, Ok(None));
     let Definitions { sources, registry, .. } = &definitions;
     let checked = opened.and_then(|source| {

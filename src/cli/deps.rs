@@ -21,7 +21,7 @@ use crate::metadata::RecordedMetadata;
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;
 use super::messages::Messages;
-use super::source::{Source, open_metadata};
+use super::source::open_metadata;
 use super::{Outcome, Stop};
 
 /// Arguments of `deps`.
@@ -85,10 +85,12 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
     definitions.warn_of_system_mistakes(messages);
 
     let writes_metadata = arguments.metadata == Some(None);
+    let dialect = arguments.definitions.language().dialect;
     let mut source: Option<Box<dyn MetadataSource>> = match &arguments.metadata {
-        Some(None) => Some(Box::new(Source::open(&arguments.source, messages)?)),
+        Some(None) => Some(Box::new(arguments.source.open(dialect, messages)?)),
         file => {
-            open_metadata(&arguments.source, file.iter().flatten().next().map(|f| &**f), messages)?
+            let file = file.iter().flatten().next().map(|file| &**file);
+            open_metadata(&arguments.source, file, dialect, messages)?
         }
     };
     let selection = definitions.selection();

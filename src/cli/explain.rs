@@ -22,7 +22,7 @@ use crate::syntax::parse_expr;
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
 use super::messages::Messages;
-use super::source::{Source, open_metadata};
+use super::source::open_metadata;
 use super::{Outcome, Stop};
 
 /// Arguments of `explain`.
@@ -96,10 +96,11 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     definitions.warn_of_system_mistakes(messages);
     let mut diagnostics = std::mem::take(&mut definitions.diagnostics);
     let metadata = arguments.metadata.metadata.as_deref();
+    let dialect = arguments.definitions.language().dialect;
     let mut source: Box<dyn MetadataSource> =
-        match open_metadata(&arguments.source, metadata, messages)? {
+        match open_metadata(&arguments.source, metadata, dialect, messages)? {
             Some(source) => source,
-            None => Box::new(Source::open(&arguments.source, messages)?),
+            None => Box::new(arguments.source.open(dialect, messages)?),
         };
     let engine = Engine::new(arguments.definitions.language(), Backend::Interp);
     let broken = not_understood(&definitions, arguments.definitions.language());

@@ -11,6 +11,7 @@ use crate::diag::{Diagnostic, Diagnostics, pcp};
 use crate::source::SourceMap;
 
 use super::args::DiagWords;
+use super::progress::beside;
 
 /// Standard error, and what was said there.
 pub struct Messages {
@@ -73,5 +74,5 @@ impl Messages {
 }
 
 fn write(text: fmt::Arguments<'_>) {
-    let _ = io::stderr().lock().write_fmt(text);
+    let _ = beside(|| io::stderr().lock().write_fmt(text));
 }

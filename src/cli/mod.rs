@@ -1,9 +1,9 @@
 //! The command line: arguments in, output and exit status out.
 //!
 //! ```text
-//! args ──► definitions ──► engine ──► eval ──► output (text │ JSON │ CSV) ──► standard output
-//!             │                         ▲
-//!             └──► check, explain, deps source (pmcd │ archive │ this process)
+//! args ──► definitions ──► engine ──► samples ─┬─► eval ──► output (text │ JSON │ CSV) ──► standard output
+//!             │                          ▲     └─► export ──► a file
+//!             └──► check, explain, deps  source (pmcd │ archive │ this process)
 //!
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
@@ -11,18 +11,36 @@
 //! Everything that a command finds out is data of the other modules; here it
 //! is chosen, ordered and shown.
 
+mod archive;
+mod archives;
 mod args;
 mod check;
 mod definitions;
 mod deps;
+mod ending;
+mod environment;
 mod eval;
 mod explain;
+mod export;
+mod fetch;
 mod fmt;
+mod following;
+mod info;
 mod messages;
 mod output;
+mod pace;
+mod pcp_options;
+mod probe;
+mod progress;
+mod record;
 mod replay;
+mod sample_arguments;
+mod samples;
 mod source;
 mod test;
+mod time_options;
+mod val;
+mod walk;
 
 use std::io;
 use std::process::ExitCode;
@@ -49,6 +67,8 @@ struct Arguments {
 enum Command {
     /// Evaluate derived metrics and print their values.
     Eval(eval::EvalArguments),
+    /// Write values of metrics as a table: CSV, JSON, Arrow or Parquet.
+    Export(export::ExportArguments),
     /// Look for mistakes in definitions and expressions.
     Check(check::CheckArguments),
     /// Say what becomes of an expression, and why.
@@ -59,11 +79,22 @@ enum Command {
     Test(test::TestArguments),
     /// List the metrics that definitions need of a source.
     Deps(deps::DepsArguments),
+    /// Print what is known of metrics, and their values, as pminfo does.
+    Info(Box<info::InfoArguments>),
+    /// Print values of a metric, sample after sample, as pmval does.
+    Val(Box<val::ValArguments>),
+    /// Print which metrics have values, as pmprobe does.
+    Probe(Box<probe::ProbeArguments>),
+    /// Record metrics, derived ones among them, into an archive.
+    Record(Box<record::RecordArguments>),
+    /// Print what archives are: labels, times, files, damage.
+    Archive(archive::ArchiveArguments),
     /// Answer cases of the conformance corpus.
     Replay(replay::ReplayArguments),
 }
 
 /// What a run came to, by its exit status; of several the greatest counts.
+/// The commands called after PCP's tools know the first two only, as those do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
@@ -76,15 +107,27 @@ enum Outcome {
     SourceFailed = 3,
 }
 
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        ExitCode::from(outcome as u8)
+    }
+}
+
 /// Why a command stops before its end.
 #[derive(Debug, thiserror::Error)]
 enum Stop {
     /// The usage is wrong.
     #[error("{0}")]
     Usage(String),
+    /// What makes a tool of PCP end with status 1, in its words.
+    #[error("{0}")]
+    Tool(String),
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// An archive cannot be written.
+    #[error("{0}")]
+    Archive(String),
     /// Nobody reads the output any more.
     #[error("standard output is closed")]
     OutputClosed,
@@ -104,27 +147,73 @@ impl From<io::Error> for Stop {
 
 /// Runs the command that the process's arguments ask for.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let mut arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // When nobody reads what it says, there is nothing left to do.
+            let _ = error.print();
+            let is_mistake = error.use_stderr();
+            let of_pcp = std::env::args().nth(1).is_some_and(|name| is_tool_of_pcp(&name));
+            return match (is_mistake, of_pcp) {
+                (false, _) => Outcome::Good,
+                (true, true) => Outcome::Failed,
+                (true, false) => Outcome::Mistake,
+            }
+            .into();
+        }
+    };
     let mut messages = Messages::to_standard_error();
-    let outcome = match &arguments.command {
+    let outcome = match arguments.command.source_of_tool() {
+        Some(source) => source.add_environment(|name| std::env::var_os(name)),
+        None => Ok(()),
+    };
+    let outcome = outcome.and_then(|()| match &arguments.command {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
+        Command::Export(arguments) => export::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
         Command::Explain(arguments) => explain::run(arguments, &mut messages),
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
         Command::Test(arguments) => test::run(arguments, &mut messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),
+        Command::Info(arguments) => info::run(arguments, &mut messages),
+        Command::Val(arguments) => val::run(arguments, &mut messages),
+        Command::Probe(arguments) => probe::run(arguments, &mut messages),
+        Command::Record(arguments) => record::run(arguments, &mut messages),
+        Command::Archive(arguments) => archive::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
-    };
+    });
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
             Stop::OutputClosed => return Outcome::Good,
+            Stop::Tool(_) => Outcome::Failed,
             Stop::Usage(_) => Outcome::Mistake,
-            Stop::Source(_) | Stop::Output(_) => Outcome::SourceFailed,
+            Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => Outcome::SourceFailed,
         };
         messages.error(&stop);
-        outcome
+        match arguments.command {
+            Command::Info(_) | Command::Probe(_) | Command::Val(_) => Outcome::Failed,
+            _ => outcome,
+        }
     });
-    ExitCode::from(outcome as u8)
+    outcome.into()
+}
+
+impl Command {
+    /// The source of a command called after a tool of PCP, which reads the
+    /// environment as that does.
+    fn source_of_tool(&mut self) -> Option<&mut args::SourceArguments> {
+        match self {
+            Command::Info(arguments) => Some(&mut arguments.options.source),
+            Command::Val(arguments) => Some(&mut arguments.options.source),
+            Command::Probe(arguments) => Some(&mut arguments.options.source),
+            _ => None,
+        }
+    }
+}
+
+/// True for a command whose exit statuses are those of a tool of PCP.
+fn is_tool_of_pcp(command: &str) -> bool {
+    matches!(command, "info" | "probe" | "val")
 }
 
 #[cfg(test)]

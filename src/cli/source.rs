@@ -1,83 +1,68 @@
 //! The source that the arguments choose.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::context::{HostContext, HostSpec};
-use pmderive_runtime::local::LocalContext;
-use pmderive_runtime::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
-};
-use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{
-    Answers, Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use pmderive_runtime::context::{Context, HostSpec};
+use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::dialect::Dialect;
-
+use super::archives::{expanded, joined};
 use super::args::SourceArguments;
 use super::messages::Messages;
+use crate::dialect::Dialect;
 use crate::metadata::RecordedMetadata;
-
-/// An open source of any kind.
-pub enum Source {
-    /// The pmcd of a host.
-    Host(Box<HostContext>),
-    /// An archive.
-    Archive(Box<ArchiveContext>),
-    /// This process.
-    Local(Box<LocalContext>),
-}
 
 impl SourceArguments {
     /// True if one was chosen.
     pub fn is_given(&self) -> bool {
-        self.host.is_some() || self.archive.is_some() || self.local
+        self.host.is_some() || !self.archive.is_empty() || self.local
     }
-}
 
-impl Source {
-    /// Opens the source that was chosen, or else the pmcd of this machine.
+    /// The archives that were chosen, as one list with commas.
+    pub fn archives(&self) -> Option<PathBuf> {
+        joined(&self.archive)
+    }
+
+    /// Opens the source that was chosen, or else the pmcd of this machine,
+    /// with the peculiarities that definitions of a dialect count on.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn open(arguments: &SourceArguments, messages: &Messages) -> Result<Source, SourceError> {
-        if arguments.local {
-            return Ok(Source::Local(Box::default()));
+    pub fn open(&self, dialect: Dialect, messages: &Messages) -> Result<Context, SourceError> {
+        if self.local {
+            return Ok(Context::local());
         }
-        if let Some(path) = &arguments.archive {
-            return Ok(Source::Archive(Box::new(ArchiveContext::open(path)?)));
+        if let Some(archives) = self.archives() {
+            let mut context = Context::archive(&expanded(&archives))?;
+            follow(&mut context, dialect)?;
+            tell_warnings(&mut context, messages);
+            return Ok(context);
         }
-        let host = match &arguments.host {
-            Some(spec) => HostContext::open(spec)?,
-            None => HostContext::open(&HostSpec::local())?,
-        };
-        host.warnings().iter().for_each(|warning| messages.warning(warning));
-        Ok(Source::Host(Box::new(host)))
+        let context = Context::host(self.host.as_ref().unwrap_or(&HostSpec::local()))?;
+        if let Context::Host(host) = &context {
+            host.warnings().iter().for_each(|warning| messages.warning(warning));
+        }
+        Ok(context)
     }
+}
 
-    /// Has the peculiarities that definitions of a dialect count on.
-    pub fn follow(&mut self, dialect: Dialect) {
-        if let (Source::Archive(context), true) = (self, dialect != Dialect::Fixed) {
-            context.look_up_instances_by_beginning();
-        }
+/// Has the peculiarities that definitions of a dialect count on.
+fn follow(context: &mut Context, dialect: Dialect) -> Result<(), SourceError> {
+    let Context::Archive(archive) = context else { return Ok(()) };
+    if dialect == Dialect::Pcp6_0 {
+        archive.pass_over_nothing()?;
     }
-
-    fn context(&self) -> &dyn FetchSource {
-        match self {
-            Source::Host(context) => &**context,
-            Source::Archive(context) => &**context,
-            Source::Local(context) => &**context,
-        }
+    if dialect != Dialect::Fixed {
+        archive.look_up_instances_by_beginning();
     }
+    archive.set_interpolation_rules(dialect.interpolation(archive.interpolation_rules()));
+    Ok(())
+}
 
-    fn context_mut(&mut self) -> &mut dyn FetchSource {
-        match self {
-            Source::Host(context) => &mut **context,
-            Source::Archive(context) => &mut **context,
-            Source::Local(context) => &mut **context,
-        }
+/// Tells of what is wrong with archives of a source, where that is passed over.
+pub fn tell_warnings(context: &mut Context, messages: &Messages) {
+    let Context::Archive(archive) = context else { return };
+    for error in archive.take_warnings() {
+        messages.warning(&format_args!("{error}; what can be read is used without it"));
     }
 }
 
@@ -89,96 +74,12 @@ impl Source {
 pub fn open_metadata(
     arguments: &SourceArguments,
     metadata: Option<&Path>,
+    dialect: Dialect,
     messages: &Messages,
 ) -> Result<Option<Box<dyn MetadataSource>>, SourceError> {
     Ok(match metadata {
         Some(file) => Some(Box::new(RecordedMetadata::open(file)?)),
-        None if arguments.is_given() => Some(Box::new(Source::open(arguments, messages)?)),
+        None if arguments.is_given() => Some(Box::new(arguments.open(dialect, messages)?)),
         None => None,
     })
-}
-
-impl MetadataSource for Source {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        self.context_mut().lookup_names(names)
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        self.context_mut().lookup_descs(pmids)
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.context_mut().instance_domain(indom, freshness)
-    }
-
-    fn known_instances(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.context_mut().known_instances(indom)
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        self.context_mut().traverse(prefix)
-    }
-
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
-        self.context_mut().children(node)
-    }
-
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
-        self.context_mut().names_of(pmid)
-    }
-
-    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
-        self.context_mut().names_of_each(pmids)
-    }
-
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.context_mut().text(of, kind)
-    }
-
-    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
-        self.context_mut().text_of_each(subjects, kind)
-    }
-
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        self.context_mut().labels(level)
-    }
-
-    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
-        self.context_mut().labels_of_each(levels)
-    }
-
-    fn name(&self) -> String {
-        self.context().name()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        self.context().metadata_epoch()
-    }
-}
-
-impl FetchSource for Source {
-    fn fetch(
-        &mut self,
-        list: &FetchList,
-        batch: &mut ResultBatch,
-    ) -> Result<FetchEvents, SourceError> {
-        self.context_mut().fetch(list, batch)
-    }
 }

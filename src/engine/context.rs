@@ -80,6 +80,11 @@ impl<S: FetchSource> Context<S> {
         &mut self.source
     }
 
+    /// The metrics, and the source.
+    pub fn metrics_and_source(&mut self) -> (&[Metric], &mut S) {
+        (&self.metrics, &mut self.source)
+    }
+
     /// True if a first sample gives some metric no value because it needs two.
     pub fn needs_two_samples(&self) -> bool {
         !self.evaluator.program().histories.is_empty()
@@ -102,11 +107,12 @@ impl<S: FetchSource> Context<S> {
         selection: &[&Registered],
         diagnostics: &mut Diagnostics,
     ) -> Result<(), SourceError> {
-        let epoch = self.source.metadata_epoch();
         let compiled = self.engine.compile(registry, selection, &mut self.source, diagnostics)?;
         self.metrics = compiled.metrics;
         self.evaluator.change_program(compiled.program, compiled.binding);
-        self.epoch = epoch;
+        // The first question may have made a connection to another peer; all
+        // answers are its.
+        self.epoch = self.source.metadata_epoch();
         self.evaluations = 0;
         Ok(())
     }

@@ -13,6 +13,7 @@ mod identifiers;
 mod nesting;
 mod registry;
 mod shared;
+mod shown;
 mod system;
 
 use std::cell::{OnceCell, RefCell};
@@ -46,6 +47,7 @@ pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use shared::{Refused, SharedRegistry, Snapshot};
+pub use shown::{Finding, Shown};
 
 /// See the module's description.
 pub struct Engine {
@@ -306,7 +308,7 @@ impl Engine {
 }
 
 /// True for the metrics that libpcp defines for itself.
-fn is_anonymous(name: &str) -> bool {
+pub(crate) fn is_anonymous(name: &str) -> bool {
     ANONYMOUS.iter().any(|one| one.name == name)
 }
 

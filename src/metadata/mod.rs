@@ -44,7 +44,7 @@ use pmderive_runtime::source::{Freshness, MetadataSource, SourceError};
 
 pub use read::{MetadataError, fuzz_metadata};
 
-use crate::syntax::nearest;
+use crate::syntax::nearest_metric;
 
 /// What the first member of a file says.
 const FORMAT: &str = "pmderive metadata";
@@ -97,7 +97,7 @@ impl RecordedMetadata {
         let missing: Vec<&str> = names.into_iter().filter(missing).collect();
         if !missing.is_empty() {
             let all = source.traverse("")?;
-            let near = |name| nearest(name, all.iter().map(String::as_str));
+            let near = |name| nearest_metric(name, all.iter().map(String::as_str));
             let near: BTreeSet<&str> = missing.into_iter().filter_map(near).collect();
             recorded.add(&Vec::from_iter(near), source)?;
         }

@@ -67,6 +67,7 @@ fn name_of(name: &str) -> String {
 
 fn metric(name: &str, desc: &MetricDesc) -> String {
     let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
+    let semantics = semantics.in_expressions();
     let mut out = name_of(name);
     let indom = indom.map_or("null".to_owned(), |indom| format!("\"{indom}\""));
     let _ = write!(

@@ -32,7 +32,8 @@ const MAX_MISSPELT: usize = 2;
 
 /// The metric nearest to an unknown one, if one is near enough to be meant:
 /// with two letters wrong at most, or one that begins and ends with the same
-/// components, or one whose name goes on where this one ends.
+/// components, or one whose name goes on where this one ends. Whatever order
+/// the candidates have, it is the same one.
 pub fn nearest_metric<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -50,14 +51,16 @@ pub fn nearest_metric<'c>(
         let differ = (letters(candidate) ^ own_letters).count_ones() as usize;
         if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differ <= 2 * MAX_MISSPELT {
             let wrong = distance(name, candidate);
-            if wrong <= MAX_MISSPELT && misspelt.is_none_or(|(least, _)| wrong < least) {
-                misspelt = Some((wrong, candidate));
+            let found = (wrong, candidate);
+            if wrong <= MAX_MISSPELT && misspelt.is_none_or(|other| found < other) {
+                misspelt = Some(found);
             }
         }
         let is_related = name.contains('.')
             && candidate.split('.').next() == first
             && candidate.rsplit('.').next() == last;
-        if is_related && related.is_none_or(|other| candidate.len() < other.len()) {
+        let order = |name: &'c str| (name.len(), name);
+        if is_related && related.is_none_or(|other| order(candidate) < order(other)) {
             related = Some(candidate);
         }
         let is_below = name.len() >= 3 && candidate.starts_with(name);

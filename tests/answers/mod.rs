@@ -39,15 +39,28 @@ pub fn cases_of(folder: &Path) -> Vec<Answer> {
     cases
 }
 
-/// A case of raw records from a time on; `id` tells its answer from others.
-pub fn case(id: &str, archive: &str, start: &str, fetches: usize, expr: &str) -> Answer {
+/// A case over an archive; `id` tells its answer from others.
+pub fn case(id: &str, archive: &str, walk: &Walk, expr: &str) -> Answer {
+    let Walk { start, step_ms, count } = walk;
+    let kind = if *step_ms == 0 { "forw" } else { "interp" };
     let Value::Object(case) = serde_json::json!({
         "id": id, "archive": archive, "expr": expr,
-        "mode": { "kind": "forw", "start": start, "count": fetches },
+        "mode": { "kind": kind, "start": start, "step_ms": step_ms, "count": count },
     }) else {
         unreachable!("an object was written")
     };
     case
+}
+
+/// Which fetches of an archive are compared.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// Time of the first one, as the corpus writes it.
+    pub start: String,
+    /// Milliseconds from one interpolated fetch to the next, negative to go
+    /// backward; 0 for records as they are.
+    pub step_ms: i64,
+    pub count: usize,
 }
 
 /// A case that only asks whether an expression is accepted.

@@ -2,7 +2,9 @@
  * Answers cases with the libpcp of this machine, for comparison.
  *
  * Reads from standard input one case a line: archive, start (SEC.NNNNNNNNN),
- * number of fetches and expression, separated by tabs. Without an archive the
+ * step in milliseconds, number of fetches and expression, separated by tabs.
+ * Without a step, records are fetched forward, with one, values are
+ * interpolated; a negative one leads backward. Without an archive the
  * expression is only registered. Writes one line of JSON a case, in the words
  * of the recorded answers in tests/conformance. Each case runs in a process of
  * its own, because libpcp keeps state between registrations and crashes on
@@ -183,8 +185,10 @@ put_fetches(pmID pmid, const pmDesc *desc, int count)
 	    break;
 	}
 	set = result->vset[0];
+	/* libpcp does not carry a sum of 1000000000 nanoseconds. */
 	printf("%s{\"t\":\"%lld.%09ld\",", fetch ? "," : "",
-	       (long long)result->timestamp.tv_sec, (long)result->timestamp.tv_nsec);
+	       (long long)result->timestamp.tv_sec + result->timestamp.tv_nsec / 1000000000,
+	       (long)result->timestamp.tv_nsec % 1000000000);
 	if (set->numval < 0)
 	    printf("\"err\":%d}", set->numval);
 	else {
@@ -203,11 +207,13 @@ put_fetches(pmID pmid, const pmDesc *desc, int count)
 }
 
 static void
-answer(char *archive, const char *start, int count, char *expression)
+answer(char *archive, const char *start, long step, int count, char *expression)
 {
     char *refused = pmRegisterDerived("qa.x", expression);
     const char *name = "qa.x";
-    struct timespec when;
+    /* A negative step has its sign in both parts. */
+    struct timespec when, delta = { step / 1000, step % 1000 * 1000000 };
+    int mode = step ? PM_MODE_INTERP : PM_MODE_FORW;
     pmDesc desc;
     pmID pmid;
     int sts;
@@ -225,7 +231,7 @@ answer(char *archive, const char *start, int count, char *expression)
     }
     when.tv_sec = atoll(start);
     when.tv_nsec = atol(strchr(start, '.') + 1);
-    if ((sts = pmSetModeHighRes(PM_MODE_FORW, &when, NULL)) < 0 ||
+    if ((sts = pmSetModeHighRes(mode, &when, step ? &delta : NULL)) < 0 ||
 	(sts = pmLookupName(1, &name, &pmid)) < 0) {
 	printf(",\"error\":%d", sts);
 	return;
@@ -245,18 +251,19 @@ main(void)
     /* What a case has written when it crashes is all or nothing. */
     setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
     while (fgets(line, sizeof(line), stdin) != NULL) {
-	char *archive = line, *start, *count, *expression;
+	char *archive = line, *start, *step, *count, *expression;
 	int status;
 	pid_t child;
 
 	line[strcspn(line, "\n")] = '\0';
 	if ((start = strchr(archive, '\t')) == NULL ||
-	    (count = strchr(start + 1, '\t')) == NULL ||
+	    (step = strchr(start + 1, '\t')) == NULL ||
+	    (count = strchr(step + 1, '\t')) == NULL ||
 	    (expression = strchr(count + 1, '\t')) == NULL) {
 	    fprintf(stderr, "not a case: %s\n", line);
 	    return 1;
 	}
-	*start++ = *count++ = *expression++ = '\0';
+	*start++ = *step++ = *count++ = *expression++ = '\0';
 	putchar('{');
 	fflush(stdout);
 	if ((child = fork()) < 0) {
@@ -265,7 +272,7 @@ main(void)
 	}
 	if (child == 0) {
 	    alarm(10);
-	    answer(archive, start, atoi(count), expression);
+	    answer(archive, start, atol(step), atoi(count), expression);
 	    fflush(stdout);
 	    _exit(0);
 	}

@@ -7,6 +7,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// How much is read at a time: little at first, more while reading goes on forward.
@@ -23,6 +24,15 @@ pub(super) trait Bytes: Send {
 
     /// Present size in bytes.
     fn size(&mut self) -> io::Result<u64>;
+}
+
+/// Opens a file whose bytes are what is wanted.
+pub(super) fn open_plain(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    match file.metadata()?.is_dir() {
+        true => Err(rustix::io::Errno::ISDIR.into()),
+        false => Ok(file),
+    }
 }
 
 impl Bytes for File {
@@ -82,6 +92,18 @@ impl Window {
             }
         };
         Ok(&self.buffer[skip..self.filled])
+    }
+
+    /// As [`Window::at`], for reading backward: what is in front of `offset`
+    /// is read along.
+    pub(super) fn before(&mut self, offset: u64, length: usize) -> io::Result<&[u8]> {
+        let end = offset.saturating_add(length as u64);
+        if offset < self.start || end > self.start.saturating_add(self.filled as u64) {
+            let start = end.saturating_sub(CHUNK as u64).min(offset);
+            let span = usize::try_from(end - start).unwrap_or(usize::MAX);
+            self.at(start, span)?;
+        }
+        self.at(offset, length)
     }
 
     /// Present size of the file in bytes.

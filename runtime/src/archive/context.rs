@@ -1,95 +1,207 @@
-//! A context of one archive: metadata as of a time, and fetches record by record.
+//! A context of archives: opening them, and their metadata as of a time.
 //!
-//! In: the path of an archive, or its files in memory. Out: what
-//! [`MetadataSource`] and [`FetchSource`] promise. Values stay encoded; they
-//! are neither decoded nor interpolated here.
+//! In: the names of archives, or files in memory. Out: what
+//! [`MetadataSource`] promises. How values are fetched is the business of
+//! `fetching`; that there may be several archives, that of `opening`,
+//! `sequence` and `meta`.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::archive::bytes::Window;
-use crate::archive::end::end_time;
 use crate::archive::files::ArchiveFiles;
-use crate::archive::index::{IndexEntry, read_index};
+use crate::archive::growth::Following;
+use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::meta::Metadata;
-use crate::archive::record::ReadError;
-use crate::archive::values::{BLOCK_ORIGIN, Selection};
-use crate::archive::volumes::Volumes;
+use crate::archive::opening::{Opened, open_all};
+use crate::archive::resolve::{Named, resolve};
+use crate::archive::sequence::{Place, Sequence};
+use crate::archive::single::SingleArchive;
+use crate::archive::values::Selection;
 use crate::model::{
-    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, PmStatus, Pmid,
-    TextKind, TextSubject, Timestamp, json_string,
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelFlags, LabelLevel, LabelMap, LabelSet,
+    MetricDesc, PmStatus, Pmid, TextKind, TextSubject, Timestamp, json_string,
 };
-use crate::result::ResultBatch;
-use crate::source::{
-    Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use crate::source::{Child, Freshness, MetadataSource, Mode, SourceError};
 
-/// An open archive, read forward record by record (`pmNewContext(3)` with
-/// `PM_CONTEXT_ARCHIVE`, and `PM_MODE_FORW` of `pmSetMode(3)`).
+/// One of the archives of a context.
+pub struct ArchivePart<'c> {
+    /// Its label.
+    pub label: &'c ArchiveLabel,
+    archive: &'c SingleArchive,
+}
+
+impl ArchivePart<'_> {
+    /// Time of its last record, marks included (`pmGetArchiveEnd(3)`).
+    ///
+    /// # Errors
+    /// `PM_ERR_LOGREC` when there is no complete record.
+    pub fn end_time(&self) -> Result<Timestamp, SourceError> {
+        self.archive.end_time()
+    }
+
+    /// Its files with their sizes on disk, metadata, index and volumes.
+    pub fn files(&self) -> impl Iterator<Item = (String, std::io::Result<u64>)> + '_ {
+        let files = &self.archive.files;
+        let volumes = files.volumes.iter().map(|(_, volume)| volume);
+        let members = [&files.metadata].into_iter().chain(&files.index).chain(volumes);
+        members.map(|member| (member.name(), member.size_on_disk()))
+    }
+}
+
+/// An archive, or several that follow each other in time, open
+/// (`pmNewContext(3)` with `PM_CONTEXT_ARCHIVE`); at first read forward record
+/// by record.
 ///
-/// The context has an origin: the time of the record fetched last, at first
+/// The context has an origin: the time of what was fetched last, at first
 /// the start of the archive. Instance domains are those in force at the
-/// origin, and records from before it are passed over.
+/// origin, and records on its other side are passed over.
 pub struct ArchiveContext {
     name: String,
-    label: ArchiveLabel,
-    metadata: Metadata,
-    metadata_name: String,
-    volumes: Volumes,
-    /// Entries of the index, once they were needed.
-    index: Option<Vec<IndexEntry>>,
-    origin: Timestamp,
+    /// That of the first archive.
+    pub(super) label: ArchiveLabel,
+    pub(super) metadata: Metadata,
+    pub(super) records: Sequence,
+    /// What is wrong with archives, where that is passed over.
+    pub(super) warnings: Vec<SourceError>,
+    /// How many of the warnings are of archives that were left out.
+    left_out: usize,
+    pub(super) passes_over_damage: bool,
+    pub(super) mode: Mode,
+    pub(super) origin: Timestamp,
     /// True while records are passed over to reach the origin.
-    seeking: bool,
+    pub(super) seeking: bool,
     /// A mark was passed since the record delivered last.
-    gap: bool,
-    /// The end of the archive was met; the writer may have gone on since.
-    at_end: bool,
-    epoch: u64,
+    pub(super) gap: bool,
+    /// Records before this place were written before the metadata was read.
+    pub(super) described: Place,
+    /// Present where the archive is followed while it is written.
+    pub(super) following: Option<Box<Following>>,
+    pub(super) epoch: u64,
     /// Epoch that the last fetch reported.
-    reported_epoch: u64,
-    selection: Selection,
+    pub(super) reported_epoch: u64,
+    pub(super) selection: Selection,
+    pub(super) profile: InstanceProfile,
+    pub(super) rules: InterpolationRules,
+    /// Present once values between records were asked for.
+    pub(super) interpolator: Option<Box<Interpolator>>,
+    /// Time of the next interpolated fetch.
+    pub(super) next_sample: Timestamp,
+    /// End of the archive as it was known last, in seconds since its start.
+    pub(super) known_end: f64,
 }
 
 impl ArchiveContext {
-    /// Opens an archive, given its base name or any of its files, and
-    /// positions it at its start.
+    /// Opens an archive, given its base name or any of its files; or several
+    /// as one, given a directory, or names and directories with commas
+    /// between them. Positions the context at its start. Interpolation
+    /// follows the environment.
+    ///
+    /// Several archives have to be of one host, must not overlap, and have to
+    /// agree on what metrics are. Those that cannot be used are left out as
+    /// long as another one can, see [`ArchiveContext::take_warnings`]. Between
+    /// two archives there is a gap.
     ///
     /// # Errors
-    /// [`SourceError::Specification`] for several archives and for files in
-    /// a compression other than xz and zstd, [`SourceError::Io`] when there
-    /// is nothing of that name, [`SourceError::Damaged`] with the status that
-    /// `pmNewContext(3)` gives for the rest.
+    /// [`SourceError::Io`] when there is nothing of that name,
+    /// [`SourceError::Damaged`] with the status that `pmNewContext(3)` gives
+    /// for the rest: `PM_ERR_LOGFILE` when no archive can be used,
+    /// `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` and the `PM_ERR_LOGCHANGE…` when
+    /// archives do not fit together, and of a single archive what is wrong
+    /// with it.
     pub fn open(path: &Path) -> Result<ArchiveContext, SourceError> {
-        ArchiveContext::from_files(ArchiveFiles::find(path)?)
+        let name = path.display().to_string();
+        let mut context = ArchiveContext::of(name, resolve(path)?)?;
+        context.rules = InterpolationRules::of_environment();
+        Ok(context)
     }
 
     /// Opens an archive whose files are known.
     pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
-        let name = files.base.display().to_string();
-        let metadata_member = files.metadata.clone();
-        let (volumes, label) = Volumes::open(files)?;
-        let metadata_name = metadata_member.name();
-        let metadata = metadata_member
-            .open()
-            .map_err(ReadError::Io)
-            .and_then(|file| Metadata::open(Window::new(file), &label))
-            .map_err(|error| error.in_file(&metadata_name))?;
+        let name = files.base.clone();
+        ArchiveContext::of(name.display().to_string(), vec![Named { name, files: Ok(files) }])
+    }
+
+    pub(super) fn of(name: String, archives: Vec<Named>) -> Result<ArchiveContext, SourceError> {
+        let Opened { archives, first, metadata, left_out } = open_all(archives)?;
+        let label = archives[0].label.clone();
         Ok(ArchiveContext {
             name,
+            mode: Mode::Forward,
             origin: label.start,
+            next_sample: label.start,
+            known_end: 0.0,
+            profile: InstanceProfile::default(),
+            rules: InterpolationRules::default(),
+            interpolator: None,
             label,
             metadata,
-            metadata_name,
-            volumes,
-            index: None,
+            records: Sequence::new(archives.into(), first),
+            left_out: left_out.len(),
+            warnings: left_out,
+            passes_over_damage: true,
             seeking: true,
             gap: false,
-            at_end: false,
+            described: Place::default(),
+            following: None,
             epoch: 0,
             reported_epoch: 0,
             selection: Selection::default(),
+        })
+    }
+
+    /// What is wrong with archives of this context, as far as nobody asked
+    /// yet: those that were left out when it was opened, and damage that was
+    /// passed over since. Of a single archive everything is an error instead.
+    pub fn take_warnings(&mut self) -> Vec<SourceError> {
+        self.left_out = 0;
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Passes over nothing, as libpcp before 7.1.4: an archive that cannot be
+    /// used is an error, and damage that one archive cannot be read behind
+    /// stays in the way. To be called before anything else.
+    ///
+    /// # Errors
+    /// An archive was left out when the context was opened.
+    pub fn pass_over_nothing(&mut self) -> Result<(), SourceError> {
+        self.passes_over_damage = false;
+        self.records.stop_at_damage();
+        match self.left_out {
+            0 => Ok(()),
+            _ => Err(self.take_warnings().swap_remove(0)),
+        }
+    }
+
+    /// A further context of the same archive, with the same position, mode and
+    /// profile, which from then on are its own (`pmDupContext(3)`). What was
+    /// read of metadata and index is shared.
+    ///
+    /// # Errors
+    /// A file can no longer be opened.
+    pub fn duplicate(&self) -> Result<ArchiveContext, SourceError> {
+        Ok(ArchiveContext {
+            name: self.name.clone(),
+            label: self.label.clone(),
+            metadata: self.metadata.duplicate(),
+            records: self.records.duplicate()?,
+            warnings: Vec::new(),
+            left_out: 0,
+            passes_over_damage: self.passes_over_damage,
+            mode: self.mode,
+            origin: self.origin,
+            seeking: self.seeking,
+            gap: self.gap,
+            described: self.described,
+            following: None,
+            epoch: self.epoch,
+            reported_epoch: self.reported_epoch,
+            selection: Selection::default(),
+            profile: self.profile.clone(),
+            rules: self.rules,
+            interpolator: None,
+            next_sample: self.next_sample,
+            known_end: self.known_end,
         })
     }
 
@@ -100,113 +212,102 @@ impl ArchiveContext {
         self.metadata.look_up_by_beginning();
     }
 
-    /// The archive's label (`pmGetArchiveLabel(3)`).
+    /// The label of the archive, of several the first one's
+    /// (`pmGetArchiveLabel(3)`).
     pub fn label(&self) -> &ArchiveLabel {
         &self.label
     }
 
-    /// Time of the last record, marks included (`pmGetArchiveEnd(3)`). The
-    /// position is not affected. A growing archive gives a later time later.
+    /// The archives that the context is of, in the order of their starts.
+    pub fn parts(&self) -> impl Iterator<Item = ArchivePart<'_>> {
+        let archives = self.records.archives().iter();
+        archives.map(|archive| ArchivePart { label: &archive.label, archive })
+    }
+
+    /// Time of the last record of the last archive, marks included
+    /// (`pmGetArchiveEnd(3)`). The position is not affected. A growing archive gives a later time later.
     ///
     /// # Errors
     /// `PM_ERR_LOGREC` when there is no complete record.
     pub fn end_time(&mut self) -> Result<Timestamp, SourceError> {
-        self.load_index();
-        end_time(self.volumes.files(), self.index.as_deref().unwrap_or_default())
+        self.records.last_archive().end_time()
     }
 
-    /// The time that metadata is as of: that of the record fetched last.
+    /// The time that metadata is as of: that of what was fetched last.
     pub fn origin(&self) -> Timestamp {
         self.origin
     }
 
-    /// Makes the next fetch deliver the first record at `when` or later
-    /// (`pmSetMode(3)` with `PM_MODE_FORW`), and `when` the origin.
+    /// Identifier of the instance that has had a name at any time; the newest
+    /// counts (`pmLookupInDomArchive(3)`). Of the domain itself and of the
+    /// list of all instances, see [`MetadataSource::known_instances`]
+    /// (`pmGetInDomArchive(3)`). Without a match, `PM_ERR_INST_LOG`.
     ///
     /// # Errors
-    /// The first data volume can no longer be opened.
-    pub fn set_position(&mut self, when: Timestamp) -> Result<(), SourceError> {
-        self.load_index();
-        self.origin = when;
-        self.seeking = true;
-        self.gap = false;
-        self.volumes.seek(when, self.index.as_deref().unwrap_or_default())
+    /// The metadata file cannot be read.
+    pub fn lookup_known_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        let domain = self.known_instances(indom)?;
+        Ok(domain.and_then(|domain| domain.lookup(name).ok_or(PmStatus::INST_LOG)))
     }
 
-    /// Reads the index, unless that was done. One that is missing, damaged or
-    /// of another archive is as good as empty: all it can do is save time.
-    fn load_index(&mut self) {
-        if self.index.is_some() {
-            return;
-        }
-        let entries = self.volumes.files().index.as_ref().and_then(|member| {
-            let mut window = Window::new(member.open().ok()?);
-            read_index(&mut window, &self.label).ok()
-        });
-        self.index = Some(entries.unwrap_or_default());
+    /// Name of an instance of any time; the newest one counts
+    /// (`pmNameInDomArchive(3)`). Of an unknown one, `PM_ERR_INST_LOG`.
+    ///
+    /// # Errors
+    /// The metadata file cannot be read.
+    pub fn known_instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        let domain = self.known_instances(indom)?;
+        let name = |domain: Arc<InstanceDomain>| domain.name(instance).map(Box::from);
+        Ok(domain.and_then(|domain| name(domain).ok_or(PmStatus::INST_LOG)))
+    }
+
+    /// When labels of any kind change, in order of time. Between two of these
+    /// times [`MetadataSource::labels`] has the same answers.
+    pub fn label_times(&self) -> Vec<Timestamp> {
+        self.metadata.label_times()
+    }
+
+    /// Rules of interpolation in force.
+    pub fn interpolation_rules(&self) -> InterpolationRules {
+        self.rules
+    }
+
+    /// Changes the rules of interpolation. The next fetch does not continue
+    /// those before.
+    pub fn set_interpolation_rules(&mut self, rules: InterpolationRules) {
+        self.rules = rules;
+        self.interpolator = None;
     }
 
     /// Reads what was appended to the metadata.
-    fn refresh_metadata(&mut self) -> Result<(), SourceError> {
-        let changed = self.metadata.refresh().map_err(|e| e.in_file(&self.metadata_name))?;
+    pub(super) fn refresh_metadata(&mut self) -> Result<(), SourceError> {
+        let changed = self.metadata.refresh()?;
         self.epoch += u64::from(changed);
         Ok(())
     }
 
-    fn domain_at_origin(
+    /// What interpolation needs beside a list.
+    pub(super) fn surroundings(&mut self) -> Surroundings<'_> {
+        Surroundings { metadata: &mut self.metadata, profile: &self.profile }
+    }
+
+    pub(super) fn domain_at_origin(
         &mut self,
         indom: InDom,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.metadata.domain(indom, self.origin).map_err(|e| e.in_file(&self.metadata_name))
+        self.metadata.domain(indom, self.origin)
     }
 
-    fn status(&self, status: PmStatus) -> SourceError {
+    pub(super) fn status(&self, status: PmStatus) -> SourceError {
         SourceError::Status { target: self.name.clone(), status }
-    }
-
-    /// Moves to the next record at or after the origin that is no mark and
-    /// holds one of the metrics, and copies it to a part of `batch`. False at
-    /// the end.
-    fn next_selected(
-        &mut self,
-        list: &FetchList,
-        batch: &mut ResultBatch,
-    ) -> Result<bool, SourceError> {
-        self.selection.prepare(list);
-        while let Some(record) = self.volumes.next()? {
-            if record.stamp < self.origin {
-                self.gap |= record.is_mark() && !self.seeking;
-                continue;
-            }
-            self.seeking = false;
-            if record.is_mark() {
-                self.gap = true;
-                continue;
-            }
-            let bytes = self.volumes.bytes(&record)?;
-            let selected = match self.selection.scan(bytes, record.first_set, record.set_count) {
-                // Without metrics every record counts: constants have a value in each.
-                Ok(any) => any || list.pmids().is_empty(),
-                Err(mut damage) => {
-                    self.gap = true;
-                    damage.offset += record.offset;
-                    return Err(self.volumes.damaged(damage));
-                }
-            };
-            if !selected {
-                continue;
-            }
-            let part = batch.add_part();
-            part.bytes.extend_from_slice(bytes);
-            part.timestamp = record.stamp;
-            part.first_set = part.bytes.len();
-            part.set_count = list.pmids().len();
-            part.block_origin = BLOCK_ORIGIN;
-            self.selection.append_sets(list.pmids(), &mut part.bytes);
-            self.origin = record.stamp;
-            return Ok(true);
-        }
-        Ok(false)
     }
 }
 
@@ -238,7 +339,28 @@ impl MetadataSource for ArchiveContext {
         &mut self,
         indom: InDom,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.metadata.whole_domain(indom).map_err(|e| e.in_file(&self.metadata_name))
+        self.metadata.whole_domain(indom)
+    }
+
+    /// Without a match, `PM_ERR_INST_LOG`.
+    fn lookup_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        let domain = self.domain_at_origin(indom)?;
+        Ok(domain.and_then(|domain| domain.lookup(name).ok_or(PmStatus::INST_LOG)))
+    }
+
+    /// Of an unknown instance, `PM_ERR_INST_LOG`.
+    fn instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        let domain = self.domain_at_origin(indom)?;
+        let name = |domain: Arc<InstanceDomain>| domain.name(instance).map(Box::from);
+        Ok(domain.and_then(|domain| name(domain).ok_or(PmStatus::INST_LOG)))
     }
 
     fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
@@ -259,7 +381,7 @@ impl MetadataSource for ArchiveContext {
         of: TextSubject,
         kind: TextKind,
     ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.metadata.text(of, kind).map_err(|e| e.in_file(&self.metadata_name))
+        self.metadata.text(of, kind)
     }
 
     /// An archive without labels of its own has the host it was recorded from.
@@ -274,40 +396,25 @@ impl MetadataSource for ArchiveContext {
             return Ok(Ok(vec![LabelSet::from_map(-1, &labels)]));
         }
         let sets = self.metadata.labels(level, self.origin);
-        sets.map(Ok).map_err(|e| e.in_file(&self.metadata_name))
+        sets.map(Ok)
     }
 
     fn name(&self) -> String {
         self.name.clone()
     }
 
+    fn host_name(&mut self) -> Result<String, SourceError> {
+        Ok(self.label.host.to_string())
+    }
+
+    /// Of several archives, that of the one being read.
+    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
+        let zone = &self.records.archive().label.timezone;
+        Ok(Some(zone.to_string()).filter(|zone| !zone.is_empty()))
+    }
+
     fn metadata_epoch(&self) -> u64 {
         self.epoch
-    }
-}
-
-impl FetchSource for ArchiveContext {
-    fn fetch(
-        &mut self,
-        list: &FetchList,
-        batch: &mut ResultBatch,
-    ) -> Result<FetchEvents, SourceError> {
-        batch.clear();
-        if !self.next_selected(list, batch)? {
-            self.at_end = true;
-            return Err(self.status(PmStatus::EOL));
-        }
-        if std::mem::take(&mut self.at_end) {
-            self.refresh_metadata()?;
-        }
-        for indom in list.domains() {
-            let domain = self.domain_at_origin(*indom)?;
-            batch.domains.push(domain);
-        }
-        let metadata_changed =
-            std::mem::replace(&mut self.reported_epoch, self.epoch) != self.epoch;
-        let gap = std::mem::take(&mut self.gap) | self.volumes.take_lost();
-        Ok(FetchEvents { metadata_changed, gap })
     }
 }
 

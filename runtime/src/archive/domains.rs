@@ -19,11 +19,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version, text};
 use crate::model::{InDom, InstId, InstanceDomain, Timestamp};
 
 /// In place of a name's offset: the instance is gone.
-const REMOVED: i32 = -1;
+pub(crate) const REMOVED: i32 = -1;
 
 /// How many times the bytes of its names a record may use, since instances
 /// can share them: a bound on what a small record can expand to.
@@ -144,18 +145,35 @@ impl<'a> DomainRecord<'a> {
     }
 }
 
+/// Every instance that a domain ever has, the newest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lives {
+    pub(super) instances: Vec<Life>,
+    /// Most instances that one observation has.
+    pub(super) largest: usize,
+}
+
+/// When an instance was there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    pub(super) instance: InstId,
+    /// Time of the first observation that has it.
+    pub(super) birth: Timestamp,
+    /// Time of the observation that follows the last one that has it.
+    pub(super) death: Option<Timestamp>,
+}
+
 /// Where a record of instances stands in the metadata.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
     pub(super) stamp: Timestamp,
-    pub(super) offset: u64,
-    pub(super) length: usize,
+    pub(super) place: RecordPlace,
     pub(super) version: Version,
     pub(super) change: Change,
 }
 
 /// All that is known of one domain.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DomainHistory {
     /// Once sorted in order of time; among equal times in order of the file.
     observations: Vec<Observation>,
@@ -172,6 +190,11 @@ impl DomainHistory {
             self.current = None;
         }
         self.observations.push(observation);
+    }
+
+    /// Takes the records of another archive into account.
+    pub(super) fn merge(&mut self, other: DomainHistory) {
+        other.observations.into_iter().for_each(|observation| self.add(observation));
     }
 
     /// The domain in force at `time`: after all observations up to then.
@@ -252,6 +275,40 @@ impl DomainHistory {
         Ok(InstanceDomain::new(all.into_iter().map(|(id, (_, _, name))| (id, name)).collect()))
     }
 
+    /// Every instance in the order of [`DomainHistory::union`], and when it
+    /// was there.
+    pub(super) fn lives<E>(
+        &self,
+        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+    ) -> Result<Lives, E> {
+        let mut order: Vec<&Observation> = self.observations.iter().collect();
+        order.sort_by_key(|o| o.stamp);
+        // Of each instance, its first observation, its last, and its position there.
+        let mut spans: HashMap<InstId, (usize, usize, usize)> = HashMap::new();
+        let mut before: Option<InstanceDomain> = None;
+        let mut largest = 0;
+        for (number, observation) in order.iter().enumerate() {
+            let next = read(observation, before.as_ref())?;
+            largest = largest.max(next.len());
+            for (position, (id, _)) in next.instances().enumerate() {
+                let span = spans.entry(id).or_insert((number, number, position));
+                // Of equal identifiers in one list the first one counts.
+                if span.1 != number {
+                    (span.1, span.2) = (number, position);
+                }
+            }
+            before = Some(next);
+        }
+        let mut spans: Vec<_> = spans.into_iter().collect();
+        spans.sort_unstable_by_key(|(_, (_, last, position))| (usize::MAX - last, *position));
+        let life = |(id, (first, last, _)): (InstId, (usize, usize, usize))| Life {
+            instance: id,
+            birth: order[first].stamp,
+            death: order.get(last + 1).map(|observation| observation.stamp),
+        };
+        Ok(Lives { instances: spans.into_iter().map(life).collect(), largest })
+    }
+
     /// True when the first `used` observations are those up to `time`.
     fn covers(&self, used: usize, time: Timestamp) -> bool {
         let last = used.checked_sub(1).and_then(|last| self.observations.get(last));
@@ -308,8 +365,7 @@ mod tests {
         for (offset, (change, sec, bytes)) in (0u64..).zip(&records) {
             history.add(Observation {
                 stamp: Timestamp::new(i64::from(*sec), 0),
-                offset,
-                length: bytes.len(),
+                place: RecordPlace { file: 0, offset, length: bytes.len() },
                 version: Version::V3,
                 change: *change,
             });
@@ -317,7 +373,7 @@ mod tests {
         let mut at = |sec: i64| {
             history
                 .at(Timestamp::new(sec, 0), |o, before| {
-                    let bytes = &records[usize::try_from(o.offset).expect("small")].2;
+                    let bytes = &records[usize::try_from(o.place.offset).expect("small")].2;
                     Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
                 })
                 .map_err(|damage: Damage| damage.message)
@@ -334,7 +390,7 @@ mod tests {
         assert_eq!(list(&at(20).expect("good").expect("known")), list(&second));
         assert_eq!(at(9), Ok(None));
         let union = history.union(|o, before| {
-            let bytes = &records[usize::try_from(o.offset).expect("small")].2;
+            let bytes = &records[usize::try_from(o.place.offset).expect("small")].2;
             Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
         });
         let union = union.unwrap_or_else(|damage: Damage| panic!("{}", damage.message));

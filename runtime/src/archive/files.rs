@@ -1,17 +1,18 @@
 //! Finds the files of an archive.
 //!
-//! In: what a user gave as an archive: its base name or one of its files.
+//! In: the name of an archive: its base name or that of one of its files.
 //! Out: the base name, and where metadata, index and data volumes are. Nothing
-//! is opened here; archives of several members are refused.
+//! is opened here, and other archives are not known.
 
-use std::ffi::OsStr;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::archive::bytes::Bytes;
-use crate::archive::decompress::Compression;
+use crate::archive::decompress::{Compression, Expansions};
 use crate::model::PmStatus;
 use crate::source::SourceError;
 
@@ -19,7 +20,7 @@ use crate::source::SourceError;
 #[derive(Clone, Debug)]
 pub(super) enum Member {
     /// A file of the system.
-    File { path: PathBuf, compression: Compression },
+    File { path: PathBuf, compression: Compression, expansions: Expansions },
     /// Bytes in memory, and a name for messages.
     Memory { name: &'static str, bytes: Arc<[u8]> },
 }
@@ -33,9 +34,22 @@ impl Member {
         }
     }
 
+    /// False for what no writer appends to: compressed files and memory.
+    pub(super) fn can_grow(&self) -> bool {
+        matches!(self, Member::File { compression: Compression::None, .. })
+    }
+
+    /// Bytes of the file as it is, compressed or not.
+    pub(super) fn size_on_disk(&self) -> io::Result<u64> {
+        match self {
+            Member::File { path, .. } => Ok(path.metadata()?.len()),
+            Member::Memory { bytes, .. } => Ok(bytes.len() as u64),
+        }
+    }
+
     pub(super) fn open(&self) -> io::Result<Box<dyn Bytes>> {
         match self {
-            Member::File { path, compression } => compression.open(path),
+            Member::File { path, compression, expansions } => expansions.open(path, *compression),
             Member::Memory { bytes, .. } => Ok(Box::new(Arc::clone(bytes))),
         }
     }
@@ -76,94 +90,122 @@ fn split_name(name: &[u8]) -> Option<(&[u8], Kind, Compression)> {
     Some((&stem[..dot], kind, compression))
 }
 
-impl ArchiveFiles {
-    /// Finds the archive that `path` stands for, as `pmNewContext(3)` does for
-    /// one archive.
-    pub(super) fn find(path: &Path) -> Result<ArchiveFiles, SourceError> {
-        let target = || path.display().to_string();
-        let refuse = |message: &str| {
-            Err(SourceError::Specification { target: target(), message: message.to_string() })
-        };
-        let bytes = path.as_os_str().as_bytes();
-        if bytes.is_empty() {
-            return Err(missing(path, "no archive is named"));
-        }
-        if bytes.contains(&b',') {
-            return refuse(
-                "contexts of several archives are not supported yet; name a single archive",
-            );
-        }
-        if path.is_dir() {
-            return refuse(
-                "a directory stands for all archives in it, and contexts of several archives \
-                 are not supported yet; name a single archive",
-            );
-        }
-        let Some(name) = path.file_name() else {
-            return refuse("this is not the name of an archive");
-        };
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let entries = std::fs::read_dir(directory)
-            .and_then(|entries| entries.map(|e| Ok(e?.file_name())).collect::<io::Result<Vec<_>>>())
-            .map_err(|source| SourceError::Io { target: target(), source })?;
+/// The archive that a file is of, by its name: its base name
+/// (`__pmLogBaseName(3)`). `None` for the name of another file.
+pub fn base_of_file(path: &Path) -> Option<PathBuf> {
+    let (base, ..) = split_name(path.file_name()?.as_bytes())?;
+    Some(path.with_file_name(OsStr::from_bytes(base)))
+}
 
-        let base = base_name(name.as_bytes(), &entries);
-        let base_path = path.with_file_name(OsStr::from_bytes(base));
+/// True when `name` is that of a file of the archive with this base name.
+pub(crate) fn is_file_of(name: &[u8], base: &[u8]) -> bool {
+    split_name(name).is_some_and(|(stem, ..)| stem == base)
+}
+
+impl ArchiveFiles {
+    /// Finds the archive that a base name or the name of a file stands for,
+    /// in what its directory holds.
+    pub(super) fn find(path: &Path, listing: &Listing) -> Result<ArchiveFiles, SourceError> {
+        let name = path.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        let base = listing.base_of(name);
         let mut found = Found::default();
-        for entry in &entries {
-            if let Some((stem, kind, compression)) = split_name(entry.as_bytes())
-                && stem == base
-            {
-                found.add(kind, path.with_file_name(entry), compression);
-            }
+        for (entry, kind, compression) in listing.files.get(base).into_iter().flatten() {
+            found.add(*kind, path.with_file_name(entry), *compression);
         }
-        if found.is_empty() {
-            if bytes.iter().any(|byte| b"*?[".contains(byte)) {
-                return refuse("wildcards are not expanded; name a single archive");
-            }
-            let absent = rustix::io::Errno::NOENT;
-            return Err(match path.exists() {
-                true => SourceError::Damaged {
-                    target: target(),
-                    status: PmStatus(-absent.raw_os_error()),
-                    message: "this is no archive, nor a file of one".to_owned(),
-                },
-                false => SourceError::Io { target: target(), source: absent.into() },
+        if !found.is_empty() {
+            return found.finish(path.with_file_name(OsStr::from_bytes(base)), &listing.expansions);
+        }
+        let absent = rustix::io::Errno::NOENT;
+        let message = if path.exists() {
+            "this is no archive, nor a file of one"
+        } else if name.iter().any(|byte| b"*?[".contains(byte)) {
+            "no archive has this very name, and as a pattern it matches none"
+        } else {
+            return Err(SourceError::Io {
+                target: path.display().to_string(),
+                source: absent.into(),
             });
-        }
-        found.finish(base_path)
+        };
+        Err(SourceError::Damaged {
+            target: path.display().to_string(),
+            status: PmStatus(-absent.raw_os_error()),
+            message: message.to_owned(),
+        })
     }
 
     /// The volume that a writer may have begun since the files were found.
     pub(super) fn next_volume(&self) -> Option<(i32, Member)> {
-        let number = self.volumes.last()?.0.checked_add(1)?;
+        self.volume_after(self.volumes.last()?.0)
+    }
+
+    /// The volume that may stand behind volume `number` by now.
+    pub(super) fn volume_after(&self, number: i32) -> Option<(i32, Member)> {
+        let number = number.checked_add(1)?;
         let mut path = self.base.clone().into_os_string();
         path.push(format!(".{number}"));
         let path = PathBuf::from(path);
-        let member = Member::File { path, compression: Compression::None };
+        let (compression, expansions) = (Compression::None, Expansions::default());
+        let member = Member::File { path, compression, expansions };
         let exists = matches!(&member, Member::File { path, .. } if path.is_file());
         exists.then_some((number, member))
     }
 }
 
-/// The base name that `name` stands for: itself, unless it is the name of a
-/// file of an archive, plain or still to be completed by a compression suffix.
-fn base_name<'a>(name: &'a [u8], entries: &[std::ffi::OsString]) -> &'a [u8] {
-    match split_name(name) {
-        Some((base, _, Compression::None))
-            if entries.iter().any(|e| Compression::of_name(e.as_bytes()).0 == name) =>
-        {
-            base
-        }
-        Some((base, ..)) if entries.iter().any(|e| e.as_bytes() == name) => base,
-        _ => name,
+/// The files of archives in a directory.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// By base name: names, what the files are, and how they are stored.
+    files: HashMap<Vec<u8>, Vec<(OsString, Kind, Compression)>>,
+    /// Shared by all archives, however many are compressed.
+    expansions: Expansions,
+}
+
+impl Listing {
+    /// Reads a directory.
+    pub(super) fn read(directory: &Path) -> Result<Listing, SourceError> {
+        let mut listing = Listing::default();
+        let read = std::fs::read_dir(directory).and_then(|mut entries| {
+            entries.try_for_each(|entry| {
+                let name = entry?.file_name();
+                if let Some((base, kind, compression)) = split_name(name.as_bytes()) {
+                    let files = listing.files.entry(base.to_vec()).or_default();
+                    files.push((name, kind, compression));
+                }
+                Ok(())
+            })
+        });
+        let target = || directory.display().to_string();
+        read.map_err(|source| SourceError::Io { target: target(), source })?;
+        Ok(listing)
+    }
+
+    /// Base names of archives, in order: of all that have metadata.
+    pub(super) fn archives(&self) -> Vec<PathBuf> {
+        let has_metadata = |files: &[(OsString, Kind, Compression)]| {
+            files.iter().any(|(_, kind, _)| *kind == Kind::Metadata)
+        };
+        let bases = self.files.iter().filter(|(_, files)| has_metadata(files));
+        let mut bases: Vec<_> =
+            bases.map(|(base, _)| PathBuf::from(OsStr::from_bytes(base))).collect();
+        bases.sort_unstable();
+        bases
+    }
+
+    /// The base name that `name` stands for: itself, unless it is the name of
+    /// a file of an archive, plain or still to be completed by a compression
+    /// suffix.
+    fn base_of<'a>(&self, name: &'a [u8]) -> &'a [u8] {
+        let Some((base, _, compression)) = split_name(name) else { return name };
+        let mut files = self.files.get(base).into_iter().flatten();
+        let is_there = files.any(|(file, ..)| {
+            let file = file.as_bytes();
+            file == name || compression == Compression::None && Compression::of_name(file).0 == name
+        });
+        if is_there { base } else { name }
     }
 }
 
-fn missing(path: &Path, message: &str) -> SourceError {
+pub(super) fn missing(path: &Path, message: &str) -> SourceError {
     SourceError::Damaged {
         target: path.display().to_string(),
         status: PmStatus::LOGFILE,
@@ -176,7 +218,7 @@ fn missing(path: &Path, message: &str) -> SourceError {
 struct Found {
     metadata: Option<(PathBuf, Compression)>,
     index: Option<(PathBuf, Compression)>,
-    volumes: std::collections::BTreeMap<i32, (PathBuf, Compression)>,
+    volumes: std::collections::BTreeMap<i32, Option<(PathBuf, Compression)>>,
 }
 
 impl Found {
@@ -185,60 +227,36 @@ impl Found {
     }
 
     /// Of a plain file and a compressed one the plain one counts, of two
-    /// compressed ones the one that can be read.
+    /// compressed ones the one whose name comes first.
     fn add(&mut self, kind: Kind, path: PathBuf, compression: Compression) {
-        let rank = |compression: Compression| match compression {
-            Compression::None => 0,
-            Compression::Xz | Compression::Zstd => 1,
-            Compression::Unsupported(_) => 2,
+        let slot = match kind {
+            Kind::Metadata => &mut self.metadata,
+            Kind::Index => &mut self.index,
+            Kind::Volume(number) => self.volumes.entry(number).or_default(),
         };
-        let better = |old: Compression| rank(compression) < rank(old);
-        match kind {
-            Kind::Metadata if self.metadata.as_ref().is_none_or(|(_, old)| better(*old)) => {
-                self.metadata = Some((path, compression));
-            }
-            Kind::Index if self.index.as_ref().is_none_or(|(_, old)| better(*old)) => {
-                self.index = Some((path, compression));
-            }
-            Kind::Volume(number)
-                if self.volumes.get(&number).is_none_or(|(_, old)| better(*old)) =>
-            {
-                self.volumes.insert(number, (path, compression));
-            }
-            _ => {}
+        let rank = |path: &PathBuf, how: Compression| (how != Compression::None, path.clone());
+        if slot.as_ref().is_none_or(|(old, how)| rank(&path, compression) < rank(old, *how)) {
+            *slot = Some((path, compression));
         }
     }
 
-    fn finish(self, base: PathBuf) -> Result<ArchiveFiles, SourceError> {
-        let Some((path, compression)) = self.metadata else {
+    fn finish(self, base: PathBuf, expansions: &Expansions) -> Result<ArchiveFiles, SourceError> {
+        let member = |(path, compression)| Member::File {
+            path,
+            compression,
+            expansions: expansions.clone(),
+        };
+        let Some(metadata) = self.metadata.map(member) else {
             return Err(missing(&base, "the archive has no metadata file (.meta)"));
         };
-        let metadata = readable(path, compression)?;
-        let volumes: Vec<(i32, Member)> = self
-            .volumes
-            .into_iter()
-            .map(|(number, (path, compression))| Ok((number, readable(path, compression)?)))
-            .collect::<Result<_, SourceError>>()?;
+        let volumes = self.volumes.into_iter();
+        let volumes: Vec<(i32, Member)> =
+            volumes.filter_map(|(number, found)| Some((number, member(found?)))).collect();
         if volumes.is_empty() {
             return Err(missing(&base, "the archive has no data volume (.0)"));
         }
-        // The index only saves time: one that cannot be read is none.
-        let index = self.index.and_then(|(path, compression)| readable(path, compression).ok());
-        Ok(ArchiveFiles { base, metadata, index, volumes })
+        Ok(ArchiveFiles { base, metadata, index: self.index.map(member), volumes })
     }
-}
-
-/// A file that this reader can expand.
-fn readable(path: PathBuf, compression: Compression) -> Result<Member, SourceError> {
-    if let Compression::Unsupported(suffix) = compression {
-        return Err(SourceError::Specification {
-            target: path.display().to_string(),
-            message: format!(
-                "files compressed as {suffix} are not supported (.xz and .zst are); expand it first"
-            ),
-        });
-    }
-    Ok(Member::File { path, compression })
 }
 
 #[cfg(test)]
@@ -253,7 +271,7 @@ mod tests {
             ("a.meta.zst", Some(("a", Kind::Metadata, Compression::Zstd))),
             ("a.b.index", Some(("a.b", Kind::Index, Compression::None))),
             ("x.meta.bad.1", Some(("x.meta.bad", Kind::Volume(1), Compression::None))),
-            ("a.meta.gz", Some(("a", Kind::Metadata, Compression::Unsupported(".gz")))),
+            ("a.meta.gz", Some(("a", Kind::Metadata, Compression::Gzip))),
             ("foo.tar.xz", None),
             ("foo", None),
             ("a.-1", None),
@@ -279,16 +297,22 @@ mod tests {
             "d.1",
             "e.0",
             "e.meta.bz2",
+            "e.meta.Z",
+            "readme",
             "20180127.08.40.0",
             "20180127.08.40.meta",
         ] {
             std::fs::write(directory.path().join(name), b"").expect("a small file");
         }
-        let find = |name: &str| ArchiveFiles::find(&directory.path().join(name));
+        let find = |name: &str| {
+            let path = directory.path().join(name);
+            ArchiveFiles::find(&path, &Listing::read(path.parent().expect("a folder"))?)
+        };
         for name in ["b", "b.0", "b.0.xz", "b.2", "b.meta", "b.index", "b.index.gz"] {
             let files = find(name).expect(name);
             assert_eq!(files.base, directory.path().join("b"), "{name}");
-            assert!(files.index.is_none(), "{name}");
+            let index = files.index.map(|index| index.name());
+            assert!(index.is_some_and(|index| index.ends_with("b.index.gz")), "{name}");
             let volumes: Vec<_> = files.volumes.iter().map(|(n, m)| (*n, m.name())).collect();
             let path = |name: &str| directory.path().join(name).display().to_string();
             assert_eq!(volumes, [(0, path("b.0.xz")), (2, path("b.2"))], "{name}");
@@ -297,14 +321,14 @@ mod tests {
             find("20180127.08.40").expect("digits may be part of a base name").base,
             directory.path().join("20180127.08.40")
         );
+        // Of two compressed files the first one counts.
+        assert!(find("e").expect("complete").metadata.name().ends_with("e.meta.Z"));
         let failures = [
             ("b.9", PmStatus(-2), "No such file"),
             ("c", PmStatus::LOGFILE, "no data volume"),
             ("d", PmStatus::LOGFILE, "no metadata file"),
-            ("e", PmStatus::GENERIC, ".bz2 are not supported"),
-            ("b,c", PmStatus::GENERIC, "several archives"),
-            ("", PmStatus::GENERIC, "directory"),
-            ("b*", PmStatus::GENERIC, "wildcards"),
+            ("b*", PmStatus(-2), "as a pattern"),
+            ("readme", PmStatus(-2), "nor a file of one"),
             ("none/b", PmStatus(-2), "No such file"),
         ];
         for (name, status, message) in failures {
@@ -312,7 +336,8 @@ mod tests {
             assert_eq!(error.status(), status, "{name}: {error}");
             assert!(error.to_string().contains(message), "{name}: {error}");
         }
-        let error = ArchiveFiles::find(Path::new("")).expect_err("nothing is named");
-        assert_eq!(error.status(), PmStatus::LOGFILE);
+        let listing = Listing::read(directory.path()).expect("a folder");
+        let archives = ["20180127.08.40", "b", "c", "e"].map(PathBuf::from);
+        assert_eq!(listing.archives(), archives);
     }
 }

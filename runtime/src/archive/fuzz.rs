@@ -8,13 +8,17 @@ use std::sync::Arc;
 
 use crate::archive::context::ArchiveContext;
 use crate::archive::files::{ArchiveFiles, Member};
-use crate::model::{LabelLevel, LabelSet, TextKind, TextSubject, Timestamp};
+use crate::archive::resolve::Named;
+use crate::model::{InstanceProfile, LabelLevel, LabelSet, TextKind, TextSubject, Timestamp};
 use crate::result::ResultBatch;
-use crate::source::{FetchList, FetchSource, Freshness, MetadataSource};
+use crate::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode, SourceError};
 
 /// Fetches that one input may cost, and how many of them may fail.
 const MAX_FETCHES: usize = 10_000;
 const MAX_FAILURES: usize = 20;
+
+/// Interpolated fetches in either direction.
+const INTERPOLATED: usize = 12;
 
 /// The archive in a blob: two big-endian words of 4 bytes, the sizes of
 /// metadata and index, then the metadata, the index, and volume 0.
@@ -44,7 +48,29 @@ pub fn fuzz_archive(data: &[u8]) {
     };
     describe(&mut context);
     walk(&mut context);
+    interpolate(&mut context);
     describe(&mut context);
+}
+
+/// As [`fuzz_archive`], of two archives as one: the size of the first in four
+/// bytes, then one behind the other. Of neither only the start is taken on
+/// trust.
+#[doc(hidden)]
+pub fn fuzz_archives(data: &[u8]) {
+    let Some(mut context) = several_of(data).and_then(Result::ok) else { return };
+    describe(&mut context);
+    walk(&mut context);
+    interpolate(&mut context);
+    describe(&mut context);
+}
+
+fn several_of(data: &[u8]) -> Option<Result<ArchiveContext, SourceError>> {
+    let (size, rest) = data.split_first_chunk::<4>()?;
+    let size = usize::try_from(u32::from_be_bytes(*size)).unwrap_or(usize::MAX);
+    let (first, second) = rest.split_at(size.min(rest.len()));
+    let named = |name: &str, blob| Some(Named { name: name.into(), files: Ok(files_of(blob)?) });
+    let archives = vec![named("second", second)?, named("first", first)?];
+    Some(ArchiveContext::of("first,second".to_owned(), archives))
 }
 
 /// The names of an archive, and all its metrics and domains.
@@ -65,7 +91,7 @@ fn everything(context: &mut ArchiveContext) -> (Vec<String>, FetchList) {
 /// Reads every value in an archive. Gives the number of fetches that succeeded.
 pub(super) fn walk(context: &mut ArchiveContext) -> usize {
     let (_, list) = everything(context);
-    let end = context.end_time();
+    let end = context.end_time().ok();
     let mut batch = ResultBatch::default();
     let (mut fetched, mut failed) = (0, 0);
     while fetched < MAX_FETCHES && failed < MAX_FAILURES {
@@ -91,6 +117,44 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
     fetched
 }
 
+/// Interpolates through an archive in both directions, and reads its records
+/// from the end to the start.
+fn interpolate(context: &mut ArchiveContext) {
+    let (_, list) = everything(context);
+    let start = context.label().start;
+    let end = context.end_time().unwrap_or(start);
+    let span = (end.seconds_since(start) * 1e9) as i64;
+    let step = span / (INTERPOLATED as i64 - 2);
+    let mut batch = ResultBatch::default();
+    for (from, step) in [(start, step), (end, step.saturating_neg()), (start, 1)] {
+        let mode = Mode::Interpolated { step };
+        context.set_mode(mode, Some(from)).expect("archives have this mode");
+        for number in 0..INTERPOLATED {
+            if number == INTERPOLATED / 2 {
+                let mut profile = InstanceProfile::default();
+                list.domains().iter().for_each(|indom| profile.exclude(*indom, &[1, 2]));
+                context.set_profile(&profile).expect("archives have profiles");
+            }
+            match context.fetch(&list, &mut batch) {
+                Ok(_) => check(&list, &batch),
+                Err(error) if error.is_end_of_archive() => break,
+                Err(_) => {}
+            }
+        }
+    }
+    context.set_profile(&InstanceProfile::default()).expect("archives have profiles");
+    let mut failed = 0;
+    if context.set_mode(Mode::Backward, Some(end)).is_ok() {
+        for _ in 0..MAX_FETCHES {
+            match context.next_record() {
+                Ok(record) => assert!(record.timestamp <= end, "a record from behind"),
+                Err(error) if error.is_end_of_archive() || failed > MAX_FAILURES => break,
+                Err(_) => failed += 1,
+            }
+        }
+    }
+}
+
 /// Asks for all names, texts and labels of an archive, as of the present position.
 fn describe(context: &mut ArchiveContext) {
     let (names, list) = everything(context);
@@ -105,6 +169,8 @@ fn describe(context: &mut ArchiveContext) {
     }
     leaves.sort_unstable();
     let well_formed = names.iter().filter(|name| name.split('.').all(|part| !part.is_empty()));
+    let mut well_formed: Vec<&String> = well_formed.collect();
+    well_formed.sort_unstable();
     assert!(leaves.iter().eq(well_formed), "children lead to all names");
     let metrics = list.pmids().iter().map(|pmid| TextSubject::Metric(*pmid));
     let domains = list.domains().iter().map(|indom| TextSubject::Domain(*indom));
@@ -280,6 +346,44 @@ mod tests {
                 let data = blob(&metadata, &index[..cut], &volume);
                 assert_eq!(fetched(&data), Some(ends.len()), "{name}: index cut at {cut}");
             }
+        }
+    }
+
+    /// An archive that starts a number of seconds later: label and records.
+    fn later(bytes: &[u8], seconds: u8) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        // The low word of a start in version 3, whose last byte has room.
+        bytes[14] += seconds;
+        bytes
+    }
+
+    #[test]
+    fn two_archives_with_flipped_bits_never_panic() {
+        let (metadata, index, volume, ends) = seed("own-dyn", 808, 808 + 3500);
+        let first = blob(&metadata, &index, &volume);
+        // 256 seconds later, in the labels and in the records.
+        let mut shifted = later(&volume, 1);
+        let starts = std::iter::once(808).chain(ends.iter().copied().take(ends.len() - 1));
+        starts.for_each(|start| shifted[start + 6] += 1);
+        let second = blob(&later(&metadata, 1), &later(&index, 1), &shifted);
+        let size = |blob: &[u8]| u32::try_from(blob.len()).expect("small").to_be_bytes();
+        let good = [&size(&first)[..], &first, &second].concat();
+        let mut context = several_of(&good).expect("two").expect("they fit together");
+        assert_eq!(walk(&mut context), 2 * ends.len());
+        assert!(context.take_warnings().is_empty());
+        let mut state = 0x5eed_u64;
+        let mut random = |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            usize::try_from(state >> 33).expect("31 bits") % below
+        };
+        for _ in 0..700 {
+            let mut data = good.clone();
+            for _ in 0..=random(4) {
+                let at = random(data.len());
+                data[at] ^= 1 << random(8);
+            }
+            data.truncate(data.len() - random(3) * random(200));
+            fuzz_archives(&data);
         }
     }
 

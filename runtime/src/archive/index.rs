@@ -31,10 +31,7 @@ pub(super) fn read_index(
 ) -> Result<Vec<IndexEntry>, ReadError> {
     let label = ArchiveLabel::read(window, Role::Index)?;
     label.belongs_to(first)?;
-    let size = match label.version {
-        Version::V2 => 20,
-        Version::V3 => 32,
-    };
+    let size = label.version.index_entry_size();
     let mut next = label.version.label_size() as u64;
     let mut entries = Vec::new();
     loop {

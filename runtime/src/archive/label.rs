@@ -17,11 +17,9 @@
 //! contents, except for [`ArchiveLabel::belongs_to`].
 
 use crate::archive::bytes::Window;
+use crate::archive::layout::{LabelTexts, MAGIC};
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
 use crate::model::{PmStatus, Timestamp};
-
-/// All of the magic word but the version.
-const MAGIC: u32 = 0x5005_2600;
 
 /// Feature bits that do not change how an archive is read (this one is for PCP's own tests).
 const HARMLESS_FEATURES: u32 = 0x8000_0000;
@@ -47,7 +45,7 @@ pub struct ArchiveLabel {
 
 /// Which file of an archive a label stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// A data volume with its number.
     Volume(i32),
     Metadata,
@@ -55,7 +53,8 @@ pub(super) enum Role {
 }
 
 impl Role {
-    fn code(self) -> i32 {
+    /// The number that stands in the label.
+    pub(crate) const fn code(self) -> i32 {
         match self {
             Role::Volume(number) => number,
             Role::Metadata => -1,
@@ -107,8 +106,9 @@ impl ArchiveLabel {
             let problem = format!("{volume} instead of {}", role.code());
             return Err(at_volume.damage("volume", problem));
         }
-        let (features, host, zone, zoneinfo) = match version {
-            Version::V2 => (0, 64, 40, 0),
+        let LabelTexts { host, timezone, zoneinfo } = version.label_texts();
+        let features = match version {
+            Version::V2 => 0,
             Version::V3 => {
                 let at_features = fields;
                 let features = fields.u32("features")?;
@@ -118,11 +118,11 @@ impl ArchiveLabel {
                     return Err(Damage { status: PmStatus::FEATURE, ..damage });
                 }
                 fields.u32("reserved")?;
-                (features, 256, 256, 256)
+                features
             }
         };
         let host = text(until_nul(fields.take(host, "host")?));
-        let timezone = text(until_nul(fields.take(zone, "timezone")?));
+        let timezone = text(until_nul(fields.take(timezone, "timezone")?));
         let zoneinfo = text(until_nul(fields.take(zoneinfo, "zoneinfo")?));
         let at_trailer = fields;
         let trailer = fields.u32("trailer")?;

@@ -21,21 +21,21 @@
 //! at a time, decoded and checked when they are asked for, so that a damaged
 //! one is in the way of nobody else. This module does not read files.
 
+use crate::archive::meta_files::RecordPlace;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version};
 use crate::model::{
     InstId, LabelFlags, LabelLevel, LabelPlace, LabelSet, PmStatus, Timestamp, label_text,
 };
 
 /// Longest text of a set in bytes, and most labels in it.
-const MAX_TEXT: usize = 65_535;
-const MAX_LABELS: i32 = 255;
+pub(crate) const MAX_TEXT: usize = 65_535;
+pub(crate) const MAX_LABELS: i32 = 255;
 
 /// Where a record of labels stands in the metadata, and since when it holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LabelObservation {
     pub(super) stamp: Timestamp,
-    pub(super) offset: u64,
-    pub(super) length: usize,
+    pub(super) place: RecordPlace,
     pub(super) version: Version,
 }
 
@@ -119,7 +119,7 @@ fn read_place(fields: &mut Fields<'_>) -> Result<LabelPlace, Damage> {
 }
 
 /// All records of one level of one thing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LabelHistory {
     /// Once sorted in order of time; among equal times in order of the file.
     observations: Vec<LabelObservation>,
@@ -132,6 +132,16 @@ impl LabelHistory {
         self.unsorted |=
             self.observations.last().is_some_and(|last| last.stamp > observation.stamp);
         self.observations.push(observation);
+    }
+
+    /// Takes the records of another archive into account.
+    pub(super) fn merge(&mut self, other: LabelHistory) {
+        other.observations.into_iter().for_each(|observation| self.add(observation));
+    }
+
+    /// Since when each record holds.
+    pub(super) fn times(&self) -> impl Iterator<Item = Timestamp> {
+        self.observations.iter().map(|observation| observation.stamp)
     }
 
     /// The record in force at `time`: the last one up to then, which replaces
@@ -226,9 +236,10 @@ mod tests {
         let mut history = LabelHistory::default();
         for (offset, sec) in [(1, 10), (2, 30), (3, 20), (4, 30)] {
             let stamp = Timestamp::new(sec, 0);
-            history.add(LabelObservation { stamp, offset, length: 0, version: Version::V2 });
+            let place = RecordPlace { file: 0, offset, length: 0 };
+            history.add(LabelObservation { stamp, place, version: Version::V2 });
         }
-        let mut at = |sec| history.at(Timestamp::new(sec, 0)).map(|found| found.offset);
+        let mut at = |sec| history.at(Timestamp::new(sec, 0)).map(|found| found.place.offset);
         assert_eq!(
             [9, 10, 19, 20, 30, 99].map(&mut at),
             [None, Some(1), Some(1), Some(3), Some(4), Some(4)]

@@ -1,110 +1,165 @@
-//! The metadata file: descriptors, names, instance domains, labels and help texts.
+//! The metadata of all archives of a context, as one.
 //!
-//! | type | record                                  | what becomes of it                |
-//! |------|-----------------------------------------|-----------------------------------|
-//! | 1    | descriptor                              | kept decoded                      |
-//! | 2    | instances, version 2                    | kept as a position, see `domains` |
-//! | 3, 7 | labels, versions 2 and 3                | kept as a position, see `labels`  |
-//! | 4    | help text                               | kept as a position, see `texts`   |
-//! | 5, 6 | instances, version 3: whole, difference | kept as a position, see `domains` |
+//! In: metadata files, read from front to back when archives are opened
+//! (`meta_contents`); what a writer appends later to that of the last archive
+//! is found by [`Metadata::refresh`]. Out: lookups, as of a time where that
+//! matters. Values are not known here.
 //!
-//! A descriptor record: length, type, pmid, type of values, instance domain,
-//! semantics, units, number of names, and each name with its length in front,
-//! all words of 4 bytes; then the length again.
-//!
-//! In: the file, read once from front to back. Out: lookups. What a writer
-//! appends later is found by [`Metadata::refresh`]. Values are not known here.
+//! Archives have to agree on what they say of a metric; instances and labels
+//! of all of them make one line of time, and of two texts the later one counts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::archive::bytes::Window;
-use crate::archive::domains::{Change, DomainHistory, DomainRecord, Observation};
+use crate::archive::domains::{DomainRecord, Lives, Observation};
+use crate::archive::files::Member;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
+use crate::archive::meta_contents::{Contents, Tail, difference};
+use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
-use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
-use crate::archive::texts::Texts;
+use crate::archive::record::{Damage, ReadError, text, until_nul};
 use crate::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics, TextKind,
-    TextSubject, Timestamp, Units, ValueType,
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
+    Timestamp,
 };
+use crate::source::SourceError;
 
-/// Length words and the type of a record.
-const FRAME: usize = 3 * LENGTH_WORD;
-
-/// The metadata of one archive.
+/// The metadata of a context's archives.
+#[derive(Default)]
 pub(super) struct Metadata {
-    window: Window,
-    /// Offset of the first record that was not read yet.
-    next: u64,
-    names: Names,
+    files: MetadataFiles,
+    /// The file that a writer may append to, and the offset of the first
+    /// record in it that was not read yet.
+    growing: (u32, u64),
+    /// Size of that file when it was read last.
+    size: u64,
+    names: Arc<Names>,
     contents: Contents,
     /// Names of instances are looked up as libpcp does it.
     lookup_by_beginning: bool,
+    /// Domains with all their instances, as far as they were asked for.
+    whole_domains: HashMap<InDom, Arc<InstanceDomain>>,
 }
 
-/// What records say, but for the names.
-#[derive(Default)]
-struct Contents {
-    descs: HashMap<Pmid, MetricDesc>,
-    domains: HashMap<InDom, DomainHistory>,
-    labels: HashMap<LabelLevel, LabelHistory>,
-    texts: Texts,
+/// The metadata of one archive, before it is known whether it agrees with that of others.
+struct Read {
+    window: Window,
+    size: u64,
+    /// Offset behind the last record.
+    next: u64,
+    contents: Contents,
 }
 
 impl Metadata {
-    /// Reads the metadata of the archive whose first data volume has the label `first`.
-    pub(super) fn open(mut window: Window, first: &ArchiveLabel) -> Result<Metadata, ReadError> {
-        let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
-        label.belongs_to(first)?;
-        let next = label.version.label_size() as u64;
-        let (names, contents) = (Names::default(), Contents::default());
-        let mut metadata = Metadata { window, next, names, contents, lookup_by_beginning: false };
-        if let Tail::Cut(damage) = metadata.scan()? {
-            return Err(damage.into());
+    /// Adds the metadata of an archive whose first data volume has the label
+    /// `first`. `is_last` if it is, so far, the last archive in time: one that
+    /// a writer may append to.
+    ///
+    /// # Errors
+    /// The file is damaged, or contradicts those before. Nothing was added then.
+    pub(super) fn add(
+        &mut self,
+        member: &Member,
+        first: &ArchiveLabel,
+        is_last: bool,
+    ) -> Result<(), SourceError> {
+        let file = self.files.count();
+        let opened = member.open().map_err(ReadError::Io);
+        let read = opened.and_then(|opened| read(Window::new(opened), first, file));
+        let Read { window, size, next, mut contents } =
+            read.map_err(|e| e.in_file(&member.name()))?;
+        self.compare(&contents, member)?;
+        self.take_names(&mut contents);
+        self.contents.merge(contents);
+        self.files.add(member, window);
+        if is_last {
+            (self.growing, self.size) = ((file, next), size);
         }
-        if metadata.contents.descs.is_empty() {
-            let message = "there is no descriptor of a metric";
-            return Err(Damage::new(PmStatus::NODATA, next, message).into());
+        Ok(())
+    }
+
+    /// Fails when metrics are described otherwise than before; in the order of
+    /// the file, so that of several differences the first one is told.
+    fn compare(&self, contents: &Contents, member: &Member) -> Result<(), SourceError> {
+        if self.contents.descs.is_empty() {
+            return Ok(());
         }
-        Ok(metadata)
+        let named = contents.names.iter().map(|(_, pmid)| *pmid);
+        for pmid in named.chain(contents.descs.keys().copied()) {
+            let descs = self.contents.descs.get(&pmid).zip(contents.descs.get(&pmid));
+            let Some((status, field, before, now)) =
+                descs.and_then(|(known, desc)| difference(known, desc))
+            else {
+                continue;
+            };
+            let names = self.names.of(pmid).unwrap_or_default();
+            let name = names.first().map(|name| format!(" ({name})")).unwrap_or_default();
+            return Err(SourceError::Damaged {
+                target: member.name(),
+                status,
+                message: format!(
+                    "metric {pmid}{name} has {field} {now} here and {before} in the archives \
+                     before; leave one of them out, or make them agree with pmlogrewrite"
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes names over that are new.
+    fn take_names(&mut self, contents: &mut Contents) {
+        let mut names = std::mem::take(&mut contents.names);
+        names.retain(|(name, _)| !self.names.has(name));
+        if !names.is_empty() {
+            Arc::make_mut(&mut self.names).extend(names);
+        }
+    }
+
+    /// The same metadata, as far as it was read.
+    pub(super) fn duplicate(&self) -> Metadata {
+        Metadata {
+            files: self.files.duplicate(),
+            growing: self.growing,
+            size: self.size,
+            names: Arc::clone(&self.names),
+            contents: self.contents.clone(),
+            lookup_by_beginning: self.lookup_by_beginning,
+            whole_domains: self.whole_domains.clone(),
+        }
+    }
+
+    /// True when something was appended since the file was read.
+    pub(super) fn has_grown(&mut self) -> bool {
+        self.present_size().is_ok_and(|size| size != self.size)
+    }
+
+    fn present_size(&mut self) -> Result<u64, SourceError> {
+        let (file, _) = self.growing;
+        let size = self.files.window(file)?.size();
+        size.map_err(|error| self.files.failed(file, error))
     }
 
     /// Reads what was appended since. True when there are new descriptors or names.
-    pub(super) fn refresh(&mut self) -> Result<bool, ReadError> {
-        let before = (self.contents.descs.len(), self.names.len());
-        // A record cut short is one that is being written.
-        self.scan()?;
-        Ok(before != (self.contents.descs.len(), self.names.len()))
-    }
-
-    fn scan(&mut self) -> Result<Tail, ReadError> {
-        let mut names = Vec::new();
-        let tail = loop {
-            let header = self.window.at(self.next, 2 * LENGTH_WORD)?;
-            // Fewer bytes than a header are no record yet.
-            if header.len() < 2 * LENGTH_WORD {
-                break Tail::Complete;
-            }
-            let length = Fields::new("record", header, self.next).u32("length")?;
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
-            if length < FRAME || i32::try_from(length).is_err() {
-                let message = format!("record.length: {length} is impossible");
-                return Err(Damage::new(PmStatus::LOGREC, self.next, message).into());
-            }
-            if !self.window.holds(self.next, length)? {
-                let message = format!("record.length: {length}, but the file ends before that");
-                break Tail::Cut(Damage::new(PmStatus::LOGREC, self.next, message));
-            }
-            let record = &self.window.at(self.next, length)?[..length];
-            self.contents.take_record(record, self.next, &mut names)?;
-            self.next += length as u64;
-        };
-        if !names.is_empty() {
-            self.names.extend(names);
+    pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
+        if !self.has_grown() {
+            return Ok(false);
         }
-        Ok(tail)
+        self.size = self.present_size()?;
+        let before = (self.contents.descs.len(), self.names.len());
+        let (file, read) = self.growing;
+        let window = self.files.window(file)?;
+        // A record cut short is one that is being written.
+        let scanned = self.contents.scan(window, file, &mut self.growing.1);
+        scanned.map_err(|error| self.files.failed(file, error))?;
+        let mut contents = std::mem::take(&mut self.contents);
+        self.take_names(&mut contents);
+        self.contents = contents;
+        if self.growing.1 != read {
+            self.whole_domains.clear();
+        }
+        Ok(before != (self.contents.descs.len(), self.names.len()))
     }
 
     /// Looks names of instances up as libpcp does it. To be called before
@@ -126,14 +181,14 @@ impl Metadata {
         &mut self,
         indom: InDom,
         time: Timestamp,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, ReadError> {
-        let Metadata { window, contents, lookup_by_beginning, .. } = self;
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        let Metadata { files, contents, lookup_by_beginning, .. } = self;
         let Some(history) = contents.domains.get_mut(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
         };
         let domain = history.at(time, |observation, before| {
-            let domain = observed(window, observation, before)?;
-            Ok::<_, ReadError>(match lookup_by_beginning {
+            let domain = observed(files, observation, before)?;
+            Ok::<_, SourceError>(match lookup_by_beginning {
                 true => domain.with_lookup_by_beginning(),
                 false => domain,
             })
@@ -145,13 +200,30 @@ impl Metadata {
     pub(super) fn whole_domain(
         &mut self,
         indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, ReadError> {
-        let Metadata { window, contents, .. } = self;
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        let Metadata { files, contents, lookup_by_beginning, whole_domains, .. } = self;
+        if let Some(known) = whole_domains.get(&indom) {
+            return Ok(Ok(Arc::clone(known)));
+        }
         let Some(history) = contents.domains.get(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
         };
-        let union = history.union(|observation, before| observed(window, observation, before))?;
-        Ok(Ok(Arc::new(union)))
+        let union = history.union(|observation, before| observed(files, observation, before))?;
+        let union = Arc::new(match lookup_by_beginning {
+            true => union.with_lookup_by_beginning(),
+            false => union,
+        });
+        whole_domains.insert(indom, Arc::clone(&union));
+        Ok(Ok(union))
+    }
+
+    /// Every instance that a domain ever has, and when.
+    pub(super) fn lives(&mut self, indom: InDom) -> Result<Result<Lives, PmStatus>, SourceError> {
+        let Metadata { files, contents, .. } = self;
+        let Some(history) = contents.domains.get(&indom) else {
+            return Ok(Err(PmStatus::INDOM_LOG));
+        };
+        history.lives(|observation, before| observed(files, observation, before)).map(Ok)
     }
 
     /// A help text. Where only one line is known, that is the help as well.
@@ -159,12 +231,9 @@ impl Metadata {
         &mut self,
         of: TextSubject,
         kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, ReadError> {
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
         let found = match self.contents.texts.place(of, kind) {
-            Ok(place) => {
-                let bytes = self.window.at(place.offset, place.length)?;
-                Ok(text(until_nul(&bytes[..place.length.min(bytes.len())])))
-            }
+            Ok(place) => Ok(text(until_nul(self.files.at(place)?))),
             Err(status) => Err(status),
         };
         let missing = found.as_ref().map_or(true, |text| text.is_empty());
@@ -179,15 +248,25 @@ impl Metadata {
         &mut self,
         level: LabelLevel,
         time: Timestamp,
-    ) -> Result<Vec<LabelSet>, ReadError> {
-        let Metadata { window, contents, .. } = self;
+    ) -> Result<Vec<LabelSet>, SourceError> {
+        let Metadata { files, contents, .. } = self;
         let history = contents.labels.get_mut(&level.of_cluster());
         let Some(found) = history.and_then(|history| history.at(time)) else {
             return Ok(Vec::new());
         };
-        let bytes = window.at(found.offset, found.length)?;
-        let bytes = &bytes[..found.length.min(bytes.len())];
-        Ok(LabelRecord::decode(bytes, found.offset, found.version)?.sets()?)
+        let LabelObservation { place, version, .. } = found;
+        let sets = LabelRecord::decode(files.at(place)?, place.offset, version)
+            .and_then(LabelRecord::sets);
+        sets.map_err(|damage| files.failed(place.file, damage))
+    }
+
+    /// When labels of any level change, in order of time.
+    pub(super) fn label_times(&self) -> Vec<Timestamp> {
+        let histories = self.contents.labels.values();
+        let mut times: Vec<Timestamp> = histories.flat_map(LabelHistory::times).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
     }
 
     /// True when there are, at any time, labels of the archive as a whole.
@@ -198,145 +277,37 @@ impl Metadata {
 
 /// A domain after an observation, from what it was before.
 fn observed(
-    window: &mut Window,
+    files: &mut MetadataFiles,
     observation: &Observation,
     before: Option<&InstanceDomain>,
-) -> Result<InstanceDomain, ReadError> {
-    let Observation { offset, length, version, change, .. } = *observation;
-    let bytes = window.at(offset, length)?;
-    let bytes = &bytes[..length.min(bytes.len())];
-    let record = DomainRecord::decode(bytes, offset, version, change)?;
-    Ok(record.apply(before))
+) -> Result<InstanceDomain, SourceError> {
+    let Observation { place, version, change, .. } = *observation;
+    let record = DomainRecord::decode(files.at(place)?, place.offset, version, change);
+    let domain = record.map(|record| record.apply(before));
+    domain.map_err(|damage| files.failed(place.file, damage))
 }
 
-/// How the metadata ends.
-enum Tail {
-    Complete,
-    /// In the middle of a record.
-    Cut(Damage),
-}
-
-impl Contents {
-    /// Takes one record, whose header is complete and whose length was checked.
-    fn take_record(
-        &mut self,
-        record: &[u8],
-        offset: u64,
-        names: &mut Vec<(Box<str>, Pmid)>,
-    ) -> Result<(), Damage> {
-        let body = record.len() - LENGTH_WORD;
-        let mut header = Fields::new("record", record, offset);
-        let length = header.u32("length")?;
-        let at_type = header;
-        let kind = header.u32("type")?;
-        let at_trailer = offset + body as u64;
-        let trailer = Fields::new("record", &record[body..], at_trailer).u32("trailer")?;
-        if trailer != length {
-            let message = format!("record.trailer: {trailer} instead of {length}");
-            return Err(Damage::new(PmStatus::LOGREC, at_trailer, message));
-        }
-        match kind {
-            1 => take_desc(&record[..body], offset, &mut self.descs, names),
-            2 => self.take_instances(record, offset, Version::V2, Change::Whole),
-            3 => self.take_labels(record, offset, Version::V2),
-            4 => self.texts.add(record, offset),
-            5 => self.take_instances(record, offset, Version::V3, Change::Whole),
-            6 => self.take_instances(record, offset, Version::V3, Change::Difference),
-            7 => self.take_labels(record, offset, Version::V3),
-            _ => {
-                let damage = at_type.damage("type", format_args!("{kind} is unknown"));
-                Err(Damage { status: PmStatus::RECTYPE, ..damage })
-            }
-        }
+/// Reads a metadata file.
+fn read(mut window: Window, first: &ArchiveLabel, file: u32) -> Result<Read, ReadError> {
+    let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
+    label.belongs_to(first)?;
+    let size = window.size()?;
+    let mut next = label.version.label_size() as u64;
+    let mut contents = Contents::default();
+    if let Tail::Cut(damage) = contents.scan(&mut window, file, &mut next)? {
+        return Err(damage.into());
     }
-
-    fn take_instances(
-        &mut self,
-        record: &[u8],
-        offset: u64,
-        version: Version,
-        change: Change,
-    ) -> Result<(), Damage> {
-        let instances = DomainRecord::decode(record, offset, version, change)?;
-        // An empty list leaves the older one in force.
-        if instances.len() > 0 {
-            self.domains.entry(instances.indom).or_default().add(Observation {
-                stamp: instances.stamp,
-                offset,
-                length: record.len(),
-                version,
-                change,
-            });
-        }
-        Ok(())
+    if contents.descs.is_empty() {
+        let message = "there is no descriptor of a metric";
+        return Err(Damage::new(PmStatus::NODATA, next, message).into());
     }
-
-    fn take_labels(&mut self, record: &[u8], offset: u64, version: Version) -> Result<(), Damage> {
-        let LabelRecord { stamp, level, .. } = LabelRecord::decode(record, offset, version)?;
-        if let Some(level) = level {
-            let length = record.len();
-            let observation = LabelObservation { stamp, offset, length, version };
-            self.labels.entry(level).or_default().add(observation);
-        }
-        Ok(())
-    }
-}
-
-fn take_desc(
-    body: &[u8],
-    offset: u64,
-    descs: &mut HashMap<Pmid, MetricDesc>,
-    names: &mut Vec<(Box<str>, Pmid)>,
-) -> Result<(), Damage> {
-    let mut fields = Fields::new("desc", body, offset);
-    fields.take(2 * LENGTH_WORD, "header")?;
-    let pmid = Pmid(fields.u32("pmid")?);
-    let desc = MetricDesc {
-        pmid,
-        value_type: ValueType::from_code(fields.i32("type")?),
-        indom: InDom::from_wire(fields.u32("indom")?),
-        semantics: Semantics::from_code(fields.i32("sem")?),
-        units: Units::from_wire(fields.u32("units")?),
-    };
-    let known = descs.entry(pmid).or_insert(desc);
-    let change = if known.value_type != desc.value_type {
-        Some((PmStatus::LOGCHANGETYPE, "type"))
-    } else if known.semantics != desc.semantics {
-        Some((PmStatus::LOGCHANGESEM, "sem"))
-    } else if known.indom != desc.indom {
-        Some((PmStatus::LOGCHANGEINDOM, "indom"))
-    } else if known.units != desc.units {
-        Some((PmStatus::LOGCHANGEUNITS, "units"))
-    } else {
-        None
-    };
-    if let Some((status, field)) = change {
-        let message = format!("desc.{field}: metric {pmid} was described differently before");
-        return Err(Damage::new(status, offset, message));
-    }
-    // Writers leave the number of names out when there are none.
-    if fields.rest().is_empty() {
-        return Ok(());
-    }
-    for _ in 0..fields.count(LENGTH_WORD + 1, "names")? {
-        let length = fields.count(1, "name length")?;
-        let at_name = fields;
-        // Some writers pad names with NULs.
-        let name = until_nul(fields.take(length, "name")?);
-        if name.is_empty() {
-            return Err(at_name.damage("name", "it is empty"));
-        }
-        names.push((text(name), pmid));
-    }
-    if !fields.rest().is_empty() {
-        return Err(fields.damage("trailer", "bytes follow the last name"));
-    }
-    Ok(())
+    Ok(Read { window, size, next, contents })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ValueType;
 
     /// A record with its length words around the given words.
     fn record(words: &[u32], tail: &[u8]) -> Vec<u8> {
@@ -364,10 +335,11 @@ mod tests {
         let bytes: Arc<[u8]> = Arc::from([label, records.concat()].concat());
         let mut window = Window::new(Box::new(Arc::clone(&bytes)));
         let first = ArchiveLabel::read(&mut window, Role::Metadata).expect("the label is good");
-        Metadata::open(window, &first).map_err(|error| {
-            let error = error.in_file("f");
-            (error.status(), error.to_string())
-        })
+        let mut metadata = Metadata::default();
+        match metadata.add(&Member::Memory { name: "f", bytes }, &first, true) {
+            Ok(()) => Ok(metadata),
+            Err(error) => Err((error.status(), error.to_string())),
+        }
     }
 
     #[test]

@@ -1,19 +1,29 @@
 //! The name space of an archive: the names in its descriptor records.
 //!
 //! In: names with their metrics, in the order of the metadata. Out: lookups
-//! and traversals. Several names of one metric are all kept; what a metric is
-//! like is not known here.
+//! and traversals, in libpcp's order, which puts what is new in front of its
+//! siblings. Several names of one metric are all kept; what a metric is like
+//! is not known here.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
 
 use crate::model::{PmStatus, Pmid};
 use crate::source::Child;
 
+#[derive(Clone, Debug)]
+struct Entry {
+    name: Box<str>,
+    pmid: Pmid,
+    /// How many names came before it.
+    position: usize,
+}
+
 /// Names of metrics, ordered.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// Sorted by name, each once.
-    entries: Vec<(Box<str>, Pmid)>,
+    entries: Vec<Entry>,
     /// Metrics with the positions of their names in `entries`, sorted.
     by_metric: Vec<(Pmid, usize)>,
 }
@@ -21,13 +31,19 @@ pub(super) struct Names {
 impl Names {
     /// Adds names. Of two metrics with one name the first one keeps it.
     pub(super) fn extend(&mut self, names: impl IntoIterator<Item = (Box<str>, Pmid)>) {
-        self.entries.extend(names);
+        let names = names.into_iter().zip(self.entries.len()..);
+        self.entries.extend(names.map(|((name, pmid), position)| Entry { name, pmid, position }));
         // Stable, so that the first of equal names stays in front.
-        self.entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-        self.entries.dedup_by(|(later, _), (first, _)| later == first);
+        self.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        self.entries.dedup_by(|later, first| later.name == first.name);
         self.by_metric.clear();
-        self.by_metric.extend(self.entries.iter().zip(0..).map(|((_, pmid), at)| (*pmid, at)));
+        self.by_metric.extend(self.entries.iter().zip(0..).map(|(entry, at)| (entry.pmid, at)));
         self.by_metric.sort_unstable();
+    }
+
+    /// True if a name was added, be it of a metric or a node by now.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.binary_search_by(|entry| (*entry.name).cmp(name)).is_ok()
     }
 
     /// Number of names.
@@ -41,8 +57,8 @@ impl Names {
         if !self.below(name).is_empty() {
             return Err(PmStatus::NONLEAF);
         }
-        match self.entries.binary_search_by(|(entry, _)| (**entry).cmp(name)) {
-            Ok(position) => Ok(self.entries[position].1),
+        match self.entries.binary_search_by(|entry| (*entry.name).cmp(name)) {
+            Ok(position) => Ok(self.entries[position].pmid),
             Err(_) => Err(PmStatus::NAME),
         }
     }
@@ -53,8 +69,8 @@ impl Names {
         if candidates.is_empty() && !prefix.is_empty() {
             return self.lookup(prefix).ok().map(|_| vec![prefix.to_string()]);
         }
-        let leaves = candidates.iter().filter(|(name, _)| self.below(name).is_empty());
-        Some(leaves.map(|(name, _)| name.to_string()).collect())
+        let names = in_order(candidates).into_iter();
+        Some(names.filter(|name| self.below(name).is_empty()).map(str::to_owned).collect())
     }
 
     /// All names of a metric, in order (`pmNameAll(3)`), without those that
@@ -62,7 +78,7 @@ impl Names {
     pub(super) fn of(&self, pmid: Pmid) -> Result<Vec<Box<str>>, PmStatus> {
         let first = self.by_metric.partition_point(|(metric, _)| *metric < pmid);
         let of_metric = self.by_metric[first..].iter().take_while(|(metric, _)| *metric == pmid);
-        let names = of_metric.map(|(_, at)| &self.entries[*at].0);
+        let names = of_metric.map(|(_, at)| &self.entries[*at].name);
         let names: Vec<_> = names.filter(|name| self.below(name).is_empty()).cloned().collect();
         if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
     }
@@ -73,16 +89,39 @@ impl Names {
         if below.is_empty() && !node.is_empty() {
             return self.lookup(node).map(|_| Vec::new());
         }
-        Ok(Child::below(node, below.iter().map(|(name, _)| &**name)))
+        Ok(Child::below(node, in_order(below)))
     }
 
     /// The entries strictly below a node, which are neighbours.
-    fn below(&self, node: &str) -> &[(Box<str>, Pmid)] {
-        let first = self.entries.partition_point(|(name, _)| compare(name, node) == Ordering::Less);
+    fn below(&self, node: &str) -> &[Entry] {
+        let is = |entry: &Entry, ordering| compare(&entry.name, node) == ordering;
+        let first = self.entries.partition_point(|entry| is(entry, Ordering::Less));
         let rest = &self.entries[first..];
-        let count = rest.partition_point(|(name, _)| compare(name, node) == Ordering::Equal);
+        let count = rest.partition_point(|entry| is(entry, Ordering::Equal));
         &rest[..count]
     }
+}
+
+/// Names in the order of a traversal: among siblings the one is first that
+/// came last, and a node came with the first name below it.
+fn in_order(entries: &[Entry]) -> Vec<&str> {
+    let mut came: HashMap<&str, usize> = HashMap::new();
+    for Entry { name, position, .. } in entries {
+        for node in nodes(name) {
+            let first = came.entry(node).or_insert(*position);
+            *first = (*position).min(*first);
+        }
+    }
+    let mut names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
+    names
+        .sort_by_cached_key(|name| nodes(name).map(|node| Reverse(came[node])).collect::<Vec<_>>());
+    names
+}
+
+/// The nodes on the way to a name, the name itself last.
+fn nodes(name: &str) -> impl Iterator<Item = &str> {
+    let dots = name.match_indices('.').map(|(at, _)| at);
+    dots.chain([name.len()]).map(|end| &name[..end])
 }
 
 /// Where a name stands relative to the names below `node`, without building `node` + ".".
@@ -116,8 +155,8 @@ mod tests {
             assert_eq!(names.lookup(unknown), Err(PmStatus::NAME), "{unknown}");
         }
         let traverse = |prefix| names.traverse(prefix);
-        assert_eq!(traverse(""), Some(["a.b-c", "a.b.c", "a.d", "ab"].map(String::from).into()));
-        assert_eq!(traverse("a"), Some(["a.b-c", "a.b.c", "a.d"].map(String::from).into()));
+        assert_eq!(traverse(""), Some(["ab", "a.d", "a.b-c", "a.b.c"].map(String::from).into()));
+        assert_eq!(traverse("a"), Some(["a.d", "a.b-c", "a.b.c"].map(String::from).into()));
         assert_eq!(traverse("a.b"), Some(vec!["a.b.c".to_string()]));
         assert_eq!(traverse("a.d"), Some(vec!["a.d".to_string()]));
         assert_eq!(traverse("x"), None);
@@ -131,8 +170,8 @@ mod tests {
         let expect = |list: &[(&str, bool)]| {
             Ok(list.iter().map(|(name, is_leaf)| (name.to_string(), *is_leaf)).collect())
         };
-        assert_eq!(children(""), expect(&[("a", false), ("ab", true)]));
-        assert_eq!(children("a"), expect(&[("b", false), ("b-c", true), ("d", true)]));
+        assert_eq!(children(""), expect(&[("ab", true), ("a", false)]));
+        assert_eq!(children("a"), expect(&[("d", true), ("b-c", true), ("b", false)]));
         assert_eq!(children("ab"), expect(&[]));
         assert_eq!(children("b"), Err(PmStatus::NAME));
         assert_eq!(Names::default().traverse(""), Some(vec![]));

@@ -7,11 +7,12 @@
 
 use std::io;
 
+use crate::archive::decompress::ExpandError;
 use crate::model::{PmStatus, Timestamp};
 use crate::source::SourceError;
 
 /// Bytes of one of the two length words around every record.
-pub(super) const LENGTH_WORD: usize = 4;
+pub(crate) const LENGTH_WORD: usize = 4;
 
 /// Version of an archive's format (`LOGARCHIVE(5)`): it decides the width of
 /// time stamps and of offsets in the index.
@@ -25,7 +26,7 @@ pub enum Version {
 
 impl Version {
     /// Size of an encoded time stamp in bytes.
-    pub(super) const fn stamp_size(self) -> usize {
+    pub(crate) const fn stamp_size(self) -> usize {
         match self {
             Version::V2 => 8,
             Version::V3 => 12,
@@ -33,7 +34,7 @@ impl Version {
     }
 
     /// Size of the label record in bytes.
-    pub(super) const fn label_size(self) -> usize {
+    pub(crate) const fn label_size(self) -> usize {
         match self {
             Version::V2 => 132,
             Version::V3 => 808,
@@ -81,13 +82,14 @@ impl ReadError {
     /// Adds the name of the file.
     pub(super) fn in_file(self, file: &str) -> SourceError {
         match self {
-            // Without a number of the system it comes from a decompressor.
-            ReadError::Io(source) if source.raw_os_error().is_none() => SourceError::Damaged {
-                target: file.to_string(),
-                status: PmStatus::LOGREC,
-                message: format!("cannot be decompressed: {source}"),
+            ReadError::Io(source) => match source.downcast::<ExpandError>() {
+                Ok(error) => SourceError::Damaged {
+                    target: file.to_string(),
+                    status: PmStatus::LOGREC,
+                    message: format!("at byte {}: cannot be expanded: {error}", error.offset),
+                },
+                Err(source) => SourceError::Io { target: file.to_string(), source },
             },
-            ReadError::Io(source) => SourceError::Io { target: file.to_string(), source },
             ReadError::Damage(damage) => SourceError::Damaged {
                 target: file.to_string(),
                 status: damage.status,

@@ -6,12 +6,12 @@
 //! themselves are not decoded here.
 
 use crate::archive::record::{Damage, LENGTH_WORD};
-use crate::model::{PmStatus, Pmid};
+use crate::model::{InstId, PmStatus, Pmid};
 use crate::source::FetchList;
 
 /// Positions of blocks count words from this many bytes before the record's
 /// first length word.
-pub(super) const BLOCK_ORIGIN: i64 = -8;
+pub(crate) const BLOCK_ORIGIN: i64 = -8;
 
 /// Bytes of a value set before its values: metric, count, and format.
 const SET_HEADER: usize = 12;
@@ -26,7 +26,8 @@ pub(super) struct SetRange {
     pub(super) start: usize,
     /// Offset in the record of the byte after its last.
     pub(super) end: usize,
-    in_blocks: bool,
+    /// True when it has values, and they are in blocks.
+    pub(super) in_blocks: bool,
 }
 
 fn word(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -46,7 +47,7 @@ pub(super) fn walk(
     count: usize,
     mut visit: impl FnMut(Pmid, SetRange),
 ) -> Result<usize, Damage> {
-    let limit = record.len() - LENGTH_WORD;
+    let limit = record.len().saturating_sub(LENGTH_WORD);
     let sets = &record[..limit];
     let mut at = start;
     for number in 0..count {
@@ -81,101 +82,76 @@ pub(super) fn walk(
     Ok(at)
 }
 
-/// Checks that the blocks of a value set lie between the sets, which end at
-/// `sets_end`, and the end of the record. `visit` gets the start and the size
-/// of each, padding included.
-pub(super) fn check_blocks(
-    record: &[u8],
-    set: SetRange,
-    sets_end: usize,
-    mut visit: impl FnMut(usize, usize),
-) -> Result<(), Damage> {
-    if !set.in_blocks {
-        return Ok(());
+/// Checks a record in every part: its blocks follow the sets, which begin at
+/// `start`, one after the other up to the end of the record, and each is that
+/// of one value. This is also what `pmGetArchiveEnd(3)` takes for the last
+/// record. Offsets in damage count from the record.
+pub(super) fn check(record: &[u8], start: usize, count: usize) -> Result<(), Damage> {
+    // Positions are compared by their sum, which any single wrong one changes.
+    let (mut blocks, mut positions) = (0, 0);
+    let sets_end = walk(record, start, count, |_, set| {
+        if set.in_blocks {
+            let lanes = record[set.start + SET_HEADER..set.end].chunks_exact(8);
+            blocks += lanes.len();
+            positions += lanes
+                .map(|lane| u64::from(u32::from_be_bytes([lane[4], lane[5], lane[6], lane[7]])))
+                .sum::<u64>();
+        }
+    })?;
+    let limit = record.len().saturating_sub(LENGTH_WORD);
+    let mut at = sets_end;
+    for number in 0..blocks {
+        let length = word(&record[..limit], at).map_or(0, |head| (head & 0xff_ffff) as usize);
+        if length < LENGTH_WORD || length > limit - at {
+            let message =
+                format!("value block {number} of {blocks} does not lie within the record");
+            return Err(bad(at, message));
+        }
+        // The position that stands for it.
+        positions = positions.wrapping_sub((at as u64).wrapping_add_signed(-BLOCK_ORIGIN) / 4);
+        at += length.next_multiple_of(4);
+        if at > limit {
+            at = limit + 1;
+            break;
+        }
     }
-    let limit = record.len() - LENGTH_WORD;
-    for lane in (set.start + SET_HEADER..set.end).step_by(8) {
-        let position = word(record, lane + 4).unwrap_or_default();
-        let start = 4 * i64::from(position) + BLOCK_ORIGIN;
-        let block =
-            usize::try_from(start).ok().filter(|start| *start >= sets_end).and_then(|start| {
-                let length = (word(&record[..limit], start)? & 0xff_ffff) as usize;
-                (length >= 4 && start + length <= limit).then_some((start, length))
-            });
-        let Some((start, length)) = block else {
-            let message = format!("value block at word {position} lies outside of the record");
-            return Err(bad(lane + 4, message));
-        };
-        visit(start, length.next_multiple_of(4));
+    if at != limit {
+        let message = format!("value blocks end at byte {at} of the record, not at byte {limit}");
+        return Err(bad(sets_end, message));
+    }
+    if positions != 0 {
+        return Err(bad(start, "the positions of value blocks are not where blocks begin".into()));
     }
     Ok(())
 }
 
-/// True when a record is complete and sound in every part: its blocks follow
-/// the sets without gaps and end where the record does. This is what
-/// `pmGetArchiveEnd(3)` takes for the last record.
-pub(super) fn is_sound(record: &[u8], start: usize, count: usize) -> bool {
-    let mut sets = Vec::new();
-    let Ok(sets_end) = walk(record, start, count, |_, set| sets.push(set)) else {
-        return false;
-    };
-    let mut first = None;
-    let mut size = 0;
-    for set in sets {
-        let checked = check_blocks(record, set, sets_end, |start, length| {
-            first = Some(first.map_or(start, |first: usize| first.min(start)));
-            size += length;
-        });
-        if checked.is_err() {
-            return false;
-        }
-    }
-    first.is_none_or(|first| first == sets_end) && sets_end + size == record.len() - LENGTH_WORD
-}
+/// A place in a [`SlotTable`] that no metric took.
+const FREE: u32 = u32::MAX;
 
-/// Finds the metrics of a fetch in records. Prepared once per list of metrics;
-/// nothing is allocated per record.
+/// Finds the slot of a metric.
 #[derive(Debug, Default)]
-pub(super) struct Selection {
-    /// Identifier of the list this is prepared for.
-    list: Option<u64>,
+pub(super) struct SlotTable {
     /// Open hash table of metrics with their slots; a power of two long and
     /// at most half full.
     table: Vec<(Pmid, u32)>,
     /// Bits of a hash that are dropped to index `table`.
     shift: u32,
-    /// Per slot, the set found last and in which record.
-    found: Vec<(u64, SetRange)>,
-    /// Number of the record looked at last.
-    record: u64,
 }
 
-/// A place in the table that no metric took.
-const FREE: u32 = u32::MAX;
-
-impl Selection {
-    /// Prepares for a list of metrics, unless that was done before.
-    pub(super) fn prepare(&mut self, list: &FetchList) {
-        if self.list == Some(list.id()) {
-            return;
-        }
-        self.list = Some(list.id());
-        let pmids = list.pmids();
+impl SlotTable {
+    /// Gives each metric its position in `pmids` as its slot.
+    pub(super) fn assign(&mut self, pmids: impl ExactSizeIterator<Item = Pmid>) {
         let size = (2 * pmids.len()).next_power_of_two().max(2);
         self.shift = 32 - size.trailing_zeros();
         self.table.clear();
         self.table.resize(size, (Pmid::NULL, FREE));
         for (slot, pmid) in (0u32..).zip(pmids) {
-            let mut at = self.home(*pmid);
+            let mut at = self.home(pmid);
             while self.table[at].1 != FREE {
                 at = (at + 1) & (size - 1);
             }
-            self.table[at] = (*pmid, slot);
+            self.table[at] = (pmid, slot);
         }
-        let nothing = SetRange { start: 0, end: 0, in_blocks: false };
-        self.found.clear();
-        self.found.resize(pmids.len(), (0, nothing));
-        self.record = 0;
     }
 
     fn home(&self, pmid: Pmid) -> usize {
@@ -183,7 +159,8 @@ impl Selection {
         (pmid.0.wrapping_mul(0x9e37_79b9) >> self.shift) as usize
     }
 
-    fn slot(&self, pmid: Pmid) -> Option<usize> {
+    /// The slot of a metric; [`SlotTable::assign`] was called before.
+    pub(super) fn slot(&self, pmid: Pmid) -> Option<usize> {
         let mut at = self.home(pmid);
         loop {
             match self.table[at] {
@@ -193,9 +170,39 @@ impl Selection {
             }
         }
     }
+}
+
+/// Finds the metrics of a fetch in records. Prepared once per list of metrics;
+/// nothing is allocated per record.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    /// Identifier of the list this is prepared for.
+    list: Option<u64>,
+    slots: SlotTable,
+    /// Per slot, the set found last and in which record.
+    found: Vec<(u64, SetRange)>,
+    /// Number of the record looked at last.
+    record: u64,
+}
+
+impl Selection {
+    /// Prepares for a list of metrics, unless that was done before.
+    pub(super) fn prepare(&mut self, list: &FetchList) {
+        if self.list == Some(list.id()) {
+            return;
+        }
+        self.list = Some(list.id());
+        let pmids = list.pmids();
+        self.slots.assign(pmids.iter().copied());
+        let nothing = SetRange { start: 0, end: 0, in_blocks: false };
+        self.found.clear();
+        self.found.resize(pmids.len(), (0, nothing));
+        self.record = 0;
+    }
 
     /// Looks a record through, whose `count` value sets begin at `start`.
-    /// True when it holds at least one of the metrics, with values or without.
+    /// True when it holds at least one of the metrics, with values or without;
+    /// then all of it was checked.
     pub(super) fn scan(
         &mut self,
         record: &[u8],
@@ -204,23 +211,26 @@ impl Selection {
     ) -> Result<bool, Damage> {
         self.record += 1;
         let mut any = false;
-        let mut blocks = false;
-        let sets_end = walk(record, start, count, |pmid, set| {
-            if let Some(slot) = self.slot(pmid)
+        walk(record, start, count, |pmid, set| {
+            if let Some(slot) = self.slots.slot(pmid)
                 // Of two sets of one metric the first counts.
                 && self.found[slot].0 != self.record
             {
                 self.found[slot] = (self.record, set);
                 any = true;
-                blocks |= set.in_blocks;
             }
         })?;
-        if blocks {
-            for (_, set) in self.found.iter().filter(|(record, _)| *record == self.record) {
-                check_blocks(record, *set, sets_end, |_, _| {})?;
-            }
+        if any {
+            check(record, start, count)?;
         }
         Ok(any)
+    }
+
+    /// True if the record looked at last has a metric of the list, with values
+    /// or without.
+    pub(super) fn holds(&self, pmid: Pmid) -> bool {
+        let slot = self.list.and_then(|_| self.slots.slot(pmid));
+        slot.is_some_and(|slot| self.found[slot].0 == self.record)
     }
 
     /// Appends the value sets of the record looked at last, `bytes`, in the
@@ -230,11 +240,47 @@ impl Selection {
             if *record == self.record {
                 bytes.extend_from_within(set.start..set.end);
             } else {
-                bytes.extend_from_slice(&pmid.0.to_be_bytes());
-                bytes.extend_from_slice(&[0; 4]);
+                append_empty(*pmid, bytes);
             }
         }
     }
+
+    /// As [`Selection::append_sets`], with those values only whose instance
+    /// `admits` lets pass.
+    pub(super) fn append_admitted(
+        &self,
+        pmids: &[Pmid],
+        bytes: &mut Vec<u8>,
+        admits: impl Fn(Pmid, InstId) -> bool,
+    ) {
+        for (pmid, (record, set)) in pmids.iter().zip(&self.found) {
+            if *record != self.record {
+                append_empty(*pmid, bytes);
+                continue;
+            }
+            let start = bytes.len();
+            bytes.extend_from_within(set.start..set.end.min(set.start + SET_HEADER));
+            let mut count = 0u32;
+            for lane in (set.start + SET_HEADER..set.end).step_by(8) {
+                let instance = word(bytes, lane).unwrap_or_default() as InstId;
+                if admits(*pmid, instance) {
+                    bytes.extend_from_within(lane..lane + 8);
+                    count += 1;
+                }
+            }
+            if set.end - set.start > EMPTY_SET {
+                bytes[start + 4..start + 8].copy_from_slice(&count.to_be_bytes());
+                if count == 0 {
+                    bytes.truncate(start + EMPTY_SET);
+                }
+            }
+        }
+    }
+}
+
+fn append_empty(pmid: Pmid, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&pmid.0.to_be_bytes());
+    bytes.extend_from_slice(&[0; 4]);
 }
 
 #[cfg(test)]
@@ -291,15 +337,15 @@ mod tests {
     #[test]
     fn soundness_is_strict() {
         let good = sample();
-        assert!(is_sound(&good, 16, 3));
-        assert!(!is_sound(&good, 16, 2), "the third set would be a gap");
-        assert!(!is_sound(&good, 16, 4));
+        assert!(check(&good, 16, 3).is_ok());
+        assert!(check(&good, 16, 2).is_err(), "the third set would be a gap");
+        assert!(check(&good, 16, 4).is_err());
         for (word, value) in
             [(5, 9), (5, 2), (6, 3), (15, 17), (15, 19), (15, 0), (16, 3), (16, 99)]
         {
             let mut bad = good.clone();
             bad[4 * word..4 * word + 4].copy_from_slice(&u32::to_be_bytes(value));
-            assert!(!is_sound(&bad, 16, 3), "word {word} = {value}");
+            assert!(check(&bad, 16, 3).is_err(), "word {word} = {value}");
         }
     }
 
@@ -317,8 +363,9 @@ mod tests {
         let cases = [
             (5, 1000, 20, "numval of metric 0.0.10: 1000 values do not fit"),
             (6, 7, 24, "valfmt of metric 0.0.10: 7 is not 0, 1 or 2"),
-            (15, 1, 60, "value block at word 1 lies outside of the record"),
-            (16, 0x0600_0009, 60, "value block at word 18 lies outside of the record"),
+            (15, 1, 16, "the positions of value blocks are not where blocks begin"),
+            (16, 0x0600_0009, 64, "value block 0 of 1 does not lie within the record"),
+            (16, 0x0600_0004, 64, "value blocks end at byte 68 of the record, not at byte 72"),
         ];
         for (word, value, offset, message) in cases {
             assert_eq!(damage(word, value), (offset, message.to_string()));

@@ -43,7 +43,7 @@ pub(super) struct Record {
     /// Offset in the volume of its first length word.
     pub(super) offset: u64,
     /// Length in bytes, including both length words.
-    length: usize,
+    pub(super) length: usize,
     pub(super) stamp: Timestamp,
     /// Number of value sets.
     pub(super) set_count: usize,
@@ -76,6 +76,11 @@ impl Volume {
         self.condition = Condition::Good;
     }
 
+    /// Continues where another reader of the same volume is.
+    pub(super) fn take_position(&mut self, other: &Volume) {
+        (self.next, self.condition) = (other.next, other.condition);
+    }
+
     /// Gives the rest of the volume up: it will not become readable.
     pub(super) fn abandon(&mut self) {
         self.condition = Condition::Lost;
@@ -84,6 +89,11 @@ impl Volume {
     /// Offset of the first record.
     pub(super) fn first_offset(&self) -> u64 {
         self.version.label_size() as u64
+    }
+
+    /// Offset of the next record.
+    pub(super) fn position(&self) -> u64 {
+        self.next
     }
 
     /// True when nothing stands behind the label.
@@ -135,13 +145,54 @@ impl Volume {
         Ok(Some(decode_header(record, offset, self.version)?))
     }
 
-    /// The bytes of a record that [`Volume::next`] gave last.
+    /// Moves before the previous record and gives it. `None` at the first one.
+    ///
+    /// After an error the position is where it was.
+    pub(super) fn previous(&mut self) -> Result<Option<Record>, ReadError> {
+        let end = self.next;
+        if end <= self.first_offset() {
+            return Ok(None);
+        }
+        let damage = |message: String| Damage::new(PmStatus::LOGREC, end, message);
+        let trailer_at = end - LENGTH_WORD as u64;
+        let trailer = self.window.before(trailer_at, LENGTH_WORD)?;
+        let Some(word) = trailer.first_chunk::<LENGTH_WORD>() else {
+            return Err(damage("data record: the file became shorter".to_owned()).into());
+        };
+        let length = u32::from_be_bytes(*word);
+        let start =
+            end.checked_sub(u64::from(length)).filter(|start| *start >= self.first_offset());
+        let minimum = (3 * LENGTH_WORD + self.version.stamp_size()) as u64;
+        let Some(start) = start.filter(|_| u64::from(length) >= minimum) else {
+            let message =
+                format!("data record that ends here: its length, {length}, is impossible");
+            return Err(damage(message).into());
+        };
+        let size = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some(record) = self.window.before(start, size)?.get(..size) else {
+            return Err(damage("data record: the file became shorter".to_owned()).into());
+        };
+        let record = decode_header(record, start, self.version)?;
+        self.seek(start);
+        Ok(Some(record))
+    }
+
+    /// The last end of a record before `limit`, found by reading forward from `start`.
+    pub(super) fn last_boundary(&mut self, start: u64, limit: u64) -> u64 {
+        self.seek(start);
+        let mut boundary = start;
+        while self.next < limit {
+            boundary = self.next;
+            if !matches!(self.next(), Ok(Some(_))) && self.next == boundary {
+                break;
+            }
+        }
+        boundary
+    }
+
+    /// The bytes of a record that [`Volume::next`] or [`Volume::previous`] gave last.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], ReadError> {
-        let bytes = self.window.at(record.offset, record.length)?;
-        bytes.get(..record.length).ok_or_else(|| {
-            let message = "data record: the file became shorter";
-            Damage::new(PmStatus::LOGREC, record.offset, message).into()
-        })
+        self.bytes_at(record.offset, record.length)
     }
 
     /// Time of the record at `offset` if a sound record begins there.
@@ -158,7 +209,15 @@ impl Volume {
     pub(super) fn next_sound(&mut self) -> Option<Record> {
         let record = self.next().ok().flatten()?;
         let bytes = self.bytes(&record).ok()?;
-        values::is_sound(bytes, record.first_set, record.set_count).then_some(record)
+        values::check(bytes, record.first_set, record.set_count).ok().map(|()| record)
+    }
+
+    /// `length` bytes of a record at `offset` that was read before.
+    pub(super) fn bytes_at(&mut self, offset: u64, length: usize) -> Result<&[u8], ReadError> {
+        let bytes = self.window.at(offset, length)?;
+        bytes.get(..length).ok_or_else(|| {
+            Damage::new(PmStatus::LOGREC, offset, "data record: the file became shorter").into()
+        })
     }
 
     /// The sound record that ends at `end`.
@@ -191,5 +250,9 @@ fn decode_header(bytes: &[u8], offset: u64, version: Version) -> Result<Record, 
     let set_count = usize::try_from(set_count)
         .map_err(|_| at_count.damage("numpmid", format_args!("{set_count} is negative")))?;
     let first_set = body - fields.rest().len();
+    // A mark is nothing but its header.
+    if set_count == 0 && first_set != body {
+        return Err(at_count.damage("numpmid", "0, but there is more than a mark in the record"));
+    }
     Ok(Record { offset, length: bytes.len(), stamp, set_count, first_set })
 }

@@ -1,14 +1,17 @@
-//! The data volumes of an archive as one sequence of records.
+//! The data volumes of one archive as one sequence of records.
 //!
 //! In: the files of an archive. Out: records in order, volume after volume,
 //! and the place in the volumes where a time begins. Records are not looked
-//! into here beyond their headers.
+//! into here beyond their headers, and what comes before or after the archive
+//! is not known.
+
+use std::sync::Arc;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
-use crate::archive::index::IndexEntry;
 use crate::archive::label::ArchiveLabel;
 use crate::archive::record::ReadError;
+use crate::archive::single::SingleArchive;
 use crate::archive::volume::{Record, Volume};
 use crate::model::{PmStatus, Timestamp};
 use crate::source::SourceError;
@@ -18,16 +21,18 @@ const INDEX_TRIES: usize = 8;
 
 /// All data volumes and a position in them.
 pub(super) struct Volumes {
-    files: ArchiveFiles,
+    archive: Arc<SingleArchive>,
     /// Position in `files.volumes` of the volume that reading has come to.
     current: usize,
-    /// Position of `volume`: behind `current` when that could not be opened.
+    /// Position of `volume`: another than `current` when that could not be opened.
     entered: usize,
     volume: Volume,
     /// Name of the file of `volume`.
     name: String,
     /// Records may have been skipped because of damage.
     lost: bool,
+    /// The error that was met last stays in the way.
+    is_stuck: bool,
 }
 
 /// Opens a data volume; also gives the file's name.
@@ -45,8 +50,8 @@ pub(super) fn open_volume(
 }
 
 impl Volumes {
-    /// Opens the first volume, whose label is that of the archive.
-    pub(super) fn open(files: ArchiveFiles) -> Result<(Volumes, ArchiveLabel), SourceError> {
+    /// Opens an archive: its first volume, whose label is that of the archive.
+    pub(super) fn open(files: ArchiveFiles) -> Result<Volumes, SourceError> {
         let (mut volume, label, name) = open_volume(&files, 0)?;
         if volume.is_empty().map_err(|error| error.in_file(&name))? {
             return Err(SourceError::Damaged {
@@ -55,11 +60,29 @@ impl Volumes {
                 message: "there is nothing behind the label".to_string(),
             });
         }
-        Ok((Volumes { files, current: 0, entered: 0, volume, name, lost: false }, label))
+        let archive = Arc::new(SingleArchive::new(files, label));
+        Ok(Volumes { archive, current: 0, entered: 0, volume, name, lost: false, is_stuck: false })
     }
 
-    pub(super) fn files(&self) -> &ArchiveFiles {
-        &self.files
+    /// The volumes of an archive that was opened before, at the first record.
+    pub(super) fn of(archive: &Arc<SingleArchive>) -> Result<Volumes, SourceError> {
+        let (volume, _, name) = open_volume(&archive.files, 0)?;
+        let archive = Arc::clone(archive);
+        Ok(Volumes { archive, current: 0, entered: 0, volume, name, lost: false, is_stuck: false })
+    }
+
+    /// The same volumes with a position of their own: where this one is.
+    pub(super) fn duplicate(&self) -> Result<Volumes, SourceError> {
+        let mut duplicate = Volumes::of(&self.archive)?;
+        duplicate.enter(self.entered)?;
+        duplicate.volume.take_position(&self.volume);
+        (duplicate.current, duplicate.lost) = (self.current, self.lost);
+        Ok(duplicate)
+    }
+
+    /// The archive, with the volumes that were found since it was opened.
+    pub(super) fn archive(&self) -> &Arc<SingleArchive> {
+        &self.archive
     }
 
     /// Moves to the next record. `None` at the end, which may be one for now only.
@@ -69,7 +92,10 @@ impl Volumes {
     pub(super) fn next(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let error = match self.volume.next() {
-                Ok(Some(record)) => return Ok(Some(record)),
+                Ok(Some(record)) => {
+                    self.current = self.entered;
+                    return Ok(Some(record));
+                }
                 Ok(None) if self.is_last() => {
                     if !self.discover() {
                         return Ok(None);
@@ -86,7 +112,8 @@ impl Volumes {
             let unreadable = self.volume.is_cut() || matches!(error, ReadError::Io(_));
             let error = error.in_file(&self.name);
             // At the very end the writer may still complete the record.
-            if !(unreadable && self.is_last()) {
+            self.is_stuck = unreadable && self.is_last();
+            if !self.is_stuck {
                 self.lost = true;
                 if unreadable {
                     self.volume.abandon();
@@ -96,7 +123,179 @@ impl Volumes {
         }
     }
 
-    /// The bytes of the record that [`Volumes::next`] gave last.
+    /// Moves before the previous record and gives it. `None` at the first
+    /// one. After an error reading continues before the damage.
+    pub(super) fn previous(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            let error = match self.volume.previous() {
+                Ok(Some(record)) => {
+                    self.current = self.entered;
+                    return Ok(Some(record));
+                }
+                Ok(None) => match self.enter_previous()? {
+                    true => continue,
+                    false => return Ok(None),
+                },
+                Err(error) => error,
+            };
+            self.lost = true;
+            self.current = self.entered;
+            let end = self.volume.position();
+            let boundary = self.boundary_before(end);
+            self.volume.seek(boundary);
+            return Err(error.in_file(&self.name));
+        }
+    }
+
+    /// Enters the volume before the present one at its end, and is false when
+    /// there is none. One that cannot be opened counts as missing, and missing
+    /// volumes are passed over.
+    fn enter_previous(&mut self) -> Result<bool, SourceError> {
+        while let Some(position) = self.current.checked_sub(1) {
+            self.current = position;
+            match open_volume(&self.archive.files, position) {
+                Ok((volume, _, name)) => {
+                    (self.entered, self.volume, self.name) = (position, volume, name);
+                    self.go_to_end_of_volume();
+                    return Ok(true);
+                }
+                Err(SourceError::Io { .. }) => self.lost = true,
+                Err(error) => {
+                    self.lost = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Moves behind the last record of the volume being read.
+    fn go_to_end_of_volume(&mut self) {
+        // The size of a damaged compressed volume is unknown: that is read forward.
+        let size = self.volume.size().unwrap_or(u64::MAX);
+        if self.volume.sound_record_before(size).is_some() {
+            self.volume.seek(size);
+            return;
+        }
+        let boundary = self.boundary_before(size);
+        self.volume.seek(boundary);
+        // The last boundary before the limit may have a whole record behind it.
+        while matches!(self.volume.next(), Ok(Some(_))) {}
+        let end = self.volume.position();
+        self.volume.seek(end);
+    }
+
+    /// The last end of a record before an offset of the volume being read.
+    fn boundary_before(&mut self, offset: u64) -> u64 {
+        let number = self.archive.files.volumes[self.entered].0;
+        let first = self.volume.first_offset();
+        let hint = self
+            .archive
+            .index()
+            .iter()
+            .rev()
+            .filter(|entry| entry.volume == number && entry.offset < offset)
+            .take(INDEX_TRIES)
+            .find(|entry| self.volume.stamp_at(entry.offset).is_some())
+            .map_or(first, |entry| entry.offset);
+        self.volume.last_boundary(hint, offset)
+    }
+
+    /// Moves behind the last record up to `time`.
+    ///
+    /// # Errors
+    /// No volume that is early enough can be opened.
+    pub(super) fn seek_behind(&mut self, time: Timestamp) -> Result<(), SourceError> {
+        self.seek(time)?;
+        loop {
+            match self.next() {
+                Ok(Some(record)) if record.stamp <= time => {}
+                Ok(Some(record)) => {
+                    self.volume.seek(record.offset);
+                    break;
+                }
+                Ok(None) => break,
+                // Damage that was passed; at the very end nothing can be.
+                Err(_) if self.take_lost() => {}
+                Err(_) => break,
+            }
+        }
+        self.lost = false;
+        Ok(())
+    }
+
+    /// Moves behind the last record of all.
+    pub(super) fn seek_end(&mut self) {
+        for position in (0..self.archive.files.volumes.len()).rev() {
+            if position != self.entered {
+                let Ok((volume, _, name)) = open_volume(&self.archive.files, position) else {
+                    continue;
+                };
+                (self.entered, self.volume, self.name) = (position, volume, name);
+            }
+            self.current = position;
+            self.go_to_end_of_volume();
+            return;
+        }
+    }
+
+    /// Position among the files of the volume of the record that
+    /// [`Volumes::next`] or [`Volumes::previous`] gave last.
+    pub(super) fn entered(&self) -> usize {
+        self.entered
+    }
+
+    /// Offset of the next record in the volume being read.
+    pub(super) fn position(&self) -> u64 {
+        self.volume.position()
+    }
+
+    /// Size of the volume being read.
+    ///
+    /// # Errors
+    /// The file does not tell it.
+    pub(super) fn size(&mut self) -> Result<u64, SourceError> {
+        self.volume.size().map_err(|error| error.in_file(&self.name))
+    }
+
+    /// Moves so that [`Volumes::next`] gives the record at an offset of the
+    /// volume at a position among the files.
+    pub(super) fn move_to(&mut self, volume: usize, offset: u64) -> Result<(), SourceError> {
+        self.enter(volume)?;
+        self.volume.seek(offset);
+        Ok(())
+    }
+
+    fn enter(&mut self, position: usize) -> Result<(), SourceError> {
+        if self.entered != position {
+            // Another reader may have found it first.
+            while position >= self.archive.files.volumes.len() {
+                if !self.discover() {
+                    return Err(SourceError::Io {
+                        target: self.archive.name(),
+                        source: rustix::io::Errno::NOENT.into(),
+                    });
+                }
+            }
+            let (volume, _, name) = open_volume(&self.archive.files, position)?;
+            (self.entered, self.volume, self.name) = (position, volume, name);
+        }
+        self.current = position;
+        Ok(())
+    }
+
+    /// The bytes of a record that was met before; the position is lost.
+    pub(super) fn bytes_at(
+        &mut self,
+        volume: usize,
+        offset: u64,
+        length: usize,
+    ) -> Result<&[u8], SourceError> {
+        self.enter(volume)?;
+        self.volume.bytes_at(offset, length).map_err(|error| error.in_file(&self.name))
+    }
+
+    /// The bytes of the record that [`Volumes::next`] or [`Volumes::previous`] gave last.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], SourceError> {
         self.volume.bytes(record).map_err(|error| error.in_file(&self.name))
     }
@@ -113,18 +312,25 @@ impl Volumes {
     }
 
     fn is_last(&self) -> bool {
-        self.current + 1 >= self.files.volumes.len()
+        self.current + 1 >= self.archive.files.volumes.len()
+    }
+
+    /// True when the error that [`Volumes::next`] gave is one that it will
+    /// give again, unless the file grows.
+    pub(super) fn is_stuck(&self) -> bool {
+        self.is_stuck
     }
 
     /// Looks for a volume that the writer has begun since, far enough to have a label.
     fn discover(&mut self) -> bool {
-        let Some(volume) = self.files.next_volume() else {
+        let Some(volume) = self.archive.files.next_volume() else {
             return false;
         };
-        self.files.volumes.push(volume);
-        let begun = open_volume(&self.files, self.files.volumes.len() - 1).is_ok();
+        let files = &mut Arc::make_mut(&mut self.archive).files;
+        files.volumes.push(volume);
+        let begun = open_volume(files, files.volumes.len() - 1).is_ok();
         if !begun {
-            self.files.volumes.pop();
+            files.volumes.pop();
         }
         begun
     }
@@ -133,7 +339,7 @@ impl Volumes {
     /// and missing volumes are passed over.
     fn enter_next(&mut self) -> Result<(), SourceError> {
         self.current += 1;
-        match open_volume(&self.files, self.current) {
+        match open_volume(&self.archive.files, self.current) {
             Ok((volume, _, name)) => {
                 (self.entered, self.volume, self.name) = (self.current, volume, name);
                 Ok(())
@@ -145,35 +351,59 @@ impl Volumes {
         }
     }
 
+    /// Moves to a record before `time` that the index leads to, and is false
+    /// when it does not, or when `time` lies behind all that it knows. No
+    /// volume but that of the record is opened.
+    fn seek_by_index(&mut self, time: Timestamp) -> bool {
+        let archive = Arc::clone(&self.archive);
+        let index = archive.index();
+        if index.last().is_none_or(|last| last.stamp < time) {
+            return false;
+        }
+        let before = index.iter().rev().filter(|entry| entry.stamp < time);
+        for entry in before.take(INDEX_TRIES) {
+            let volumes = &archive.files.volumes;
+            let position = volumes.iter().position(|(number, _)| *number == entry.volume);
+            if position.is_some_and(|position| self.enter(position).is_ok())
+                && self.volume.stamp_at(entry.offset).is_some_and(|stamp| stamp < time)
+            {
+                self.volume.seek(entry.offset);
+                return true;
+            }
+        }
+        false
+    }
+
     /// Moves to a record from which on no record at `time` or later is missed.
     ///
     /// # Errors
     /// No volume that is early enough can be opened.
-    pub(super) fn seek(
-        &mut self,
-        time: Timestamp,
-        index: &[IndexEntry],
-    ) -> Result<(), SourceError> {
+    pub(super) fn seek(&mut self, time: Timestamp) -> Result<(), SourceError> {
         self.lost = false;
         let is_before = |stamp: Option<Timestamp>| stamp.is_some_and(|stamp| stamp < time);
-        for position in (0..self.files.volumes.len()).rev() {
+        if self.seek_by_index(time) {
+            return Ok(());
+        }
+        for position in (0..self.archive.files.volumes.len()).rev() {
             // The volume being read stays open, as it may have been expanded already.
             let mut opened = None;
             let volume = if position == self.entered {
                 &mut self.volume
             } else {
-                match open_volume(&self.files, position) {
+                match open_volume(&self.archive.files, position) {
                     Ok((volume, _, name)) => &mut opened.insert((volume, name)).0,
                     Err(error) if position == 0 => return Err(error),
                     Err(_) => continue,
                 }
             };
-            let number = self.files.volumes[position].0;
+            let number = self.archive.files.volumes[position].0;
             let first = volume.first_offset();
             if position > 0 && !is_before(volume.stamp_at(first)) {
                 continue;
             }
-            let start = index
+            let start = self
+                .archive
+                .index()
                 .iter()
                 .rev()
                 .filter(|entry| entry.volume == number && entry.stamp < time)

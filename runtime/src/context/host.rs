@@ -1,54 +1,34 @@
-//! Metrics of a host, live from its pmcd.
+//! Metrics of a host, live from its pmcd, for callers who wait.
 //!
-//! [`HostContext`] keeps the connection and turns fetches into as few round
-//! trips as possible: requests are split to what pmcd accepts, and pipelined.
-//! What it learns it remembers until pmcd says that something changed. When the
-//! connection breaks, the call at hand fails; the next call tries once to
-//! connect anew. The questions about metadata are in `host_metadata`.
+//! [`HostContext`] is an [`AsyncHostContext`] over a socket that blocks: each
+//! future is ready when it is polled first.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::connect::{connect, source_error};
-use super::link::{Link, LinkError};
-use super::metadata_cache::MetadataCache;
+use super::async_host::AsyncHostContext;
 use super::options::ConnectOptions;
 use super::spec::HostSpec;
-use crate::model::PmStatus;
-use crate::pdu::{Features, Resolution};
-use crate::proto::{Event, FetchRequest, ProtocolError, Reply, Request, StateChange};
-use crate::result::ResultBatch;
-use crate::source::{FetchEvents, FetchList, FetchSource, SourceError};
+use crate::model::{
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
+    Pmid, TextKind, TextSubject,
+};
+use crate::result::{MetricValues, ResultBatch};
+use crate::source::{
+    Answers, Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
+use crate::transport::{Socket, ready};
 
 /// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
 /// pmNewContext(3)).
 pub struct HostContext {
-    pub(super) spec: HostSpec,
-    options: ConnectOptions,
-    warnings: Vec<String>,
-    pub(super) link: Option<Link>,
-    pub(super) cache: MetadataCache,
-    pub(super) epoch: u64,
-    /// What the next successful fetch has to report.
-    pending: FetchEvents,
-    prepared: Option<PreparedList>,
+    host: AsyncHostContext<Socket>,
 }
 
 impl fmt::Debug for HostContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostContext")
-            .field("spec", &self.spec)
-            .field("connected", &self.is_connected())
-            .field("epoch", &self.epoch)
-            .finish_non_exhaustive()
+        f.debug_tuple("HostContext").field(&self.host).finish()
     }
-}
-
-/// The requests for a list of metrics, kept for as long as the list is fetched.
-struct PreparedList {
-    list: u64,
-    resolution: Resolution,
-    requests: Vec<Arc<FetchRequest>>,
 }
 
 impl HostContext {
@@ -58,10 +38,7 @@ impl HostContext {
     /// The specification needs something that is not supported, no connection
     /// came about, or the peer is not a pmcd that accepts us.
     pub fn open(spec: &HostSpec) -> Result<HostContext, SourceError> {
-        let (options, warnings) = ConnectOptions::from_environment();
-        let mut context = HostContext::open_with(spec, options)?;
-        context.warnings = warnings;
-        Ok(context)
+        Ok(HostContext { host: ready(AsyncHostContext::open(spec))? })
     }
 
     /// Connects as `spec` says, and where it leaves something open, `options`.
@@ -69,178 +46,157 @@ impl HostContext {
     /// # Errors
     /// As for [`HostContext::open`].
     pub fn open_with(spec: &HostSpec, options: ConnectOptions) -> Result<HostContext, SourceError> {
-        let link = connect(spec, &options)?;
-        Ok(HostContext {
-            spec: spec.clone(),
-            options,
-            warnings: Vec::new(),
-            link: Some(link),
-            cache: MetadataCache::default(),
-            epoch: 1,
-            pending: FetchEvents::default(),
-            prepared: None,
-        })
+        Ok(HostContext { host: ready(AsyncHostContext::open_with(spec, options))? })
+    }
+
+    /// Another context for the same metrics, with a connection of its own and
+    /// the profile of this one (pmDupContext(3)).
+    ///
+    /// # Errors
+    /// As for [`HostContext::open`].
+    pub fn duplicate(&self) -> Result<HostContext, SourceError> {
+        Ok(HostContext { host: ready(self.host.duplicate())? })
     }
 
     /// What is wrong with settings of the environment that were ignored.
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        self.host.warnings()
     }
 
     /// True while there is a connection that is not known to be broken.
     pub fn is_connected(&self) -> bool {
-        self.link.is_some()
+        self.host.is_connected()
+    }
+
+    /// The instances that fetches deliver.
+    pub fn profile(&self) -> &InstanceProfile {
+        self.host.profile()
     }
 
     /// Closes the connection, if any, and makes a new one
     /// (pmReconnectContext(3)). The next fetch reports a gap.
     ///
     /// # Errors
-    /// No connection came about; the context stays without one.
+    /// As for [`AsyncHostContext::reconnect`].
     pub fn reconnect(&mut self) -> Result<(), SourceError> {
-        self.link = None;
-        self.ensure_link()
-    }
-
-    /// Makes a connection if there is none.
-    pub(super) fn ensure_link(&mut self) -> Result<(), SourceError> {
-        if self.link.is_none() {
-            self.link = Some(connect(&self.spec, &self.options)?);
-            self.pending.gap = true;
-            self.metadata_changed();
-        }
-        Ok(())
-    }
-
-    fn metadata_changed(&mut self) {
-        self.pending.metadata_changed = true;
-        self.epoch += 1;
-        self.cache.invalidate();
-    }
-
-    /// Drops the connection and says why.
-    fn lost(&mut self, error: LinkError) -> SourceError {
-        self.link = None;
-        source_error(self.spec.to_string(), error)
-    }
-
-    /// Sends `requests` back to back and hands each reply over with the
-    /// position of its request.
-    pub(super) fn exchange<'r>(
-        &mut self,
-        requests: impl IntoIterator<Item = Request<'r>>,
-        mut answer: impl FnMut(&mut MetadataCache, usize, Result<Reply<'_>, PmStatus>),
-    ) -> Result<(), SourceError> {
-        self.ensure_link()?;
-        let Some(link) = &mut self.link else { return Ok(()) };
-        let cache = &mut self.cache;
-        let converse = || {
-            let mut count = 0;
-            for request in requests {
-                link.request(request)?;
-                count += 1;
-            }
-            for position in 0..count {
-                match link.next_event()? {
-                    Event::Reply => answer(cache, position, Ok(link.connection.reply()?)),
-                    Event::Failed(status) => answer(cache, position, Err(status)),
-                    // Neither can come before a reply that is not a result.
-                    Event::Ready | Event::Changed(_) => return Err(ProtocolError::NotReady.into()),
-                }
-            }
-            Ok(())
-        };
-        let outcome = converse();
-        outcome.map_err(|error| self.lost(error))
+        ready(self.host.reconnect())
     }
 }
 
-/// The requests for a list: those of the previous fetch if it was for the same.
-fn prepare<'p>(
-    prepared: &'p mut Option<PreparedList>,
-    list: &FetchList,
-    resolution: Resolution,
-) -> &'p [Arc<FetchRequest>] {
-    let kept = prepared.take();
-    let kept = kept.filter(|kept| (kept.list, kept.resolution) == (list.id(), resolution));
-    let prepared = prepared.insert(kept.unwrap_or_else(|| {
-        let parts = list.pmids().chunks(FetchRequest::MAX_PMIDS);
-        let requests = parts.map(|pmids| Arc::new(FetchRequest::new(pmids, resolution))).collect();
-        PreparedList { list: list.id(), resolution, requests }
-    }));
-    &prepared.requests
+impl MetadataSource for HostContext {
+    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
+        ready(self.host.lookup_names(names))
+    }
+
+    fn lookup_descs(
+        &mut self,
+        pmids: &[Pmid],
+    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
+        ready(self.host.lookup_descs(pmids))
+    }
+
+    fn instance_domain(
+        &mut self,
+        indom: InDom,
+        freshness: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        ready(self.host.instance_domain(indom, freshness))
+    }
+
+    fn instance_domain_of_each(
+        &mut self,
+        indoms: &[InDom],
+        freshness: Freshness,
+    ) -> Answers<Arc<InstanceDomain>> {
+        ready(self.host.instance_domain_of_each(indoms, freshness))
+    }
+
+    fn lookup_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        ready(self.host.lookup_instance(indom, name))
+    }
+
+    fn instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        ready(self.host.instance_name(indom, instance))
+    }
+
+    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
+        ready(self.host.traverse(prefix))
+    }
+
+    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+        ready(self.host.children(node))
+    }
+
+    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+        ready(self.host.names_of(pmid))
+    }
+
+    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
+        ready(self.host.names_of_each(pmids))
+    }
+
+    fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        ready(self.host.text(of, kind))
+    }
+
+    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
+        ready(self.host.text_of_each(subjects, kind))
+    }
+
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        ready(self.host.labels(level))
+    }
+
+    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
+        ready(self.host.labels_of_each(levels))
+    }
+
+    fn name(&self) -> String {
+        self.host.spec().to_string()
+    }
+
+    fn host_name(&mut self) -> Result<String, SourceError> {
+        ready(self.host.host_name())
+    }
+
+    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
+        ready(self.host.time_zone())
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.host.metadata_epoch()
+    }
 }
 
 impl FetchSource for HostContext {
-    /// The parts of the request, and those for the instance domains after it,
-    /// share one round trip. A list without metrics has no time stamp.
     fn fetch(
         &mut self,
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
-        batch.clear();
-        self.ensure_link()?;
-        match self.fetch_once(list, batch) {
-            Ok(Ok(())) => Ok(std::mem::take(&mut self.pending)),
-            Ok(Err(status)) => Err(SourceError::Status { target: self.spec.to_string(), status }),
-            Err(error) => Err(self.lost(error)),
-        }
+        ready(self.host.fetch(list, batch))
     }
-}
 
-impl HostContext {
-    fn fetch_once(
-        &mut self,
-        list: &FetchList,
-        batch: &mut ResultBatch,
-    ) -> Result<Result<(), PmStatus>, LinkError> {
-        let Some(link) = &mut self.link else { return Ok(Err(PmStatus::NOTCONN)) };
-        let highres = link.connection.features().has(Features::HIGHRES);
-        let resolution = if highres { Resolution::Nano } else { Resolution::Micro };
-        let requests = prepare(&mut self.prepared, list, resolution);
-        for request in requests {
-            link.request(Request::Fetch(request))?;
-        }
-        for indom in list.domains() {
-            link.request(Request::InstanceDomain(*indom))?;
-        }
-        let mut outcome = Ok(());
-        let mut changes = StateChange::default();
-        while link.connection.pending() > 0 {
-            match link.next_event()? {
-                Event::Changed(change) => {
-                    changes = changes.with(change);
-                    if change.concerns_labels() {
-                        self.cache.invalidate_labels();
-                    }
-                    if change.concerns_metadata() {
-                        self.cache.invalidate();
-                    }
-                }
-                Event::Failed(status) if batch.parts().len() < requests.len() => {
-                    batch.add_part();
-                    outcome = Err(status);
-                }
-                Event::Failed(status) => batch.domains.push(Err(status)),
-                Event::Reply => match link.connection.reply()? {
-                    Reply::Result(frame) => {
-                        link.connection.take_result(frame, batch.add_part());
-                    }
-                    Reply::Instances(instances) => {
-                        batch.domains.push(Ok(self.cache.learn_domain(&instances)));
-                    }
-                    _ => return Err(ProtocolError::NotReady.into()),
-                },
-                Event::Ready => return Err(ProtocolError::NotReady.into()),
-            }
-        }
-        if changes.concerns_metadata() {
-            self.pending.metadata_changed = true;
-            self.epoch += 1;
-        }
-        // Which agent it was is not told, and its counters begin anew.
-        self.pending.gap |= changes.agent_restarted();
-        Ok(outcome)
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        self.host.set_profile(profile)
+    }
+
+    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+        ready(self.host.store(values))
     }
 }

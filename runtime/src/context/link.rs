@@ -2,13 +2,13 @@
 //!
 //! In go requests, out come events, each within the time-out. Anything that
 //! goes wrong leaves replies of unknown number in the stream: whoever gets an
-//! error from here must drop the link.
+//! error from here, or does not wait for an event to its end, must drop the link.
 
 use std::io;
 use std::time::Duration;
 
 use crate::proto::{Connection, ConnectionConfig, Event, ProtocolError, Request};
-use crate::transport::{ByteStream, Deadline};
+use crate::transport::{Deadline, Transport};
 
 /// The link cannot go on.
 #[derive(Debug)]
@@ -24,21 +24,21 @@ impl From<ProtocolError> for LinkError {
     }
 }
 
-pub(super) struct Link {
+pub(super) struct Link<T> {
     pub(super) connection: Connection,
-    stream: Box<dyn ByteStream>,
+    transport: T,
     timeout: Option<Duration>,
 }
 
-impl Link {
+impl<T: Transport> Link<T> {
     /// Performs the handshake on a stream that was just connected.
-    pub(super) fn establish(
-        stream: Box<dyn ByteStream>,
+    pub(super) async fn establish(
+        transport: T,
         config: ConnectionConfig,
         timeout: Option<Duration>,
-    ) -> Result<Link, LinkError> {
-        let mut link = Link { connection: Connection::new(config), stream, timeout };
-        while link.next_event()? != Event::Ready {}
+    ) -> Result<Link<T>, LinkError> {
+        let mut link = Link { connection: Connection::new(config), transport, timeout };
+        while link.next_event().await? != Event::Ready {}
         let sent = link.send();
         sent.map_err(|error| link.failure(error))?;
         Ok(link)
@@ -50,13 +50,13 @@ impl Link {
     }
 
     /// Sends what the system takes and waits for the next event.
-    pub(super) fn next_event(&mut self) -> Result<Event, LinkError> {
-        let deadline = Deadline::after(self.timeout);
+    pub(super) async fn next_event(&mut self) -> Result<Event, LinkError> {
+        let deadline = Deadline::after(T::now(), self.timeout);
         loop {
             if let Some(event) = self.connection.poll()? {
                 return Ok(event);
             }
-            match self.transfer(deadline) {
+            match self.transfer(deadline).await {
                 Ok(true) => {}
                 Ok(false) => return Err(self.connection.closed().into()),
                 Err(error) => return Err(self.failure(error)),
@@ -74,7 +74,7 @@ impl Link {
     /// Sends what can be sent now; true when that was everything.
     fn send(&mut self) -> io::Result<bool> {
         while !self.connection.outgoing().is_empty() {
-            match self.stream.send_now(self.connection.outgoing())? {
+            match self.transport.send_now(self.connection.outgoing())? {
                 0 => return Ok(false),
                 count => self.connection.sent(count),
             }
@@ -83,21 +83,23 @@ impl Link {
     }
 
     /// Sends and receives some bytes; false at the end of the stream.
-    fn transfer(&mut self, deadline: Deadline) -> io::Result<bool> {
+    async fn transfer(&mut self, deadline: Deadline) -> io::Result<bool> {
         // A peer that does not take more requests may be waiting for us to
         // read its replies.
-        if !self.send()? && !self.stream.wait(deadline)?.receive {
+        if !self.send()? && !self.transport.wait(deadline).await?.receive {
             return Ok(true);
         }
-        Ok(self.stream.receive(self.connection.inbox(), deadline)? > 0)
+        Ok(self.transport.receive(self.connection.inbox(), deadline).await? > 0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::pdu::{Features, Hello, Pdu, PduType, Writer};
-    use crate::transport::Readiness;
+    use crate::transport::{Readiness, Socket, ready};
 
     /// A peer that greets, takes every request and then gives one byte at a
     /// time of a reply that never ends.
@@ -106,19 +108,27 @@ mod tests {
         given: usize,
     }
 
-    impl ByteStream for Drip {
+    impl Transport for Drip {
+        async fn connect_unix(_: &Path, _: Option<Duration>) -> io::Result<Drip> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        async fn connect_tcp(_: &str, _: &[u16], _: Option<Duration>) -> io::Result<Drip> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
         fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
             Ok(bytes.len())
         }
 
-        fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
-            deadline.remaining()?;
+        async fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
+            deadline.remaining(Self::now())?;
             inbox.push(self.greeting.get(self.given).copied().unwrap_or(0));
             self.given += 1;
             Ok(1)
         }
 
-        fn wait(&mut self, _: Deadline) -> io::Result<Readiness> {
+        async fn wait(&mut self, _: Deadline) -> io::Result<Readiness> {
             Ok(Readiness { receive: true, send: true })
         }
     }
@@ -131,17 +141,17 @@ mod tests {
         Writer::begin(&mut greeting, PduType::PmnsNames).finish();
         greeting[start..start + 4].copy_from_slice(&(64u32 << 20).to_be_bytes());
         let timeout = Some(Duration::from_millis(20));
-        let stream = Box::new(Drip { greeting, given: 0 });
+        let drip = Drip { greeting, given: 0 };
         let mut link =
-            Link::establish(stream, ConnectionConfig::default(), timeout).expect("a greeting");
+            ready(Link::establish(drip, ConnectionConfig::default(), timeout)).expect("a greeting");
         link.request(Request::Traverse("")).expect("ready");
-        let outcome = link.next_event();
+        let outcome = ready(link.next_event());
         assert!(matches!(outcome, Err(LinkError::Timeout(_))), "{outcome:?}");
     }
 
     #[test]
     fn links_can_be_handed_to_other_threads() {
         fn check<T: Send>() {}
-        check::<Link>();
+        check::<Link<Socket>>();
     }
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::model::{InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid};
+use crate::model::{InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid, StateChange};
 use crate::pdu::Instances;
 
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub(super) struct MetadataCache {
     names: HashMap<Pmid, Vec<Box<str>>>,
     /// Labels of all levels but that of instances, which come and go.
     labels: HashMap<LabelLevel, Vec<LabelSet>>,
+    /// Name of the host as pmcd gives it.
+    pub(super) host_name: Option<String>,
 }
 
 #[derive(Debug)]
@@ -85,17 +87,26 @@ impl MetadataCache {
         }
     }
 
-    /// Forgets the labels.
-    pub(super) fn invalidate_labels(&mut self) {
-        self.labels.clear();
+    /// Forgets what a notice of pmcd concerns.
+    pub(super) fn forget(&mut self, change: StateChange) {
+        if change.concerns_labels() {
+            self.labels.clear();
+        }
+        if change.host_name_changed() {
+            self.host_name = None;
+        }
+        if change.concerns_metadata() {
+            self.invalidate();
+        }
     }
 
-    /// Forgets names, descriptors and labels, and asks for every domain again.
+    /// Forgets everything, and asks for every domain again.
     pub(super) fn invalidate(&mut self) {
         self.pmids.clear();
         self.descs.clear();
         self.names.clear();
-        self.invalidate_labels();
+        self.labels.clear();
+        self.host_name = None;
         self.domains.values_mut().for_each(|cached| cached.current = false);
     }
 }
@@ -110,7 +121,7 @@ fn same_instances(domain: &InstanceDomain, instances: &Instances<'_>) -> bool {
 
 /// The name of an instance as text. Bytes that are not UTF-8 stand for the
 /// characters of their numbers.
-fn external_name(bytes: &[u8]) -> Cow<'_, str> {
+pub(super) fn external_name(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(name) => Cow::Borrowed(name),
         Err(_) => Cow::Owned(bytes.iter().map(|byte| char::from(*byte)).collect()),

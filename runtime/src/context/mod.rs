@@ -3,6 +3,11 @@
 //! A context implements [`crate::source::MetadataSource`] and
 //! [`crate::source::FetchSource`] over what the modules below it provide.
 
+mod advice;
+mod any;
+mod async_host;
+mod backoff;
+mod certificates;
 mod connect;
 pub mod host;
 mod host_metadata;
@@ -10,8 +15,14 @@ mod link;
 mod metadata_cache;
 pub mod options;
 pub mod pcp_conf;
+mod plan;
+mod prefetched;
 pub mod spec;
+mod tls_conf;
 
+pub use any::Context;
+pub use async_host::AsyncHostContext;
 pub use host::HostContext;
 pub use options::ConnectOptions;
-pub use spec::{HostSpec, SpecError};
+pub use spec::{Encryption, HostSpec, SpecError};
+pub use tls_conf::TlsSettings;

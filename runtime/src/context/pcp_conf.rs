@@ -3,6 +3,9 @@
 //! A setting is looked up in the environment, then in `/etc/pcp.conf` (or the
 //! file that `PCP_CONF` names, or the one below `PCP_DIR`), then among the
 //! defaults of a usual installation.
+//!
+//! Unlike libpcp, the environment is never changed, a variable that is empty
+//! there counts as missing, and no file is no reason to end the program.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,6 +16,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("PCP_LOG_DIR", "/var/log/pcp"),
     ("PCP_RUN_DIR", "/run/pcp"),
     ("PCP_SYSCONF_DIR", "/etc/pcp"),
+    ("PCP_TLSCONF_PATH", "/etc/pcp/tls.conf"),
     ("PCP_TMP_DIR", "/var/lib/pcp/tmp"),
     ("PCP_VAR_DIR", "/var/lib/pcp"),
 ];
@@ -30,6 +34,15 @@ impl PcpConf {
     /// Reads the configuration file of this machine; without one there are
     /// only environment and defaults.
     pub fn load() -> PcpConf {
+        PcpConf::read().unwrap_or_default()
+    }
+
+    /// As [`PcpConf::load`], for callers to whom it matters that there is a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read() -> std::io::Result<PcpConf> {
+        use std::io::Read;
         let path = std::env::var_os("PCP_CONF").map_or_else(
             || {
                 let top = std::env::var_os("PCP_DIR").unwrap_or_default();
@@ -39,34 +52,29 @@ impl PcpConf {
             },
             PathBuf::from,
         );
-        let read = || {
-            use std::io::Read;
-            let mut bytes = Vec::new();
-            std::fs::File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
-            std::io::Result::Ok(bytes)
-        };
-        match read() {
-            Ok(bytes) => PcpConf::parse(&String::from_utf8_lossy(&bytes)),
-            Err(_) => PcpConf::default(),
-        }
+        let mut bytes = Vec::new();
+        std::fs::File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        Ok(PcpConf::parse(&String::from_utf8_lossy(&bytes)))
     }
 
     /// The settings of a file's text: lines of `NAME=value`, where the value
-    /// may be in quotes; other lines are comments.
+    /// may be in quotes; other lines are comments. Blanks belong to name and
+    /// value, and of lines with one name the first counts.
     pub fn parse(text: &str) -> PcpConf {
         let mut settings = HashMap::new();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let Some((name, value)) = line.split_once('=') else { continue };
-            let value = value.trim();
             let quoted = ['"', '\''].into_iter().find_map(|quote| {
                 value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote))
             });
-            settings.insert(name.trim().to_owned(), quoted.unwrap_or(value).to_owned());
+            let value = quoted.unwrap_or(value).to_owned();
+            settings.entry(name.to_owned()).or_insert(value);
         }
         PcpConf { settings }
     }
 
-    /// A setting (`pmGetConfig(3)`), the environment first.
+    /// A setting (`pmGetOptionalConfig(3)`), the environment first; `None` where
+    /// `pmGetConfig(3)` gives an empty text.
     pub fn get(&self, name: &str) -> Option<String> {
         let set = std::env::var(name).ok().filter(|value| !value.is_empty());
         set.or_else(|| self.settings.get(name).cloned()).or_else(|| {
@@ -82,10 +90,21 @@ mod tests {
 
     #[test]
     fn lines_are_names_and_values() {
-        let conf = PcpConf::parse("# comment\n\nPCP_TEST_A=/a b \nPCP_TEST_B=\"x y\"\nnothing\n");
-        assert_eq!(conf.get("PCP_TEST_A").as_deref(), Some("/a b"));
-        assert_eq!(conf.get("PCP_TEST_B").as_deref(), Some("x y"));
-        assert_eq!(conf.get("PCP_TEST_C"), None);
+        let text = "# comment\n\nPCP_TEST_A=/a b \nPCP_TEST_B=\"x y\"\nnothing\n\
+                    PCP_TEST_A=second\n PCP_TEST_C=1\nPCP_TEST_D=\"x\" \nPCP_TEST_E='a\"b'\n\
+                    #PCP_TEST_F=1\nPCP_TEST_G=\n";
+        let conf = PcpConf::parse(text);
+        for (name, expected) in [
+            ("PCP_TEST_A", Some("/a b ")),
+            ("PCP_TEST_B", Some("x y")),
+            ("PCP_TEST_C", None),
+            ("PCP_TEST_D", Some("\"x\" ")),
+            ("PCP_TEST_E", Some("a\"b")),
+            ("PCP_TEST_F", None),
+            ("PCP_TEST_G", Some("")),
+        ] {
+            assert_eq!(conf.get(name).as_deref(), expected, "{name}");
+        }
         assert!(PcpConf::default().get("PCP_RUN_DIR").is_some());
     }
 }

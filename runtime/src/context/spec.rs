@@ -10,29 +10,69 @@
 //! ```
 //!
 //! Answers to pmNewContext(3) and PCPIntro(1). In goes text, out comes a
-//! [`HostSpec`] or the place of the mistake. Nothing is looked up or connected
-//! here, and what this client cannot do is for the context to say.
+//! [`HostSpec`] or the place of the mistake; neither shows a password. Nothing
+//! is looked up or connected here, and what this client cannot do is for the
+//! context to say.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::proto::Secret;
 use crate::source::SourceError;
 
 /// Which pmcd, and how to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSpec {
+    /// What was given, without the password.
     text: String,
     /// Where pmcd is.
     pub target: Target,
-    /// True when the connection has to be encrypted.
-    pub secure: bool,
-    /// Host of a proxy, if one is named.
-    pub proxy: Option<String>,
-    /// Container whose metrics are wanted, if one is named.
+    /// Whether the connection has to be encrypted (`pcps:`, `secure=`).
+    pub encryption: Encryption,
+    /// The first proxy, if one is named.
+    pub proxy: Option<HostAndPorts>,
+    /// Container whose metrics are wanted, if one is named (`container=`).
     pub container: Option<String>,
-    /// Attributes that ask for authentication or compression, by name.
-    pub unsupported: Vec<String>,
+    /// Who the user is, if any attribute is about that.
+    pub user: Option<UserAttributes>,
+    /// True if compression is asked for (`compress`), which no pmcd has.
+    pub compress: bool,
+}
+
+/// Whether connections over the network are encrypted by TLS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Encryption {
+    /// They are not.
+    #[default]
+    Off,
+    /// They are where pmcd can, without looking at who it is: that keeps
+    /// listeners out, but nobody who can redirect the connection.
+    Relaxed,
+    /// They are, and the certificate of pmcd has to be good.
+    Required,
+}
+
+/// Who the user of a connection is, as far as the attributes say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserAttributes {
+    /// `user=` or `username=`.
+    pub name: Option<String>,
+    /// `pass=` or `password=`.
+    pub password: Option<Secret>,
+    /// `method=` or `authmeth=`: mechanism of SASL.
+    pub method: Option<String>,
+    /// `realm=`: where the user is known, unless in pmcd's own realm.
+    pub realm: Option<String>,
+}
+
+/// A host on the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostAndPorts {
+    /// Name or address.
+    pub name: String,
+    /// Ports to try in turn; empty for the usual ones.
+    pub ports: Vec<u16>,
 }
 
 /// Where a pmcd is.
@@ -49,20 +89,15 @@ pub enum Target {
         socket: Option<PathBuf>,
     },
     /// On the network.
-    Host {
-        /// Name or address of the host.
-        name: String,
-        /// Ports to try in turn; empty for the usual ones.
-        ports: Vec<u16>,
-    },
+    Host(HostAndPorts),
 }
 
 /// A host specification that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    /// What was given.
+    /// What was given, without the password.
     pub spec: String,
-    /// Offset of the fault, in bytes.
+    /// Offset of the fault in it, in bytes.
     pub offset: usize,
     /// What is wrong there, in the words of libpcp where it has any.
     pub problem: &'static str,
@@ -86,28 +121,34 @@ impl From<SpecError> for SourceError {
     }
 }
 
-/// Attributes by all their names, with what they are about.
+/// Attributes by all their names, with what they are about. Others mean nothing;
+/// libpcp, too, ignores them and those that it sets itself.
 const ATTRIBUTES: &[(&str, Attribute)] = &[
     ("container", Attribute::Container),
     ("secure", Attribute::Secure),
-    ("compress", Attribute::Unsupported),
-    ("userauth", Attribute::Unsupported),
-    ("authorise", Attribute::Unsupported),
-    ("authorize", Attribute::Unsupported),
-    ("user", Attribute::Unsupported),
-    ("username", Attribute::Unsupported),
-    ("realm", Attribute::Unsupported),
-    ("authmeth", Attribute::Unsupported),
-    ("method", Attribute::Unsupported),
-    ("pass", Attribute::Unsupported),
-    ("password", Attribute::Unsupported),
+    ("compress", Attribute::Compress),
+    ("userauth", Attribute::Authenticate),
+    ("authorise", Attribute::Authenticate),
+    ("authorize", Attribute::Authenticate),
+    ("user", Attribute::User),
+    ("username", Attribute::User),
+    ("realm", Attribute::Realm),
+    ("authmeth", Attribute::Method),
+    ("method", Attribute::Method),
+    ("pass", Attribute::Password),
+    ("password", Attribute::Password),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attribute {
     Container,
     Secure,
-    Unsupported,
+    Compress,
+    Authenticate,
+    User,
+    Realm,
+    Method,
+    Password,
 }
 
 impl HostSpec {
@@ -118,28 +159,63 @@ impl HostSpec {
 
     fn new(text: &str, target: Target) -> HostSpec {
         HostSpec {
-            text: text.to_owned(),
+            text: without_password(text),
             target,
-            secure: false,
+            encryption: Encryption::Off,
             proxy: None,
             container: None,
-            unsupported: Vec::new(),
+            user: None,
+            compress: false,
         }
     }
 
-    fn attributes(&mut self, text: &str) {
+    /// Takes the attributes of `text`, which end at a slash. `Err` with the
+    /// offset of what is no character code.
+    fn attributes(&mut self, text: &str) -> Result<(), usize> {
         let text = text.split('/').next().unwrap_or_default();
+        let mut offset = 0;
         for pair in text.split('&') {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            // Unknown attributes mean nothing to libpcp either.
-            match ATTRIBUTES.iter().find(|(known, _)| *known == name) {
-                Some((_, Attribute::Container)) => self.container = Some(percent_decoded(value)),
-                Some((_, Attribute::Secure)) => self.secure = value != "relaxed",
-                Some((_, Attribute::Unsupported)) => self.unsupported.push(name.to_owned()),
-                None => {}
+            let known = ATTRIBUTES.iter().find(|(known, _)| *known == name);
+            let decoded = percent_decoded(value);
+            let value = decoded.map_err(|within| offset + pair.len() - value.len() + within)?;
+            if let Some((_, attribute)) = known {
+                self.attribute(*attribute, value);
+            }
+            offset += pair.len() + 1;
+        }
+        Ok(())
+    }
+
+    fn attribute(&mut self, attribute: Attribute, value: String) {
+        match attribute {
+            Attribute::Container => self.container = Some(value),
+            Attribute::Secure if value == "relaxed" => self.encryption = Encryption::Relaxed,
+            Attribute::Secure => self.encryption = Encryption::Required,
+            Attribute::Compress => self.compress = true,
+            Attribute::Authenticate => drop(self.user.get_or_insert_default()),
+            Attribute::User => self.user.get_or_insert_default().name = Some(value),
+            Attribute::Realm => self.user.get_or_insert_default().realm = Some(value),
+            Attribute::Method => self.user.get_or_insert_default().method = Some(value),
+            Attribute::Password => {
+                self.user.get_or_insert_default().password = Some(Secret::new(value));
             }
         }
     }
+}
+
+/// The text of a specification with `***` for the value of each password.
+fn without_password(text: &str) -> String {
+    let Some(start) = text.find('?') else { return text.to_owned() };
+    let (before, attributes) = text.split_at(start + 1);
+    let shown = attributes.split('&').map(|pair| match pair.split_once('=') {
+        Some((name @ ("pass" | "password"), value)) => {
+            let ignored = value.find('/').map_or("", |end| &value[end..]);
+            format!("{name}=***{ignored}")
+        }
+        _ => pair.to_owned(),
+    });
+    before.to_owned() + &shown.collect::<Vec<_>>().join("&")
 }
 
 impl fmt::Display for HostSpec {
@@ -164,22 +240,15 @@ impl FromStr for HostSpec {
             Some((scheme, rest.trim_start_matches('/')))
         });
         let Some((scheme, rest)) = scheme else {
-            return parser.host(0, Encryption::Optional);
+            return parser.host(0, Encryption::Off);
         };
         let start = text.len() - rest.len();
         match scheme {
             "local" | "unix" => parser.socket(scheme == "local", rest),
             "pcps" => parser.host(start, Encryption::Required),
-            _ => parser.host(start, Encryption::Optional),
+            _ => parser.host(start, Encryption::Off),
         }
     }
-}
-
-/// What a scheme says of encryption; an attribute may say otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encryption {
-    Optional,
-    Required,
 }
 
 struct Parser<'t> {
@@ -188,7 +257,18 @@ struct Parser<'t> {
 
 impl Parser<'_> {
     fn error(&self, offset: usize, problem: &'static str) -> SpecError {
-        SpecError { spec: self.text.to_owned(), offset, problem }
+        // A password before the place makes the shown text shorter or longer.
+        let offset =
+            self.text.get(..offset).map_or(offset, |before| without_password(before).len());
+        let spec = without_password(self.text);
+        SpecError { offset: offset.min(spec.len()), spec, problem }
+    }
+
+    /// Adds the attributes that begin at an offset.
+    fn attributes(&self, mut spec: HostSpec, start: usize) -> Result<HostSpec, SpecError> {
+        let attributes = spec.attributes(self.text.get(start..).unwrap_or_default());
+        attributes.map_err(|at| self.error(start + at, "% without two hexadecimal digits"))?;
+        Ok(spec)
     }
 
     fn socket(&self, local: bool, rest: &str) -> Result<HostSpec, SpecError> {
@@ -199,30 +279,27 @@ impl Parser<'_> {
         }
         let socket = (!path.is_empty()).then(|| PathBuf::from(format!("/{path}")));
         let target = if local { Target::Local { socket } } else { Target::Unix { socket } };
-        let mut spec = HostSpec::new(self.text, target);
-        spec.attributes(attributes);
-        Ok(spec)
+        self.attributes(HostSpec::new(self.text, target), self.text.len() - attributes.len())
     }
 
     /// Host, ports, proxies and attributes from an offset on.
     fn host(&self, start: usize, encryption: Encryption) -> Result<HostSpec, SpecError> {
-        let (name, ports, mut offset) = self.host_and_ports(start)?;
-        let mut spec = HostSpec::new(self.text, Target::Host { name, ports });
-        spec.secure = encryption == Encryption::Required;
+        let (host, mut offset) = self.host_and_ports(start)?;
+        let mut spec = HostSpec::new(self.text, Target::Host(host));
+        spec.encryption = encryption;
         while self.text[offset..].starts_with('@') {
-            let (name, _, after) = self.host_and_ports(offset + 1)?;
-            spec.proxy.get_or_insert(name);
+            let (host, after) = self.host_and_ports(offset + 1)?;
+            spec.proxy.get_or_insert(host);
             offset = after;
         }
         match self.text[offset..].chars().next() {
-            None | Some('/') => {}
-            Some('?') => spec.attributes(&self.text[offset + 1..]),
-            Some(_) => return Err(self.error(offset, "unexpected terminal character")),
+            None | Some('/') => Ok(spec),
+            Some('?') => self.attributes(spec, offset + 1),
+            Some(_) => Err(self.error(offset, "unexpected terminal character")),
         }
-        Ok(spec)
     }
 
-    fn host_and_ports(&self, start: usize) -> Result<(String, Vec<u16>, usize), SpecError> {
+    fn host_and_ports(&self, start: usize) -> Result<(HostAndPorts, usize), SpecError> {
         let rest = &self.text[start..];
         let (name, mut offset) = if let Some(inner) = rest.strip_prefix('[') {
             let Some(end) = inner.find(']') else {
@@ -265,28 +342,33 @@ impl Parser<'_> {
             }
             offset += digits;
         }
-        Ok((name.to_owned(), ports, offset))
+        Ok((HostAndPorts { name: name.to_owned(), ports }, offset))
     }
 }
 
-/// The value of an attribute: `+` is a blank, `%` begins two hexadecimal digits.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        let coded = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let coded = coded.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (first, coded) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
+/// The value of an attribute: `+` is a blank, `%` begins two hexadecimal
+/// digits. `Err` with the offset of a `%` without these.
+fn percent_decoded(text: &str) -> Result<String, usize> {
+    let digit =
+        |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut decoded = Vec::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    let mut offset = 0;
+    while let Some(byte) = bytes.get(offset) {
+        decoded.push(match byte {
+            b'%' => {
+                let digits =
+                    (bytes.get(offset + 1).and_then(digit), bytes.get(offset + 2).and_then(digit));
+                let (Some(high), Some(low)) = digits else { return Err(offset) };
+                offset += 2;
+                high << 4 | low
             }
-            (b'+', _) => bytes.push(b' '),
-            _ => bytes.push(*first),
-        }
+            b'+' => b' ',
+            _ => *byte,
+        });
+        offset += 1;
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    Ok(String::from_utf8_lossy(&decoded).into_owned())
 }
 
 /// Parses any text and checks that its places are within it.
@@ -294,9 +376,9 @@ fn percent_decoded(text: &str) -> String {
 pub fn fuzz_host_spec(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match text.parse::<HostSpec>() {
-        Ok(spec) => assert_eq!(spec.to_string(), text),
+        Ok(spec) => assert_eq!(spec.to_string(), without_password(&text)),
         Err(error) => {
-            assert!(error.offset <= text.len());
+            assert!(error.offset <= error.spec.len());
             assert!(error.to_string().contains(error.problem));
         }
     }
@@ -307,7 +389,7 @@ mod tests {
     use super::*;
 
     fn host(name: &str, ports: &[u16]) -> Target {
-        Target::Host { name: name.to_owned(), ports: ports.to_vec() }
+        Target::Host(HostAndPorts { name: name.to_owned(), ports: ports.to_vec() })
     }
 
     #[test]
@@ -338,13 +420,41 @@ mod tests {
     #[test]
     fn schemes_proxies_and_attributes() {
         let spec = |text: &str| text.parse::<HostSpec>().expect(text);
-        assert!(spec("pcps://web1").secure);
-        assert!(!spec("pcps://web1?secure=relaxed").secure);
-        assert!(spec("pcp://web1?secure").secure);
-        assert_eq!(spec("web1@proxy:44322@other").proxy.as_deref(), Some("proxy"));
+        assert_eq!(spec("pcps://web1").encryption, Encryption::Required);
+        assert_eq!(spec("pcps://web1?secure=relaxed").encryption, Encryption::Relaxed);
+        assert_eq!(spec("pcp://web1?secure").encryption, Encryption::Required);
+        assert_eq!(spec("pcp://web1?user=me").encryption, Encryption::Off);
+        let proxy = HostAndPorts { name: "proxy".to_owned(), ports: vec![44322] };
+        assert_eq!(spec("web1@proxy:44322@other").proxy, Some(proxy));
         assert_eq!(spec("local:?container=a%2Db+c").container.as_deref(), Some("a-b c"));
-        assert_eq!(spec("h?container=%zz%").container.as_deref(), Some("%zz%"));
-        assert_eq!(spec("h?user=me&x=1&pass=word").unsupported, ["user", "pass"]);
+        assert!(spec("h?compress").compress);
+        assert_eq!(spec("h?gid=3&x").user, None);
+        assert_eq!(spec("h?userauth").user, Some(UserAttributes::default()));
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let spec: HostSpec = "h:1@p?pass=se%26cret&user=me&method=plain".parse().expect("a host");
+        assert_eq!(
+            spec.user,
+            Some(UserAttributes {
+                name: Some("me".to_owned()),
+                password: Some(Secret::new("se&cret")),
+                method: Some("plain".to_owned()),
+                realm: None,
+            })
+        );
+        assert_eq!(spec.to_string(), "h:1@p?pass=***&user=me&method=plain");
+        assert!(!format!("{spec:?}").contains("cret"));
+        for text in ["h:x?pass=secret", "h?pass=secret&user=%zz", "h?user=me&password=se%cret/x"] {
+            let error = text.parse::<HostSpec>().expect_err(text);
+            assert!(!format!("{error} {error:?}").contains("cret"), "{error}");
+        }
+        let error = "h?pass=secret&user=%zz".parse::<HostSpec>().expect_err("not hexadecimal");
+        assert_eq!(
+            error.to_string(),
+            "h?pass=***&user=%zz\n                ^ -- % without two hexadecimal digits"
+        );
     }
 
     /// Places and words are those that pminfo(1) shows.

@@ -144,7 +144,11 @@ impl Evaluator {
 
     /// Forgets all previous samples, as after a gap.
     pub fn forget_history(&mut self) {
-        self.history.forget(Reason::Gap);
+        self.forget(Reason::Gap);
+    }
+
+    fn forget(&mut self, reason: Reason) {
+        self.history.forget(reason);
         self.windows.forget();
         self.find_irregular();
     }
@@ -168,6 +172,10 @@ impl Evaluator {
     ) -> Result<(Evaluation<'w>, FetchEvents), SourceError> {
         workspace.batch.clear();
         let events = source.fetch(&self.list, &mut workspace.batch)?;
+        let goes_back = self.history.goes_back(workspace.batch.timestamp());
+        if goes_back && self.program.forget_at_gap {
+            self.forget(Reason::Backward);
+        }
         if events.gap {
             // Windows are nothing that an older implementation keeps.
             self.windows.forget();

@@ -24,6 +24,8 @@ pub struct HistoryStore {
     spare: Vec<u8>,
     /// Samples of histories that the program in force does not have.
     parked: HashMap<HistoryKey, Entry>,
+    /// Time of the newest samples.
+    latest: Option<Timestamp>,
 }
 
 /// A previous sample.
@@ -75,6 +77,12 @@ impl HistoryStore {
     pub fn resident_lanes(&self, history: HistoryId, layout: &Layout) -> Option<LaneSet> {
         let at = layout.histories[history.index()].as_ref().ok()?;
         self.is_resident(history).then(|| at.lanes.clone())
+    }
+
+    /// Takes the time of the next samples; true if it is before that of the
+    /// ones that are kept.
+    pub fn goes_back(&mut self, now: Timestamp) -> bool {
+        self.latest.replace(now).is_some_and(|latest| now < latest)
     }
 
     /// Forgets every sample.

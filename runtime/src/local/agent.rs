@@ -9,7 +9,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::model::{
-    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, ValueType,
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
+    Pmid, ValueType,
 };
 use crate::result::{BlockValue, ResultWriter};
 
@@ -51,6 +52,12 @@ pub trait Agent: Send {
     /// Name for messages.
     fn name(&self) -> &str;
 
+    /// Another agent of the same kind and for the same place, for another
+    /// context; `None` where that cannot be (pmDupContext(3)).
+    fn duplicate(&self) -> Option<Box<dyn Agent>> {
+        None
+    }
+
     /// All metrics of the agent. Asked once, when the agent is attached: an
     /// agent's metrics do not change while it is in use.
     fn metrics(&self) -> Vec<Metric>;
@@ -66,6 +73,21 @@ pub trait Agent: Send {
     /// The metric failed: its result is the status, whatever was added.
     fn fetch(&mut self, pmid: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus>;
 
+    /// Changes a value (`pmStore(3)`). Nothing can be changed unless an agent
+    /// implements this.
+    ///
+    /// # Errors
+    /// The status that the caller gets, such as [`PmStatus::PERMISSION`].
+    fn store(
+        &mut self,
+        pmid: Pmid,
+        instance: InstId,
+        value: &crate::model::Value,
+    ) -> Result<(), PmStatus> {
+        let _ = (pmid, instance, value);
+        Err(PmStatus::PERMISSION)
+    }
+
     /// An instance domain as of the fetch begun last. The same `Arc` while
     /// nothing changed; [`super::Instances`] helps with that. An agent whose
     /// metrics all have one value each has nothing to do here.
@@ -75,6 +97,16 @@ pub trait Agent: Send {
     fn instance_domain(&mut self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
         let _ = indom;
         Err(PmStatus::INDOM)
+    }
+
+    /// Identifier of the instance that a name stands for (`pmLookupInDom(3)`),
+    /// as of the fetch begun last: usually its own, or the first word of it.
+    ///
+    /// # Errors
+    /// [`PmStatus::INST`] when there is none, and what
+    /// [`Agent::instance_domain`] fails with.
+    fn lookup_instance(&mut self, indom: InDom, name: &str) -> Result<InstId, PmStatus> {
+        self.instance_domain(indom)?.lookup(name).ok_or(PmStatus::INST)
     }
 
     /// One line of help about an instance domain (`pmLookupInDomText(3)`), if
@@ -147,14 +179,19 @@ impl Value<'_> {
 pub struct Values<'w, 'p> {
     writer: &'w mut ResultWriter<'p>,
     desc: MetricDesc,
+    profile: &'w InstanceProfile,
     rejected: Option<PmStatus>,
 }
 
 impl<'w, 'p> Values<'w, 'p> {
     /// Begins the value set of a metric.
-    pub(super) fn new(writer: &'w mut ResultWriter<'p>, desc: MetricDesc) -> Values<'w, 'p> {
+    pub(super) fn new(
+        writer: &'w mut ResultWriter<'p>,
+        desc: MetricDesc,
+        profile: &'w InstanceProfile,
+    ) -> Values<'w, 'p> {
         writer.set(desc.pmid);
-        Values { writer, desc, rejected: None }
+        Values { writer, desc, profile, rejected: None }
     }
 
     /// Ends the value set: with a status if the agent failed, or if one of
@@ -170,6 +207,12 @@ impl<'w, 'p> Values<'w, 'p> {
         &self.desc
     }
 
+    /// The instances that are wanted (`pmAddProfile(3)`). Values of others are
+    /// dropped; an agent to whom they are dear need not find them out.
+    pub fn profile(&self) -> &'w InstanceProfile {
+        self.profile
+    }
+
     /// Adds the value of an instance; -1 (`PM_IN_NULL`) stands for the one
     /// value of a metric without an instance domain.
     ///
@@ -179,6 +222,9 @@ impl<'w, 'p> Values<'w, 'p> {
     pub fn put(&mut self, instance: InstId, value: Value<'_>) {
         if value.value_type() != self.desc.value_type {
             self.rejected = Some(PmStatus::TYPE);
+            return;
+        }
+        if self.desc.indom.is_some_and(|indom| !self.profile.admits(indom, instance)) {
             return;
         }
         let block = match value {

@@ -7,19 +7,20 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::agent::{Agent, Metric, Values};
 use super::labels::HostLabels;
 use super::linux::LinuxAgent;
+use super::process::ProcessAgent;
 use crate::model::{
-    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, MetricDesc, PmStatus, Pmid,
-    TextKind, TextSubject, Timestamp, json_string,
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelFlags, LabelLevel, LabelMap, LabelSet,
+    MetricDesc, PmStatus, Pmid, TextKind, TextSubject, Timestamp, json_string,
 };
-use crate::result::{ResultBatch, ResultWriter};
+use crate::result::{MetricValues, ResultBatch, ResultWriter};
 use crate::source::{
     Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
+use crate::time::TimeZone;
 
 /// Metrics of agents in this process, as a source for the engine; what
 /// `PM_CONTEXT_LOCAL` is to `pmNewContext(3)`.
@@ -31,6 +32,7 @@ pub struct LocalContext {
     /// Agents by the numbers of their metrics' domains.
     numbers: HashMap<u32, usize>,
     host: HostLabels,
+    profile: InstanceProfile,
     warnings: Vec<String>,
     prepared: Prepared,
 }
@@ -57,13 +59,17 @@ struct Prepared {
 }
 
 impl LocalContext {
-    /// The metrics of this Linux host.
+    /// The metrics of this Linux host and of its processes.
     pub fn new() -> LocalContext {
         let mut context = LocalContext::empty();
-        // One agent cannot be in conflict with another; that its own table
-        // holds no name or identifier twice is tested.
-        let attached = context.attach(Box::new(LinuxAgent::new()));
-        debug_assert!(attached.is_ok());
+        // Their names begin differently; that no table of theirs holds a name
+        // or identifier twice is tested.
+        let agents: [Box<dyn Agent>; 2] =
+            [Box::new(LinuxAgent::new()), Box::new(ProcessAgent::new())];
+        for agent in agents {
+            let attached = context.attach(agent);
+            debug_assert!(attached.is_ok());
+        }
         context
     }
 
@@ -80,6 +86,25 @@ impl LocalContext {
         Ok(context)
     }
 
+    /// Another context of the same agents with the profile of this one
+    /// (pmDupContext(3)).
+    ///
+    /// # Errors
+    /// [`SourceError::Specification`] for an agent that cannot be duplicated.
+    pub fn duplicate(&self) -> Result<LocalContext, SourceError> {
+        let twin = |attached: &Attached| {
+            let agent = attached.agent.duplicate();
+            agent.ok_or_else(|| SourceError::Specification {
+                target: attached.agent.name().to_owned(),
+                message: "this agent cannot be duplicated for another context".to_owned(),
+            })
+        };
+        let agents = self.agents.iter().map(twin).collect::<Result<_, _>>()?;
+        let mut context = LocalContext::with_agents(agents)?;
+        context.profile.clone_from(&self.profile);
+        Ok(context)
+    }
+
     fn empty() -> LocalContext {
         LocalContext {
             agents: Vec::new(),
@@ -88,6 +113,7 @@ impl LocalContext {
             domains: HashMap::new(),
             numbers: HashMap::new(),
             host: HostLabels::usual(),
+            profile: InstanceProfile::default(),
             warnings: Vec::new(),
             prepared: Prepared::default(),
         }
@@ -222,12 +248,6 @@ impl Attached {
     }
 }
 
-fn now() -> Timestamp {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let sec = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
-    Timestamp::new(sec, i64::from(since_epoch.subsec_nanos()))
-}
-
 impl MetadataSource for LocalContext {
     fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
         let lookup = |name: &&str| match self.names.get(*name) {
@@ -243,6 +263,19 @@ impl MetadataSource for LocalContext {
         pmids: &[Pmid],
     ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
         Ok(pmids.iter().map(|pmid| self.known(*pmid).map(|known| known.metric.desc)).collect())
+    }
+
+    fn lookup_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        let agent = match self.agent_of_domain(indom) {
+            Ok(agent) => &mut *self.agents[agent].agent,
+            Err(status) => return Ok(Err(status)),
+        };
+        agent.begin_fetch();
+        Ok(agent.lookup_instance(indom, name))
     }
 
     fn instance_domain(
@@ -324,6 +357,16 @@ impl MetadataSource for LocalContext {
         "this process".to_owned()
     }
 
+    /// That of this machine.
+    fn host_name(&mut self) -> Result<String, SourceError> {
+        Ok(rustix::system::uname().nodename().to_string_lossy().into_owned())
+    }
+
+    /// That of this process.
+    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
+        Ok(Some(TimeZone::system().as_str().to_owned()))
+    }
+
     fn metadata_epoch(&self) -> u64 {
         // An agent's metrics do not change while it is in use.
         0
@@ -340,12 +383,12 @@ impl FetchSource for LocalContext {
         self.prepared.fetches += 1;
         let fetch = self.prepared.fetches;
         batch.clear();
-        let mut writer = ResultWriter::new(batch.add_part(), now());
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::now());
         for (pmid, slot) in list.pmids().iter().zip(&self.prepared.slots) {
             match slot {
                 Ok((agent, desc)) => {
                     let agent = self.agents[*agent].during(fetch);
-                    let mut values = Values::new(&mut writer, *desc);
+                    let mut values = Values::new(&mut writer, *desc, &self.profile);
                     let outcome = agent.fetch(*pmid, &mut values);
                     values.finish(outcome);
                 }
@@ -361,5 +404,30 @@ impl FetchSource for LocalContext {
             batch.domains.push(domain);
         }
         Ok(FetchEvents::default())
+    }
+
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        self.profile.clone_from(profile);
+        Ok(())
+    }
+
+    /// Asks the agents one value after the other, and stops at the first that
+    /// one of them does not take.
+    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+        if values.is_empty() {
+            return Ok(Err(PmStatus::TOOSMALL));
+        }
+        let mut store = || {
+            for set in values {
+                let (agent, desc) =
+                    self.known(set.pmid).map(|known| (known.agent, known.metric.desc))?;
+                for one in set.outcome.as_ref().map_err(|status| *status)? {
+                    let value = one.value.decode(desc.value_type)?;
+                    self.agents[agent].agent.store(set.pmid, one.instance, &value)?;
+                }
+            }
+            Ok(())
+        };
+        Ok(store())
     }
 }

@@ -2,8 +2,9 @@
 //! process answer for them.
 //!
 //! [`LocalContext`] is a source of metrics over a list of [`Agent`]s. The
-//! built-in [`LinuxAgent`] serves what pmdalinux(1) serves, under the same
-//! names and identifiers; an application adds agents of its own by
+//! built-in [`LinuxAgent`] and [`ProcessAgent`] serve what pmdalinux(1) and
+//! pmdaproc(1) serve, under the same names and identifiers; [`SampleAgent`] is
+//! for tests and demonstrations; an application adds agents of its own by
 //! implementing the trait. Nothing here knows pmcd's protocol or archives.
 //!
 //! ```
@@ -20,11 +21,18 @@
 
 mod agent;
 mod context;
+mod files;
 mod instances;
 mod labels;
 mod linux;
+mod process;
+mod sample;
+mod table;
+mod text;
 
 pub use agent::{Agent, Metric, Value, Values};
 pub use context::LocalContext;
 pub use instances::Instances;
 pub use linux::{LinuxAgent, fuzz_linux_files};
+pub use process::{ProcessAgent, fuzz_process_files};
+pub use sample::SampleAgent;

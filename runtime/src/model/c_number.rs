@@ -5,13 +5,13 @@
 //! PCP's little languages ends. Leading white space is the caller's matter.
 
 /// True for the characters that C counts as white space.
-pub(super) const fn is_c_space(byte: u8) -> bool {
+pub(crate) const fn is_c_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
 /// Why there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NumberError {
+pub(crate) enum NumberError {
     /// The text begins with something else.
     Missing,
     /// The number, of this many bytes, is too large for a double or too small for full precision.
@@ -20,7 +20,7 @@ pub(super) enum NumberError {
 
 /// The number that `text` begins with and its length in bytes. Decimal and
 /// hexadecimal notation, `inf`, `infinity` and `nan`, with an optional sign.
-pub(super) fn leading_number(text: &str) -> Result<(f64, usize), NumberError> {
+pub(crate) fn leading_number(text: &str) -> Result<(f64, usize), NumberError> {
     let bytes = text.as_bytes();
     let sign = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
     let negative = bytes.first() == Some(&b'-');

@@ -106,6 +106,25 @@ impl ValueType {
             ValueType::Unknown => "UNKNOWN",
         }
     }
+
+    /// What `pmPrintDesc(3)` calls it; `None` for a metric without values.
+    pub const fn description(self) -> Option<&'static str> {
+        Some(match self {
+            ValueType::I32 => "32-bit int",
+            ValueType::U32 => "32-bit unsigned int",
+            ValueType::I64 => "64-bit int",
+            ValueType::U64 => "64-bit unsigned int",
+            ValueType::F32 => "float",
+            ValueType::F64 => "double",
+            ValueType::String => "string",
+            ValueType::Aggregate => "aggregate",
+            ValueType::AggregateStatic => "static aggregate",
+            ValueType::Event => "event record array",
+            ValueType::HighResEvent => "highres event record array",
+            ValueType::Unknown => "???",
+            ValueType::NoSupport => return None,
+        })
+    }
 }
 
 impl fmt::Display for ValueType {
@@ -123,6 +142,8 @@ pub enum Semantics {
     Instant,
     /// A value that stays until it changes, such as a configuration setting.
     Discrete,
+    /// A code without a meaning; 0 is seen for metrics that are not supported.
+    Other(i32),
 }
 
 impl Semantics {
@@ -132,16 +153,17 @@ impl Semantics {
             Semantics::Counter => 1,
             Semantics::Instant => 3,
             Semantics::Discrete => 4,
+            Semantics::Other(code) => code,
         }
     }
 
-    /// The semantics of a wire code. Codes without a meaning (0 is seen for
-    /// metrics that are not supported) count as instantaneous.
+    /// The semantics of a wire code.
     pub const fn from_code(code: i32) -> Semantics {
         match code {
             1 => Semantics::Counter,
+            3 => Semantics::Instant,
             4 => Semantics::Discrete,
-            _ => Semantics::Instant,
+            _ => Semantics::Other(code),
         }
     }
 
@@ -151,6 +173,16 @@ impl Semantics {
             Semantics::Counter => "counter",
             Semantics::Instant => "instant",
             Semantics::Discrete => "discrete",
+            Semantics::Other(_) => "???",
+        }
+    }
+
+    /// What expressions take it for: what has no meaning is instantaneous.
+    #[must_use]
+    pub const fn in_expressions(self) -> Semantics {
+        match self {
+            Semantics::Other(_) => Semantics::Instant,
+            known => known,
         }
     }
 }
@@ -174,4 +206,27 @@ pub struct MetricDesc {
     pub semantics: Semantics,
     /// Dimension and scale of its values.
     pub units: Units,
+}
+
+/// Prints as `pmPrintDesc(3)` does, two lines without a newline at the end; one
+/// for a metric that is not supported.
+impl fmt::Display for MetricDesc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(value_type) = self.value_type.description() else {
+            return f.write_str("    Data Type: Not Supported");
+        };
+        write!(f, "    Data Type: {value_type}  InDom: ")?;
+        match self.indom {
+            Some(indom) => write!(f, "{indom}")?,
+            None => f.write_str("PM_INDOM_NULL")?,
+        }
+        write!(f, " {:#x}\n    Semantics: {}", InDom::to_wire(self.indom), self.semantics)?;
+        if let Semantics::Other(code) = self.semantics {
+            write!(f, " ({code})")?;
+        }
+        match self.units.to_string() {
+            units if units.is_empty() => f.write_str("  Units: none"),
+            units => write!(f, "  Units: {units}"),
+        }
+    }
 }

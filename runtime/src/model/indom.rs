@@ -9,13 +9,15 @@ pub type InstId = i32;
 
 /// Identifies an instance domain within one source: domain (9 bits) and serial (22 bits).
 ///
-/// Answers to `pmInDom` of PMAPI(3). "No instance domain" is `None` wherever
+/// Answers to `pmInDom` of PMAPI(3); printed as `pmInDomStr(3)` does. "No
+/// instance domain" is `None` wherever
 /// an `Option<InDom>` stands, never a value of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InDom(pub u32);
 
 impl InDom {
-    /// Builds an identifier from its parts; bits beyond a field's width are dropped.
+    /// Builds an identifier from its parts (`pmInDom_build(3)`); bits beyond a
+    /// field's width are dropped.
     pub const fn new(domain: u32, serial: u32) -> InDom {
         InDom((domain & 0x1ff) << 22 | (serial & 0x3f_ffff))
     }
@@ -33,12 +35,13 @@ impl InDom {
         }
     }
 
-    /// Number of the agent's domain.
+    /// Number of the agent's domain (`pmInDom_domain(3)`).
     pub const fn domain(self) -> u32 {
         self.0 >> 22 & 0x1ff
     }
 
-    /// Number of the instance domain within the agent's domain.
+    /// Number of the instance domain within the agent's domain
+    /// (`pmInDom_serial(3)`).
     pub const fn serial(self) -> u32 {
         self.0 & 0x3f_ffff
     }
@@ -57,6 +60,30 @@ pub struct InstanceDomain {
     instances: Vec<(InstId, Box<str>)>,
     by_id: HashMap<InstId, u32>,
     lookup: WordLookup,
+}
+
+/// Names of several instances of a domain; found without a search where the
+/// instances come in the domain's order.
+#[derive(Clone, Debug)]
+pub struct InstanceNames<'d> {
+    domain: &'d InstanceDomain,
+    /// Position of the instance that is expected.
+    next: usize,
+}
+
+impl<'d> InstanceNames<'d> {
+    /// External name of an instance, as [`InstanceDomain::name`] has it.
+    pub fn of(&mut self, id: InstId) -> Option<&'d str> {
+        let InstanceDomain { instances, by_id, .. } = self.domain;
+        let is_expected = instances.get(self.next).is_some_and(|(found, _)| *found == id);
+        // Of two entries with one identifier the first counts.
+        if !is_expected || by_id.len() != instances.len() {
+            self.next = *by_id.get(&id)? as usize;
+        }
+        let (_, name) = instances.get(self.next)?;
+        self.next += 1;
+        Some(name)
+    }
 }
 
 /// Which names without an exact match are those of an instance whose name has a blank.
@@ -122,6 +149,11 @@ impl InstanceDomain {
     pub fn name(&self, id: InstId) -> Option<&str> {
         let position = *self.by_id.get(&id)?;
         Some(&self.instances[position as usize].1)
+    }
+
+    /// Looks names up of several instances, one after the other.
+    pub fn names(&self) -> InstanceNames<'_> {
+        InstanceNames { domain: self, next: 0 }
     }
 
     /// Identifier of an external name (`pmLookupInDom(3)`): an exact match

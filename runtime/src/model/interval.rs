@@ -39,16 +39,27 @@ pub struct IntervalError {
 /// Two lines: the text, and the fault below its place.
 impl fmt::Display for IntervalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let before = self.text.get(..self.offset).unwrap_or(&self.text);
-        let blanks: String =
-            before.chars().map(|c| if c.is_ascii_whitespace() { c } else { ' ' }).collect();
-        write!(f, "{}\n{blanks}^ -- {}", self.text, self.problem)
+        write_fault(f, &self.text, self.offset, self.problem)
     }
 }
 
 impl std::error::Error for IntervalError {}
 
-/// Reads an interval (`pmParseInterval(3)`): numbers with units, which are
+/// Shows a text with a problem below its place, as libpcp does for texts in
+/// its little languages; without the last newline.
+pub(crate) fn write_fault(
+    f: &mut fmt::Formatter<'_>,
+    text: &str,
+    offset: usize,
+    problem: &str,
+) -> fmt::Result {
+    let before = text.get(..offset).unwrap_or(text);
+    let blanks: String =
+        before.chars().map(|c| if c.is_ascii_graphic() { ' ' } else { c }).collect();
+    write!(f, "{text}\n{blanks}^ -- {problem}")
+}
+
+/// Reads an interval (`pmParseInterval(3)`, `pmParseHighResInterval(3)`): numbers with units, which are
 /// added up; a number without a unit counts seconds.
 ///
 /// # Errors
@@ -86,16 +97,19 @@ pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
 /// So many units of so many nanoseconds each, to the nearest nanosecond;
 /// `None` for what is no number.
 fn duration(number: f64, unit: f64) -> Option<Duration> {
-    // Nanoseconds are not rounded: one and a half are one.
-    let number = if unit == 1.0 { number.trunc() } else { number };
     let seconds = if unit < NSEC_PER_SEC {
         number / (NSEC_PER_SEC / unit)
     } else {
         number * (unit / NSEC_PER_SEC)
     };
     let whole = Duration::try_from_secs_f64(seconds.trunc()).ok()?;
-    // Below 2 * 10^9, so that nothing is lost; a whole second carries over.
-    let nanoseconds = (seconds.fract() * NSEC_PER_SEC + 0.5) as u64;
+    // The product is rounded, and with it a half may have become one.
+    let product = seconds.fract() * NSEC_PER_SEC;
+    let is_less = seconds.fract().mul_add(NSEC_PER_SEC, -product) < 0.0;
+    let rounded = (product + 0.5).floor();
+    let is_half = rounded - product == 0.5;
+    // At most 10^9, so that nothing is lost; a whole second carries over.
+    let nanoseconds = rounded as u64 - u64::from(is_half && is_less);
     whole.checked_add(Duration::from_nanos(nanoseconds))
 }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{InstId, LabelFlags, LabelPlace, LabelSet};
+use super::{InstId, Label, LabelFlags, LabelPlace, LabelSet, LabelTextError};
 
 /// Labels by name, each with its value as JSON and its flags.
 pub(crate) type LabelMap = BTreeMap<Box<str>, (Box<str>, LabelFlags)>;
@@ -20,13 +20,36 @@ impl LabelSet {
     ///
     /// The instance is that of the last set that has one.
     pub fn merged<'s>(sets: impl IntoIterator<Item = &'s LabelSet>) -> LabelSet {
+        LabelSet::merged_where(sets, |_| true)
+    }
+
+    /// The labels of texts, each a JSON object, of two with one name that of
+    /// the later text (`pmMergeLabels(3)`).
+    ///
+    /// # Errors
+    /// One of the texts cannot be read; see [`LabelSet::parse`].
+    pub fn merged_texts<'t>(
+        texts: impl IntoIterator<Item = &'t str>,
+    ) -> Result<LabelSet, LabelTextError> {
+        let parse = |text| LabelSet::parse(text, LabelFlags::default());
+        let sets = texts.into_iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        Ok(LabelSet::merged(&sets))
+    }
+
+    /// As [`LabelSet::merged`], of the labels only that `wanted` says yes to
+    /// (the filter of `pmMergeLabelSets(3)`). A label that is not wanted leaves
+    /// the one of an earlier set with its name in place.
+    pub fn merged_where<'s>(
+        sets: impl IntoIterator<Item = &'s LabelSet>,
+        mut wanted: impl FnMut(&Label<'_>) -> bool,
+    ) -> LabelSet {
         let mut labels = LabelMap::new();
         let mut instance = -1;
         for set in sets {
             if set.instance() != -1 {
                 instance = set.instance();
             }
-            for label in set.labels() {
+            for label in set.labels().filter(|label| wanted(label)) {
                 labels.insert(label.name.into(), (compact(label.value), label.flags));
             }
         }

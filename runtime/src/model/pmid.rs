@@ -13,22 +13,23 @@ impl Pmid {
     /// The identifier that stands for "no such metric" on the wire (`PM_ID_NULL`).
     pub const NULL: Pmid = Pmid(0xffff_ffff);
 
-    /// Builds an identifier from its parts; bits beyond a field's width are dropped.
+    /// Builds an identifier from its parts (`pmID_build(3)`); bits beyond a
+    /// field's width are dropped.
     pub const fn new(domain: u32, cluster: u32, item: u32) -> Pmid {
         Pmid((domain & 0x1ff) << 22 | (cluster & 0xfff) << 10 | (item & 0x3ff))
     }
 
-    /// Number of the agent's domain, 0 to 511.
+    /// Number of the agent's domain, 0 to 511 (`pmID_domain(3)`).
     pub const fn domain(self) -> u32 {
         self.0 >> 22 & 0x1ff
     }
 
-    /// Number of the cluster within the domain, 0 to 4095.
+    /// Number of the cluster within the domain, 0 to 4095 (`pmID_cluster(3)`).
     pub const fn cluster(self) -> u32 {
         self.0 >> 10 & 0xfff
     }
 
-    /// Number of the item within the cluster, 0 to 1023.
+    /// Number of the item within the cluster, 0 to 1023 (`pmID_item(3)`).
     pub const fn item(self) -> u32 {
         self.0 & 0x3ff
     }

@@ -5,7 +5,8 @@ use std::fmt;
 /// A negative PMAPI result: an error code of its own (-12345 and below) or a
 /// negated system error number of the host that reported it.
 ///
-/// Names and texts are those of `pmErrStr(3)` and `pmerr(1)`.
+/// Names and texts are those of `pmErrStr(3)` and `pmerr(1)` of PCP 6.0;
+/// [`PmStatus::text`] has those of other releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PmStatus(pub i32);
 
@@ -111,11 +112,7 @@ impl fmt::Display for PmStatus {
         if let Some((_, _, text)) = TABLE.iter().find(|(code, ..)| *code == self.0) {
             return f.write_str(text);
         }
-        if (-12344..0).contains(&self.0) {
-            let text = std::io::Error::from_raw_os_error(-self.0).to_string();
-            return f.write_str(text.split(" (os error").next().unwrap_or(&text));
-        }
-        write!(f, "No such PMAPI error code ({})", self.0)
+        f.write_str(&self.foreign_text())
     }
 }
 

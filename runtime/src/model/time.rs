@@ -1,6 +1,10 @@
 //! Points in time as PCP stamps results with them.
 
 use std::fmt;
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use super::calendar;
 
 /// Nanoseconds in a second.
 const NSEC_PER_SEC: i64 = 1_000_000_000;
@@ -26,7 +30,25 @@ impl Timestamp {
         }
     }
 
-    /// Seconds from `earlier` to `self`; negative when time went backwards.
+    /// The time by the clock of this machine (`pmtimespecNow(3)`,
+    /// `pmtimevalNow(3)`).
+    pub fn now() -> Timestamp {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.map_or_else(
+            |before| {
+                let before = before.duration();
+                let sec = i64::try_from(before.as_secs()).unwrap_or(i64::MAX);
+                Timestamp::new(-sec, -i64::from(before.subsec_nanos()))
+            },
+            |since| Timestamp {
+                sec: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+                nsec: since.subsec_nanos(),
+            },
+        )
+    }
+
+    /// Seconds from `earlier` to `self`; negative when time went backwards
+    /// (`pmtimespecSub(3)`).
     ///
     /// Everything up to the division is exact, and rates agree with libpcp's
     /// to the last digit only if the interval is rounded just once.
@@ -37,6 +59,60 @@ impl Timestamp {
         // The same number either way; 64 bits, of 292 years, are converted faster.
         let nsec = i64::try_from(nsec).map_or_else(|_| nsec as f64, |nsec| nsec as f64);
         nsec / NSEC_PER_SEC as f64
+    }
+
+    /// Seconds since the epoch (`pmtimespecToReal(3)`); today the last digit is
+    /// worth a quarter of a microsecond.
+    pub fn to_seconds(self) -> f64 {
+        self.sec as f64 + f64::from(self.nsec) / NSEC_PER_SEC as f64
+    }
+
+    /// The point in time that is `seconds` after the epoch, rounded to the
+    /// nearest nanosecond (`pmtimespecFromReal(3)`, which leaves a whole second
+    /// of nanoseconds as such and rounds negative numbers toward zero). The
+    /// earliest or latest one if that is out of range; the epoch for NaN.
+    pub fn from_seconds(seconds: f64) -> Timestamp {
+        let whole = seconds.floor();
+        let nsec = ((seconds - whole) * NSEC_PER_SEC as f64).round();
+        // Conversions saturate, and make zero of what an infinity has left.
+        Timestamp::new(whole as i64, nsec as i64)
+    }
+}
+
+/// The point in time that is later by so much, the latest one if there is no
+/// such (`pmtimespecInc(3)`).
+impl Add<Duration> for Timestamp {
+    type Output = Timestamp;
+
+    fn add(self, duration: Duration) -> Timestamp {
+        let sec = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+        let nsec = i64::from(self.nsec) + i64::from(duration.subsec_nanos());
+        Timestamp::new(self.sec.saturating_add(sec), nsec)
+    }
+}
+
+/// The point in time that is earlier by so much, the earliest one if there is
+/// no such (`pmtimespecDec(3)`).
+impl Sub<Duration> for Timestamp {
+    type Output = Timestamp;
+
+    fn sub(self, duration: Duration) -> Timestamp {
+        let sec = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+        let nsec = i64::from(self.nsec) - i64::from(duration.subsec_nanos());
+        Timestamp::new(self.sec.saturating_sub(sec), nsec)
+    }
+}
+
+/// To the microsecond, as in old archives and PDUs (`pmtimespecTotimeval(3)`).
+impl Timestamp {
+    /// Seconds and microseconds; what is finer is left out.
+    pub fn to_micros(self) -> (i64, u32) {
+        (self.sec, self.nsec / 1000)
+    }
+
+    /// The point in time of seconds and microseconds.
+    pub fn from_micros(sec: i64, usec: u32) -> Timestamp {
+        Timestamp::new(sec, i64::from(usec) * 1000)
     }
 }
 
@@ -50,25 +126,9 @@ impl fmt::Display for UtcTime {
         let Timestamp { sec, nsec } = self.0;
         let (days, second) = (sec.div_euclid(86_400), sec.rem_euclid(86_400));
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let (year, month, day) = date(days);
+        let (year, month, day) = calendar::date(days);
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nsec:09}Z")
     }
-}
-
-/// Year, month and day of a number of days since 1970.
-fn date(days: i64) -> (i64, i64, i64) {
-    // Counted in years that begin with March, so that the leap day is the
-    // last of its year, and in eras of 400 years, which all have as many days.
-    let since_era_zero = days + 719_468;
-    let (era, day) = (since_era_zero.div_euclid(146_097), since_era_zero.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    // Months since March; five of them have 153 days.
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let is_next_year = month >= 10;
-    let month = if is_next_year { month - 9 } else { month + 3 };
-    (era * 400 + year + i64::from(is_next_year), month, day)
 }
 
 impl fmt::Display for Timestamp {
@@ -108,5 +168,26 @@ mod tests {
         let (a, b) = (Timestamp::new(10, 250_000_000), Timestamp::new(8, 750_000_000));
         assert_eq!(a.seconds_since(b), 1.5);
         assert_eq!(b.seconds_since(a), -1.5);
+    }
+
+    #[test]
+    fn seconds_as_numbers_go_back_and_forth() {
+        for (seconds, sec, nsec) in [
+            (0.999_999_999_9, 1, 0),
+            (-1.5, -2, 500_000_000),
+            (1709115330.25, 1_709_115_330, 250_000_000),
+            (f64::NAN, 0, 0),
+            (f64::INFINITY, i64::MAX, 0),
+            (f64::NEG_INFINITY, i64::MIN, 0),
+        ] {
+            assert_eq!(Timestamp::from_seconds(seconds), Timestamp { sec, nsec }, "{seconds}");
+        }
+        assert_eq!(Timestamp::new(-2, 500_000_000).to_seconds(), -1.5);
+        let half = Duration::from_millis(1500);
+        assert_eq!(Timestamp::new(1, 600_000_000) + half, Timestamp::new(3, 100_000_000));
+        assert_eq!(Timestamp::new(1, 100_000_000) - half, Timestamp::new(-1, 600_000_000));
+        assert_eq!((Timestamp::new(i64::MAX, 0) + Duration::MAX).sec, i64::MAX);
+        assert_eq!((Timestamp::new(i64::MIN, 0) - Duration::MAX).sec, i64::MIN);
+        assert!(Timestamp::now().sec > 1_700_000_000);
     }
 }

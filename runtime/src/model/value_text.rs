@@ -27,56 +27,16 @@ pub fn write_double(out: &mut String, value: f64) {
     write_g(out, value, DOUBLE_DIGITS);
 }
 
-/// Appends a value of type STRING as `pmPrintValue(3)` prints it: between
-/// quotes, nothing escaped.
-pub fn write_text(out: &mut String, text: &str) {
-    out.push('"');
-    out.push_str(text);
-    out.push('"');
-}
-
-/// Appends a value of unknown type that is kept in place, in one word, as
-/// `pmPrintValue(3)` prints it: as U32, as FLOAT unless that is NaN, and in
-/// hexadecimal.
-pub fn write_unknown_word(out: &mut String, word: u32) {
-    append(out, format_args!("{word}"));
-    let float = f32::from_bits(word);
-    if !float.is_nan() {
-        out.push(' ');
-        write_float(out, float);
+/// The bytes of a block with the type code `code`, numbers turned from network
+/// byte order to that of this machine, or back; what else there is, libpcp
+/// leaves alone.
+pub(super) fn native_block(code: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    let size = if code == 4 { 4 } else { 8 };
+    if cfg!(target_endian = "little") && matches!(code, 2..=5) && bytes.len() == size {
+        bytes.reverse();
     }
-    append(out, format_args!(" {word:#x}"));
-}
-
-/// Appends the bytes of a value of type AGGREGATE, or of unknown type, as
-/// `pmPrintValue(3)` prints them: all readings that are possible, as numbers
-/// of this machine's byte order and as text, and the bytes in hexadecimal.
-pub fn write_unknown_block(out: &mut String, bytes: &[u8]) {
-    if let Ok(bytes) = <[u8; 8]>::try_from(bytes) {
-        append(out, format_args!("{} ", u64::from_ne_bytes(bytes)));
-        let double = f64::from_ne_bytes(bytes);
-        if !double.is_nan() {
-            write_double(out, double);
-            out.push(' ');
-        }
-    }
-    if let Ok(bytes) = <[u8; 4]>::try_from(bytes) {
-        let float = f32::from_ne_bytes(bytes);
-        if !float.is_nan() {
-            write_float(out, float);
-            out.push(' ');
-        }
-    }
-    if bytes.iter().all(|byte| matches!(byte, b' '..=b'~')) {
-        out.push('"');
-        out.extend(bytes.iter().copied().map(char::from));
-        out.push_str("\" ");
-    }
-    out.push('[');
-    for byte in bytes {
-        append(out, format_args!("{byte:02x}"));
-    }
-    out.push(']');
+    bytes
 }
 
 /// Appends the fewest digits, 17 at most, that give the same DOUBLE when they
@@ -88,9 +48,42 @@ pub fn write_exact_double(out: &mut String, value: f64) {
         out.push_str("nan");
     } else if value.is_infinite() {
         write_not_finite(out, value);
-    } else {
+    } else if !write_plain(out, value) {
         write_exact(out, value, DOUBLE_DIGITS);
     }
+}
+
+/// Appends a finite value that is neither large nor small, and whose shortest
+/// text is the only one of its length; false if it is no such. It says nothing
+/// that [`write_exact`] would not, but sooner.
+fn write_plain(out: &mut String, value: f64) -> bool {
+    let magnitude = value.abs();
+    // Outside of this there are exponents. Zero has neither.
+    if !(1e-4..1e15).contains(&magnitude) && magnitude != 0.0 {
+        return false;
+    }
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value);
+    if text.len() > PLAIN_BYTES && is_halfway(value, text) {
+        return false;
+    }
+    out.push_str(text);
+    true
+}
+
+/// Texts up to this length have 15 digits at most, and no other text with as
+/// many digits gives the same value.
+const PLAIN_BYTES: usize = 16;
+
+/// True if a value may lie in the middle between two texts as long as `text`,
+/// its shortest: then it has exactly one binary digit after the point more than
+/// that has decimal ones.
+fn is_halfway(value: f64, text: &str) -> bool {
+    let decimals = text.len() - 1 - text.find('.').unwrap_or(text.len() - 1);
+    let bits = value.to_bits();
+    let exponent = (bits >> 52 & 0x7ff) as i64 - 1075;
+    let binary = -exponent - i64::from((bits | 1 << 52).trailing_zeros());
+    binary == decimals as i64 + 1
 }
 
 /// Appends the fewest digits, 9 at most, that give the same FLOAT when they
@@ -236,5 +229,43 @@ impl Scientific {
                 append(out, format_args!("e{sign}{:02}", exponent.unsigned_abs()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The short way says what the long one does, or nothing.
+    #[test]
+    fn plain_numbers_are_exact_ones() {
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        let (mut plain, mut others) = (0, 0);
+        for round in 0..30_000u32 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let exponent = 1023 - 14 + random % 64;
+            let values = [
+                f64::from_bits(random & ((1 << 52) - 1) | exponent << 52),
+                // Few digits, and binary fractions, among which ties are.
+                (random % 1_000_000) as f64 / 100.0,
+                (random >> 11) as f64 / (1u64 << (round % 60)) as f64,
+                (random >> 40 | 1) as f64 / (1u64 << (round % 25)) as f64 + 0.5,
+                -f64::from(round),
+            ];
+            for value in values {
+                let (mut short, mut long) = (String::new(), String::new());
+                match write_plain(&mut short, value) {
+                    true => {
+                        write_exact(&mut long, value, DOUBLE_DIGITS);
+                        assert_eq!(short, long, "{value:e}");
+                        plain += 1;
+                    }
+                    false => others += 1,
+                }
+            }
+        }
+        assert!(plain > 100_000 && others > 100, "{plain} {others}");
     }
 }

@@ -1,14 +1,22 @@
-//! An attribute of the connection; without a reply on success.
+//! An attribute of the connection, or one message of an authentication.
 //!
 //! | offset | size     | field  | meaning                                      |
 //! |--------|----------|--------|----------------------------------------------|
 //! | 0      | 12       | header | type ATTR                                    |
-//! | 12     | 4        | key    | 15: name of the container to look into       |
+//! | 12     | 4        | key    | 0: SASL, 15: name of the container           |
 //! | 16     | len - 16 | value  | bytes without terminator and without padding |
 //!
-//! A client sends the container's name once, straight after its credentials.
+//! SASL messages go both ways, straight after the client's credentials. Then
+//! the client may send the name of the container to look into, once; on
+//! success there is no reply to it.
 
 use super::{DecodeError, Pdu, PduType, Reader, Writer};
+
+/// Key of a message of SASL.
+pub const SASL_KEY: i32 = 0;
+
+/// Longest message of SASL.
+pub const MAX_SASL_BYTES: usize = 2047;
 
 /// Key of the container's name.
 pub const CONTAINER_KEY: i32 = 15;

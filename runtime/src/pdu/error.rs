@@ -18,7 +18,7 @@
 //! In a greeting, PMAPI codes are in the space of protocol version 1: those at
 //! or below -1000 are 11345 above the codes of today.
 
-use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
+use super::{DecodeError, HEADER_BYTES, Pdu, PduType, Problem, Reader, Writer};
 use crate::model::PmStatus;
 
 /// A status in answer to a request.
@@ -46,6 +46,24 @@ impl<'a> Pdu<'a> for ErrorPdu {
     }
 }
 
+impl ErrorPdu {
+    /// Most bytes of one.
+    const MAX_BYTES: usize = HEADER_BYTES + 8;
+
+    /// Judges a length that a header announces.
+    pub(crate) fn check_length(len: usize) -> Result<(), DecodeError> {
+        match len.checked_sub(ErrorPdu::MAX_BYTES) {
+            None | Some(0) => Ok(()),
+            Some(bytes) => Err(DecodeError {
+                structure: ErrorPdu::NAME,
+                field: "end",
+                offset: ErrorPdu::MAX_BYTES,
+                problem: Problem::Trailing { bytes },
+            }),
+        }
+    }
+}
+
 /// What a pmcd can do, or what a client asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features(pub u16);
@@ -53,8 +71,12 @@ pub struct Features(pub u16);
 impl Features {
     /// TLS is configured.
     pub const SECURE: Features = Features(0x0001);
+    /// Users can authenticate themselves by SASL.
+    pub const AUTH: Features = Features(0x0004);
     /// User credentials are mandatory.
     pub const CREDS_REQUIRED: Features = Features(0x0008);
+    /// The switch to TLS is acknowledged.
+    pub const SECURE_ACK: Features = Features(0x0010);
     /// The metrics of one container can be asked for.
     pub const CONTAINER: Features = Features(0x0040);
     /// Clients on other hosts need a certificate.

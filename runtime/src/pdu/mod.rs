@@ -25,7 +25,7 @@ mod result;
 mod text;
 mod writer;
 
-pub use attr::{Attr, CONTAINER_KEY, MAX_CONTAINER_NAME};
+pub use attr::{Attr, CONTAINER_KEY, MAX_CONTAINER_NAME, MAX_SASL_BYTES, SASL_KEY};
 pub use creds::{Credential, Creds};
 pub use desc::{Desc, DescIds, DescRequest, Descs};
 pub use error::{ErrorPdu, Features, Hello};

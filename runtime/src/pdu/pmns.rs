@@ -114,6 +114,15 @@ impl<'a> PmnsNames<'a> {
         write_names(&mut writer, string_bytes, 0, names);
         writer.finish();
     }
+
+    /// Encodes a list of names that all have a status: to be sent by peers
+    /// that we play ourselves.
+    pub fn encode_children(names: &[PmnsName<'_>], out: &mut Vec<u8>) {
+        let mut writer = Writer::begin(out, PduType::PmnsNames);
+        let string_bytes = names.iter().map(|name| name.name.len() + 1).sum();
+        write_names(&mut writer, string_bytes, names.len(), names.iter().copied());
+        writer.finish();
+    }
 }
 
 /// Padding is not compared.

@@ -21,8 +21,8 @@
 //!
 //! pmcd has no profile of its own: a context that never sent one cannot fetch.
 
-use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
-use crate::model::InstId;
+use super::{DecodeError, MAX_REQUEST_BYTES, Pdu, PduType, Problem, Reader, Writer};
+use crate::model::{InstId, InstanceProfile, Selection};
 
 /// Instances that fetches of one context return (`pmAddProfile(3)`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,38 @@ impl Profile {
     pub const fn include_all(context: i32) -> Profile {
         Profile { context, state: ProfileState::Include, entries: Vec::new() }
     }
+
+    /// What a profile is for one context of a connection.
+    pub fn of(context: i32, profile: &InstanceProfile) -> Profile {
+        let entries = profile.domains().map(|(indom, domain)| ProfileEntry {
+            indom: indom.0,
+            state: domain.others.into(),
+            instances: domain.exceptions.iter().copied().collect(),
+        });
+        Profile { context, state: profile.others().into(), entries: entries.collect() }
+    }
+
+    /// True for a profile that pmcd takes in one request.
+    pub fn fits(profile: &InstanceProfile) -> bool {
+        let entry = |domain: &crate::model::DomainProfile| {
+            ENTRY_BYTES.saturating_add(domain.exceptions.len().saturating_mul(4))
+        };
+        let sizes = profile.domains().map(|(_, domain)| entry(domain));
+        sizes.fold(FIXED_BYTES, usize::saturating_add) <= MAX_REQUEST_BYTES
+    }
 }
+
+impl From<Selection> for ProfileState {
+    fn from(selection: Selection) -> ProfileState {
+        match selection {
+            Selection::Include => ProfileState::Include,
+            Selection::Exclude => ProfileState::Exclude,
+        }
+    }
+}
+
+/// Bytes before the entries.
+const FIXED_BYTES: usize = 28;
 
 /// Bytes of an entry.
 const ENTRY_BYTES: usize = 16;

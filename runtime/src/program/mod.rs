@@ -437,6 +437,9 @@ pub enum Reason {
     FirstSample,
     /// The previous sample lies before a gap in the data.
     Gap,
+    /// The previous sample is of a later time, as where an archive is read
+    /// backward.
+    Backward,
     /// Every counter went backwards.
     CounterFell,
     /// An operand was delivered without values.
@@ -456,6 +459,7 @@ impl Reason {
         match self {
             Reason::FirstSample => "first-sample",
             Reason::Gap => "gap",
+            Reason::Backward => "backward",
             Reason::CounterFell => "counter-fell",
             Reason::OperandEmpty => "operand-empty",
             Reason::OperandFailed(_) => "operand-failed",
@@ -469,6 +473,7 @@ impl Reason {
         let all = [
             Reason::FirstSample,
             Reason::Gap,
+            Reason::Backward,
             Reason::CounterFell,
             Reason::OperandEmpty,
             Reason::OperandFailed(PmStatus::GENERIC),
@@ -484,6 +489,7 @@ impl fmt::Display for Reason {
         f.write_str(match self {
             Reason::FirstSample => "a difference needs two samples, and this is the first",
             Reason::Gap => "there is a gap in the data since the previous sample",
+            Reason::Backward => "the previous sample is of a later time",
             Reason::CounterFell => "every counter went backwards",
             Reason::OperandEmpty => "an operand has no values",
             Reason::OperandFailed(status) => {

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::model::{InDom, Pmid};
-use crate::pdu::{Desc, Instances, PmnsIds, Resolution, Writer};
+use crate::pdu::{Desc, Hello, Instances, PmnsIds, Resolution, Writer};
 use crate::proto::FetchRequest;
+use crate::proto::fuzz::{events_of, fuzz_stream};
+use crate::proto::{AuthenticationError, Peer};
 use std::sync::Arc;
 
 /// A capture: whether the client sent it, and the PDU.
@@ -121,8 +123,11 @@ fn greetings_that_cannot_be_answered() {
     let mut old = hello(0);
     old[16] = 1;
     assert_eq!(outcome(&old, Peer::Remote), Err(ProtocolError::Version { version: 1 }));
-    assert!(matches!(outcome(&hello(0x0e4c), Peer::Remote), Err(ProtocolError::Unsupported(_))));
-    assert!(matches!(outcome(&hello(0x0ec4), Peer::Remote), Err(ProtocolError::Unsupported(_))));
+    assert_eq!(
+        outcome(&hello(0x0e4c), Peer::Remote),
+        Err(ProtocolError::Authentication(AuthenticationError::CredentialsRequired))
+    );
+    assert_eq!(outcome(&hello(0x0ec4), Peer::Remote), Err(ProtocolError::CertificateRequired));
     assert_eq!(outcome(&hello(0x0ec4), Peer::SameHost), Ok(Some(Event::Ready)));
     // Credentials of the system are announced, and verified.
     assert_eq!(outcome(&hello(0x0e4c), Peer::SameHost), Ok(None));
@@ -177,7 +182,7 @@ fn a_profile_that_is_not_accepted_ends_the_connection() {
     let request = fetch(&[0x0080_0007], Resolution::Micro);
     connection.request(Request::Fetch(&request)).expect("ready");
     connection.inbox().extend_from_slice(&recorded[6].1);
-    assert_eq!(connection.poll(), Err(ProtocolError::FirstFetch(PmStatus::PERMISSION)));
+    assert_eq!(connection.poll(), Err(ProtocolError::ProfileOrFetch(PmStatus::PERMISSION)));
     assert_eq!(connection.poll(), Err(ProtocolError::NotReady));
     assert!(connection.request(Request::Fetch(&request)).is_err());
 }
@@ -353,9 +358,12 @@ fn damaged_streams_give_the_same_events_in_any_pieces() {
     stream.extend(&capture("text")[1].1);
     stream.extend(&capture("names-of-pmid")[1].1);
     stream.extend(&capture("labels")[13].1);
+    stream.extend(&capture("instances-lookups")[3].1);
+    stream.extend(&capture("instances-lookups")[1].1);
+    stream.extend(error(0));
     let whole = events_of(&stream[8..], Peer::Remote, &[usize::MAX]);
-    // Ready; two results, one after a notice, with three sets; a failure, and eight replies more.
-    assert_eq!(whole.iter().filter(|event| *event == "Reply").count(), 10, "{whole:#?}");
+    // Ready; two results, one after a notice, with three sets; a failure, and eleven replies more.
+    assert_eq!(whole.iter().filter(|event| *event == "Reply").count(), 13, "{whole:#?}");
     fuzz_stream(&stream);
     for len in 0..stream.len() {
         fuzz_stream(&stream[..len]);

@@ -1,5 +1,7 @@
 //! Why a connection to pmcd cannot go on.
 
+use super::sasl::AuthenticationError;
+use super::tls::CertificateProblem;
 use crate::model::PmStatus;
 use crate::pdu::{DecodeError, PduType};
 
@@ -16,6 +18,18 @@ pub enum ProtocolError {
         /// What came, in readable form.
         received: String,
     },
+    /// The first bytes are not those of a pmproxy.
+    #[error("the peer is not a pmproxy: instead of `pmproxy-server 1` it sent {received}")]
+    NotPmproxy {
+        /// What came, in readable form.
+        received: String,
+    },
+    /// The proxy closed the connection instead of making one to pmcd.
+    #[error("the proxy closed the connection: it may not reach pmcd at {pmcd}")]
+    ProxyClosed {
+        /// Address and port of pmcd.
+        pmcd: String,
+    },
     /// pmcd greeted with a protocol version that has no common ground with ours.
     #[error("pmcd speaks protocol version {version}, version 2 or later is needed")]
     Version {
@@ -29,12 +43,31 @@ pub enum ProtocolError {
     #[error("pmcd rejected the credentials or the container: {0}")]
     Rejected(PmStatus),
     /// pmcd does not accept the profile, or not the fetch that followed it;
-    /// from outside these look the same.
-    #[error("pmcd rejected the first fetch: {0}")]
-    FirstFetch(PmStatus),
+    /// from outside these look the same, and how many replies are yet to come
+    /// is not known.
+    #[error("pmcd rejected the profile or the fetch after it: {0}")]
+    ProfileOrFetch(PmStatus),
     /// pmcd demands or lacks something that this connection cannot do without.
     #[error("{0}")]
     Unsupported(&'static str),
+    /// pmcd has a certificate that is no proof of who it is.
+    #[error("the certificate of pmcd is not accepted: {0}")]
+    Certificate(CertificateProblem),
+    /// pmcd wants a certificate of the client, and there is none.
+    #[error("pmcd demands a certificate of the client")]
+    CertificateRequired,
+    /// pmcd does not accept the certificate of the client, or misses one.
+    #[error("pmcd does not accept the certificate of this client: {0}")]
+    ClientCertificate(String),
+    /// pmcd does not begin TLS, although it said that it can.
+    #[error("pmcd refuses TLS: {0}")]
+    TlsRefused(PmStatus),
+    /// Encryption failed.
+    #[error("TLS failed: {0}")]
+    Tls(String),
+    /// The user was not authenticated.
+    #[error("authentication failed: {0}")]
+    Authentication(AuthenticationError),
     /// A reply of another type than the one due.
     #[error("a reply of type {found:#x} where {due:?} is due")]
     UnexpectedReply {
@@ -70,6 +103,12 @@ pub enum ProtocolError {
     Closed {
         /// Bytes received of an unfinished PDU; `None` before the greeting.
         received: Option<usize>,
+    },
+    /// The peer closed the connection between the greeting and the first request.
+    #[error("the peer closed the connection {stage}")]
+    ClosedInHandshake {
+        /// What was under way.
+        stage: &'static str,
     },
     /// A request before the greeting or after an error.
     #[error("the connection is not ready for requests")]

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::model::{InDom, LabelLevel, LabelSet, MetricDesc, Pmid};
+use super::StoreRequest;
+use crate::model::{InDom, InstId, LabelLevel, LabelSet, MetricDesc, Pmid};
 use crate::pdu::{
     DescIds, DescRequest, Fetch, InstanceRequest, Instances, LabelRequest, MAX_REQUEST_BYTES, Pdu,
     PduType, PmnsChild, PmnsIds, PmnsNames, PmnsTraverse, Resolution, ResultFrame, TextRequest,
@@ -26,6 +27,11 @@ pub enum Request<'a> {
     LookupDescs(&'a [Pmid]),
     /// All instances of a domain, answered by [`Reply::Instances`].
     InstanceDomain(InDom),
+    /// The instance that the agent finds for a name, which is not empty;
+    /// answered by [`Reply::Instance`].
+    LookupInstance(InDom, &'a str),
+    /// Name of an instance, which is not -1; answered by [`Reply::InstanceName`].
+    InstanceName(InDom, InstId),
     /// All metric names at or below a node, answered by [`Reply::Names`].
     Traverse(&'a str),
     /// Children of a node, answered by [`Reply::Names`] with statuses.
@@ -39,6 +45,8 @@ pub enum Request<'a> {
     Labels(LabelLevel),
     /// Values, answered by [`Reply::Result`].
     Fetch(&'a Arc<FetchRequest>),
+    /// Other values for metrics, answered by [`Reply::Stored`].
+    Store(&'a StoreRequest),
 }
 
 /// A request for values, encoded once and sent often.
@@ -78,6 +86,10 @@ pub enum Reply<'a> {
     Descs(Vec<Option<MetricDesc>>),
     /// Instances.
     Instances(Instances<'a>),
+    /// An instance.
+    Instance(InstId),
+    /// Name of an instance.
+    InstanceName(&'a [u8]),
     /// Names.
     Names(PmnsNames<'a>),
     /// Text.
@@ -86,6 +98,8 @@ pub enum Reply<'a> {
     Labels(Vec<LabelSet>),
     /// Values: to be had with [`super::Connection::take_result`].
     Result(ResultFrame),
+    /// The values are stored.
+    Stored,
 }
 
 /// A reply that is due, with what is needed to judge it.
@@ -95,6 +109,8 @@ pub(super) enum Expected {
     Desc(Pmid),
     Descs(Box<[Pmid]>),
     Instances(InDom),
+    Instance,
+    InstanceName,
     Names,
     /// Names with statuses.
     Children,
@@ -104,6 +120,7 @@ pub(super) enum Expected {
         request: Arc<FetchRequest>,
         after_profile: bool,
     },
+    Stored,
 }
 
 impl Expected {
@@ -113,7 +130,9 @@ impl Expected {
             Expected::Ids(_) => PduType::PmnsIds,
             Expected::Desc(_) => PduType::Desc,
             Expected::Descs(_) => PduType::Descs,
-            Expected::Instances(_) => PduType::Instances,
+            Expected::Instances(_) | Expected::Instance | Expected::InstanceName => {
+                PduType::Instances
+            }
             Expected::Names | Expected::Children => PduType::PmnsNames,
             Expected::Text => PduType::Text,
             Expected::Labels(_) => PduType::Labels,
@@ -121,6 +140,8 @@ impl Expected {
                 Resolution::Micro => PduType::Result,
                 Resolution::Nano => PduType::HighresResult,
             },
+            // Success has no PDU of its own.
+            Expected::Stored => PduType::Error,
         }
     }
 
@@ -161,6 +182,8 @@ impl Expected {
                 instances.indom = *indom;
                 Ok(Reply::Instances(instances))
             }
+            Expected::Instance => single(pdu).map(|(instance, _)| Reply::Instance(instance)),
+            Expected::InstanceName => single(pdu).map(|(_, name)| Reply::InstanceName(name)),
             Expected::Names => PmnsNames::decode(pdu).map(Reply::Names),
             Expected::Children => {
                 let names = PmnsNames::decode(pdu)?;
@@ -179,8 +202,16 @@ impl Expected {
                 ResultFrame::decode(pdu, request.resolution, Some(&request.pmids))
                     .map(Reply::Result)
             }
+            Expected::Stored => Ok(Reply::Stored),
         }
     }
+}
+
+/// The one instance of an answer about one.
+fn single(pdu: &[u8]) -> Result<(InstId, &[u8]), crate::pdu::DecodeError> {
+    let instances = Instances::decode(pdu)?;
+    same("instance", "numinst", 16, instances.len(), 1)?;
+    Ok(instances.iter().next().unwrap_or((-1, &[])))
 }
 
 /// Compares a number of a reply with that of its request.
@@ -219,6 +250,14 @@ impl Request<'_> {
                 InstanceRequest::all(indom).encode(out);
                 Expected::Instances(indom)
             }
+            Request::LookupInstance(indom, name) => {
+                InstanceRequest { indom, instance: -1, name: name.as_bytes() }.encode(out);
+                Expected::Instance
+            }
+            Request::InstanceName(indom, instance) => {
+                InstanceRequest { indom, instance, name: &[] }.encode(out);
+                Expected::InstanceName
+            }
             Request::Traverse(prefix) => {
                 PmnsTraverse { name: prefix.as_bytes() }.encode(out);
                 Expected::Names
@@ -242,6 +281,10 @@ impl Request<'_> {
             Request::Fetch(request) => {
                 out.extend_from_slice(&request.pdu);
                 Expected::Result { request: Arc::clone(request), after_profile: false }
+            }
+            Request::Store(request) => {
+                out.extend_from_slice(request.pdu());
+                Expected::Stored
             }
         }
     }

@@ -22,7 +22,9 @@
 
 use std::sync::Arc;
 
-use crate::model::{InstId, InstanceDomain, PmStatus, Pmid, Timestamp};
+use crate::model::{
+    InDom, InstId, InstanceDomain, InstanceProfile, PmStatus, Pmid, RawValueRef, Timestamp,
+};
 
 /// The answer to one fetch: one part, or several where the request had to be
 /// split. Buffers are kept from fetch to fetch.
@@ -94,6 +96,17 @@ impl ResultPart {
         ValueSets { part: self, offset, left: 1 }.next()
     }
 
+    /// The value of a lane of `set`, which is one of this part's. `None` when it
+    /// is in a block that does not lie within the part.
+    #[inline]
+    pub fn value(&self, set: &ValueSet<'_>, lane: Lane) -> Option<RawValueRef<'_>> {
+        if !set.in_blocks {
+            return Some(RawValueRef::InPlace(lane.word));
+        }
+        let (code, bytes) = self.block(lane.word)?;
+        Some(RawValueRef::Block { code, bytes })
+    }
+
     /// The block at a position: its type code and its data. `None` when it
     /// does not lie within the part.
     pub fn block(&self, position: u32) -> Option<(u8, &[u8])> {
@@ -114,6 +127,55 @@ impl ResultPart {
         let [_, header @ .., a, b, c, d, e, f, g, h] =
             *self.bytes.get(offset..)?.first_chunk::<12>()?;
         (header == [0, 0, 12]).then_some([a, b, c, d, e, f, g, h])
+    }
+}
+
+impl ResultBatch {
+    /// Takes away the values of instances that a profile does not admit;
+    /// `indom` tells the instance domain of a metric that has one.
+    pub fn select(&mut self, profile: &InstanceProfile, indom: impl Fn(Pmid) -> Option<InDom>) {
+        if profile.is_everything() {
+            return;
+        }
+        for part in &mut self.parts[..self.used] {
+            part.retain(|pmid, instance| {
+                indom(pmid).is_none_or(|indom| profile.admits(indom, instance))
+            });
+        }
+    }
+}
+
+impl ResultPart {
+    /// Takes away the values that `keep` does not want. Sets move towards the
+    /// first one, blocks stay where they are.
+    fn retain(&mut self, keep: impl Fn(Pmid, InstId) -> bool) {
+        let mut to = self.first_set;
+        let mut from = self.first_set;
+        for _ in 0..self.set_count {
+            let mut sets = ValueSets { part: self, offset: from, left: 1 };
+            let Some(set) = sets.next() else { return };
+            let (pmid, lanes, end) = (set.pmid, set.lanes().len(), sets.offset());
+            let start = to;
+            // Metric and count; with values, their format as well.
+            let head = if lanes == 0 { 8 } else { 12 };
+            self.bytes.copy_within(from..from + head, to);
+            to += head;
+            let mut kept = 0u32;
+            for lane in (from + head..end).step_by(8) {
+                let instance = word(&self.bytes, lane).map_or(-1, u32::cast_signed);
+                if keep(pmid, instance) {
+                    self.bytes.copy_within(lane..lane + 8, to);
+                    to += 8;
+                    kept += 1;
+                }
+            }
+            if lanes > 0 {
+                self.bytes[start + 4..start + 8].copy_from_slice(&kept.to_be_bytes());
+                // A set without values has no format.
+                to = if kept == 0 { start + 8 } else { to };
+            }
+            from = end;
+        }
     }
 }
 
@@ -195,5 +257,64 @@ impl<'a> ValueSet<'a> {
     pub fn lanes(&self) -> impl ExactSizeIterator<Item = Lane> + use<'a> {
         let (lanes, _) = self.lanes.as_chunks::<8>();
         lanes.iter().map(Lane::decode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{BlockValue, ResultWriter};
+
+    #[test]
+    fn a_profile_takes_values_away() {
+        let [disks, other] = [InDom(7), InDom(8)];
+        let mut batch = ResultBatch::default();
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
+        for (pmid, count) in [(1, 3), (2, 1), (3, 3), (4, 0), (5, 2)] {
+            writer.set(Pmid(pmid));
+            for instance in 0..count {
+                match pmid {
+                    3 => writer.block(instance, BlockValue::U64(instance as u64)),
+                    2 => writer.in_place(-1, 20),
+                    _ => writer.in_place(instance, pmid * 10),
+                }
+            }
+        }
+        writer.status(Pmid(6), PmStatus::AGAIN);
+        writer.set(Pmid(7));
+        writer.in_place(1, 70);
+        writer.finish();
+        let indom = |pmid: Pmid| match pmid.0 {
+            2 => None,
+            7 => Some(other),
+            _ => Some(disks),
+        };
+        let delivered = |batch: &ResultBatch| {
+            let part = &batch.parts()[0];
+            let lanes = |set: ValueSet<'_>| {
+                let value = |lane: Lane| match set.in_blocks {
+                    true => part.block(lane.word).map_or(&[][..], |(_, data)| data).to_vec(),
+                    false => lane.word.to_be_bytes().to_vec(),
+                };
+                let lanes: Vec<_> = set.lanes().map(|lane| (lane.instance, value(lane))).collect();
+                (set.pmid.0, set.count, lanes)
+            };
+            part.sets().map(lanes).collect::<Vec<_>>()
+        };
+        let mut expected = delivered(&batch);
+        let mut profile = InstanceProfile::default();
+        batch.select(&profile, indom);
+        assert_eq!(delivered(&batch), expected);
+        for gone in [[1, 9], [0, 2]] {
+            profile.exclude(disks, &gone);
+            batch.select(&profile, indom);
+            for (pmid, count, lanes) in &mut expected {
+                if !matches!(pmid, 2 | 7) {
+                    lanes.retain(|(instance, _)| !gone.contains(instance));
+                    *count = count.map(|_| lanes.len());
+                }
+            }
+            assert_eq!(delivered(&batch), expected);
+        }
     }
 }

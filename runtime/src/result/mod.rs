@@ -5,7 +5,9 @@
 //! copies no value before it reaches its column.
 
 mod batch;
+mod owned;
 mod writer;
 
 pub use batch::{Lane, ResultBatch, ResultPart, ValueSet, ValueSets};
+pub use owned::{FetchResult, InstanceValue, MetricValues};
 pub use writer::{BlockValue, ResultWriter};

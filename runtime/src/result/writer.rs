@@ -114,6 +114,17 @@ impl<'p> ResultWriter<'p> {
             }
             BlockValue::Aggregate(v) => self.data(7, v),
         }
+        self.block_lane(instance, position);
+    }
+
+    /// Adds a value whose bytes are those of a block of a type code.
+    pub fn encoded_block(&mut self, instance: InstId, code: u8, bytes: &[u8]) {
+        let position = (self.blocks.len() / 4) as u32;
+        self.data(code, bytes);
+        self.block_lane(instance, position);
+    }
+
+    fn block_lane(&mut self, instance: InstId, position: u32) {
         while !self.blocks.len().is_multiple_of(4) {
             self.blocks.push(b'~');
         }

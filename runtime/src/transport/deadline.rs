@@ -8,19 +8,24 @@ use std::time::{Duration, Instant};
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// `limit` from now; without a limit, never.
-    pub fn after(limit: Option<Duration>) -> Deadline {
+    /// `limit` from `now`; without a limit, never.
+    pub fn after(now: Instant, limit: Option<Duration>) -> Deadline {
         // A limit beyond what the clock can express is none.
-        Deadline(limit.and_then(|limit| Instant::now().checked_add(limit)))
+        Deadline(limit.and_then(|limit| now.checked_add(limit)))
     }
 
-    /// Time that is left, more than zero; `None` for any time.
+    /// The point in time; `None` for never.
+    pub fn instant(self) -> Option<Instant> {
+        self.0
+    }
+
+    /// Time that is left as of `now`, more than zero; `None` for any time.
     ///
     /// # Errors
     /// [`io::ErrorKind::TimedOut`] when none is left.
-    pub fn remaining(self) -> io::Result<Option<Duration>> {
+    pub fn remaining(self, now: Instant) -> io::Result<Option<Duration>> {
         let Some(end) = self.0 else { return Ok(None) };
-        match end.saturating_duration_since(Instant::now()) {
+        match end.saturating_duration_since(now) {
             Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
             left => Ok(Some(left)),
         }

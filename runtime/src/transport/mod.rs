@@ -1,39 +1,83 @@
-//! Byte streams to a peer, blocking, with a deadline for everything that waits.
+//! Byte streams to a peer, with a deadline for everything that waits.
 //!
-//! In go addresses, out comes a [`ByteStream`]; what the bytes mean is the
+//! In go addresses, out comes a [`Transport`]; what the bytes mean is the
 //! business of [`crate::proto`]. Sending never waits for the peer to read, so
 //! that requests can be pipelined without the two ends blocking each other.
+//! [`Socket`] waits in the calling thread, [`AsyncSocket`] lets the thread do
+//! other things meanwhile; what is built on them is written once for both.
 
+mod asynchronous;
 mod deadline;
 mod socket;
 mod tcp;
 mod unix;
 
+use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
+pub use asynchronous::AsyncSocket;
 pub use deadline::Deadline;
 pub use socket::Socket;
 pub use tcp::connect_tcp;
 pub use unix::connect_unix;
 
 /// A stream of bytes in both directions.
-pub trait ByteStream: Send {
+///
+/// The futures of one that blocks are ready when they are polled first, see
+/// [`ready`].
+pub trait Transport: Send + Sized {
+    /// Connects to the socket at `path`.
+    fn connect_unix(
+        path: &Path,
+        timeout: Option<Duration>,
+    ) -> impl Future<Output = io::Result<Self>> + Send;
+
+    /// Connects to the first of `ports` that answers on any address of `host`;
+    /// `timeout` is for each attempt.
+    fn connect_tcp(
+        host: &str,
+        ports: &[u16],
+        timeout: Option<Duration>,
+    ) -> impl Future<Output = io::Result<Self>> + Send;
+
+    /// Addresses of a host; without any, [`io::ErrorKind::HostUnreachable`].
+    /// A transport that knows no names need not have it.
+    fn lookup(
+        host: &str,
+        port: u16,
+        timeout: Option<Duration>,
+    ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send {
+        let _ = (host, port, timeout);
+        async { Err(io::ErrorKind::Unsupported.into()) }
+    }
+
     /// Sends as many of `bytes` as the system takes at once; 0 when it takes
     /// none at the moment.
+    ///
+    /// # Errors
+    /// The connection broke.
     fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize>;
 
     /// Waits for bytes and appends them to `inbox`, as many as are there and
     /// its spare capacity holds. 0 at the end of the stream.
-    ///
-    /// # Errors
     /// [`io::ErrorKind::TimedOut`] when nothing came before the deadline.
-    fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize>;
+    fn receive(
+        &mut self,
+        inbox: &mut Vec<u8>,
+        deadline: Deadline,
+    ) -> impl Future<Output = io::Result<usize>> + Send;
 
     /// Waits until bytes can be sent or received, and tells which.
-    ///
-    /// # Errors
     /// [`io::ErrorKind::TimedOut`] when neither was possible before the deadline.
-    fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness>;
+    fn wait(&mut self, deadline: Deadline) -> impl Future<Output = io::Result<Readiness>> + Send;
+
+    /// The clock that deadlines are measured by.
+    fn now() -> Instant {
+        Instant::now()
+    }
 }
 
 /// What can be done without waiting.
@@ -43,4 +87,17 @@ pub struct Readiness {
     pub receive: bool,
     /// Bytes can be sent.
     pub send: bool,
+}
+
+/// The outcome of a future in which nothing waits but a [`Transport`] that
+/// blocks: it is ready when it is polled first.
+///
+/// # Panics
+/// The future is not ready.
+pub fn ready<F: Future>(future: F) -> F::Output {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut context) {
+        std::task::Poll::Ready(outcome) => outcome,
+        std::task::Poll::Pending => unreachable!("a transport that blocks is always ready"),
+    }
 }

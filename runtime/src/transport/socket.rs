@@ -1,7 +1,9 @@
-//! A connected stream socket, of whatever family.
+//! A connected stream socket, of whatever family, that blocks.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,7 +11,8 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::{ByteStream, Deadline, Readiness};
+use super::tcp::lookup;
+use super::{Deadline, Readiness, Transport, connect_tcp, connect_unix};
 
 /// A connected stream socket in blocking mode.
 #[derive(Debug)]
@@ -47,7 +50,24 @@ impl Socket {
     }
 }
 
-impl ByteStream for Socket {
+impl Transport for Socket {
+    async fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<Socket> {
+        connect_unix(path, timeout)
+    }
+
+    async fn connect_tcp(
+        host: &str,
+        ports: &[u16],
+        timeout: Option<Duration>,
+    ) -> io::Result<Socket> {
+        connect_tcp(host, ports, timeout)
+    }
+
+    /// The resolver has time-outs of its own.
+    async fn lookup(host: &str, port: u16, _: Option<Duration>) -> io::Result<Vec<SocketAddr>> {
+        lookup(host, port)
+    }
+
     fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             match send(&self.fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
@@ -59,9 +79,9 @@ impl ByteStream for Socket {
         }
     }
 
-    fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
+    async fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
         loop {
-            self.arm(deadline.remaining()?)?;
+            self.arm(deadline.remaining(Self::now())?)?;
             let room = rustix::buffer::spare_capacity(inbox);
             match recv(&self.fd, room, RecvFlags::empty()) {
                 Ok((count, _)) => return Ok(count),
@@ -72,9 +92,9 @@ impl ByteStream for Socket {
         }
     }
 
-    fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
+    async fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
         loop {
-            let left = deadline.remaining()?;
+            let left = deadline.remaining(Self::now())?;
             let timeout = left.and_then(|left| Timespec::try_from(left).ok());
             let mut fds = [PollFd::new(&self.fd, PollFlags::IN | PollFlags::OUT)];
             match poll(&mut fds, timeout.as_ref()) {

@@ -1,7 +1,7 @@
 //! Positioning, gaps, volumes, compression and archives that are being written.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
@@ -17,7 +17,7 @@ fn any_record() -> FetchList {
 }
 
 /// Stamps of all records from the position on, and whether a gap came before each.
-fn stamps(context: &mut ArchiveContext) -> Vec<(Timestamp, bool)> {
+pub fn stamps(context: &mut ArchiveContext) -> Vec<(Timestamp, bool)> {
     let (list, mut batch) = (any_record(), ResultBatch::default());
     let mut stamps = Vec::new();
     loop {
@@ -83,18 +83,12 @@ fn labels_counts_and_ends() {
 }
 
 #[test]
-fn every_member_opens_the_archive_and_lists_of_archives_are_refused() {
+fn every_member_opens_the_archive() {
     let path = own("own-dyn");
     for suffix in ["", ".0", ".meta", ".index"] {
         let mut member = path.clone().into_os_string();
         member.push(suffix);
         assert_eq!(stamps(&mut open(Path::new(&member))).len(), 24);
-    }
-    let directory = path.parent().expect("it is in a folder");
-    let list = PathBuf::from(format!("{0},{0}2", path.display()));
-    for several in [directory, &list] {
-        let error = ArchiveContext::open(several).err().expect("not supported yet");
-        assert!(error.to_string().contains("several archives"), "{error}");
     }
     let error = ArchiveContext::open(&own("own-nothing")).err().expect("there is none");
     assert_eq!(error.status(), PmStatus(-2));
@@ -295,7 +289,7 @@ fn a_volume_that_is_cut_is_left_for_the_next_one() {
     let failed = outcomes.iter().position(Result::is_err).expect("the first volume is cut");
     assert_eq!(outcomes[failed], Err(PmStatus::LOGREC));
     // The record behind the damage says that something is missing, and nothing else is.
-    let gap = FetchEvents { gap: true, metadata_changed: false };
+    let gap = FetchEvents { gap: true, ..FetchEvents::default() };
     assert_eq!(outcomes[failed + 1], Ok(gap));
     assert_eq!(outcomes.iter().filter(|outcome| outcome.is_err()).count(), 1);
     assert!(context.fetch(&list, &mut batch).expect_err("the end").is_end_of_archive());
@@ -348,7 +342,8 @@ fn a_damaged_compressed_volume_is_read_up_to_the_damage() {
         }
     };
     assert_eq!(error.status(), PmStatus::LOGREC);
-    assert!(error.to_string().contains("a.0.zst: cannot be decompressed"), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("a.0.zst: at byte ") && text.contains("cannot be expanded"), "{text}");
     assert_eq!(context.end_time().ok(), last);
     assert!(last.is_some());
 }

@@ -2,9 +2,19 @@
 //! (`tests/archives` at the top level), those of PCP's own test suite, and
 //! what PCP's tools say about both.
 
+#[path = "../shared/counting.rs"]
+mod counting;
 mod damage;
 mod described;
 mod fetching;
+mod growing;
+mod interpolated;
+mod libpcp;
+mod modes;
+mod multi;
+mod mutations;
+#[path = "../shared/oracle.rs"]
+mod oracle;
 mod pmdumplog;
 #[path = "../shared/pminfo.rs"]
 mod pminfo;

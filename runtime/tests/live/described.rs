@@ -2,19 +2,18 @@
 //! of one that knows no labels.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::model::{InDom, LabelFlags, LabelLevel, LabelSet, PmStatus, Pmid};
-use pmderive_runtime::model::{TextKind, TextSubject, Timestamp};
-use pmderive_runtime::pdu::{
-    ErrorPdu, Features, LabelRequest, Labels, Pdu, PduType, PmnsChild, PmnsNames, Resolution,
-    encode_result,
+use pmderive_runtime::fake_pmcd::{
+    FEATURES, FakeHost, FakePmcd, Fault, Metric, Rule, Script, World,
 };
-use pmderive_runtime::result::{ResultBatch, ResultPart, ResultWriter};
+use pmderive_runtime::model::{InDom, LabelLevel, PmStatus, Pmid};
+use pmderive_runtime::model::{StateChange, TextKind, TextSubject};
+use pmderive_runtime::pdu::{Features, PduType};
+use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{Child, FetchEvents, FetchList, FetchSource, MetadataSource};
 
-use crate::fake_pmcd::{FakePmcd, Step, code_of, encoded, greeting};
+use crate::fakes::encoded_names;
 use crate::pminfo::{self, Quirks};
 use crate::real_pmcd::RealPmcd;
 
@@ -152,88 +151,64 @@ fn what_is_unknown_has_the_status_of_libpcp() {
     }
 }
 
-/// A pmcd that answers requests for labels, names and children, and notes each.
-fn labelled(log: &Arc<Mutex<Vec<PduType>>>) -> Step {
-    let log = Arc::clone(log);
-    Step::Serve(Box::new(move |pdu| {
-        let kind = PduType::from_code(code_of(pdu)).expect("a known type");
-        log.lock().expect("not poisoned").push(kind);
-        match kind {
-            PduType::Creds | PduType::Profile => Vec::new(),
-            // Labels have changed, and nothing else.
-            PduType::HighresFetch => {
-                let mut part = ResultPart::default();
-                let mut writer = ResultWriter::new(&mut part, Timestamp::new(1_000, 0));
-                writer.set(Pmid(7));
-                writer.in_place(-1, 1);
-                writer.finish();
-                let mut out = encoded(&ErrorPdu { status: 8 });
-                encode_result(&part, Resolution::Nano, &mut out);
-                out
-            }
-            PduType::LabelRequest => {
-                let request = LabelRequest::decode(pdu).expect("a request");
-                let set = LabelSet::parse("{\"a\":1}", LabelFlags(request.level.bit()));
-                encoded(&Labels { level: request.level, sets: vec![set.expect("labels")] })
-            }
-            PduType::PmnsIds => {
-                let mut out = Vec::new();
-                PmnsNames::encode_names(&["a.b", "", "c..d", "e.f"], &mut out);
-                out
-            }
-            // Without the statuses that were asked for.
-            PduType::PmnsChild => {
-                assert_eq!(PmnsChild::decode(pdu).expect("a request").subtype, 1);
-                let mut out = Vec::new();
-                PmnsNames::encode_names(&["a"], &mut out);
-                out
-            }
-            other => panic!("{other:?} was not expected"),
-        }
-    }))
+/// A pmcd with labels, and with names that are none.
+fn labelled(features: Features) -> FakePmcd {
+    let mut world = World::empty();
+    world.add(Metric::new("a.b", Script::constant(1u32)).numbered(METRIC));
+    for level in [LabelLevel::Cluster(METRIC), LabelLevel::Item(METRIC)] {
+        world.set_labels(level, "{\"a\":1}").expect("labels");
+    }
+    world.set_instances(InDom::new(1, 9), &[(0, "zero")]);
+    let host = FakeHost::new(world).with_features(features);
+    let names = encoded_names(&["a.b", "", "c..d", "e.f"]);
+    host.inject(Rule::new(Fault::Replace(names)).on(PduType::PmnsIds).always());
+    FakePmcd::start(host)
 }
+
+const METRIC: Pmid = Pmid::new(1, 2, 0);
 
 #[test]
 fn what_is_stable_is_asked_for_once() {
-    let log = Arc::default();
-    let script = vec![Step::Send(greeting(Features(0x0e44))), labelled(&log)];
-    let fake = FakePmcd::start(vec![script]);
-    let mut host = HostContext::open_with(&fake.spec(), ConnectOptions::default()).expect("open");
+    let pmcd = labelled(FEATURES);
+    let mut host = HostContext::open_with(&pmcd.spec(), ConnectOptions::default()).expect("open");
     for item in [3, 4] {
         // One cluster, whatever the item.
         let level = LabelLevel::Cluster(Pmid::new(1, 2, item));
         let sets = host.labels(level).expect("an answer").expect("labels");
         assert_eq!(sets[0].json(), "{\"a\":1}");
-        let names = host.names_of(Pmid(7)).expect("an answer").expect("names");
+        let names = host.names_of(METRIC).expect("an answer").expect("names");
         assert_eq!(names, [Box::from("a.b"), Box::from("e.f")]);
-        host.labels(LabelLevel::Instances(InDom(9))).expect("an answer").expect("labels");
+        host.labels(LabelLevel::Instances(InDom::new(1, 9))).expect("an answer").expect("labels");
     }
+    // Instances come and go without a notice.
+    let asked = |kind| pmcd.host().requests(kind);
+    assert_eq!((asked(PduType::LabelRequest), asked(PduType::PmnsIds)), (3, 1));
     let epoch = host.metadata_epoch();
-    let list = FetchList::new(vec![Pmid(7)], vec![]);
+    let list = FetchList::new(vec![METRIC], vec![]);
+    pmcd.host().change_labels(|world| {
+        world.set_labels(LabelLevel::Cluster(METRIC), "{\"a\":2}").expect("labels");
+    });
     let events = host.fetch(&list, &mut ResultBatch::default()).expect("values");
-    assert_eq!((events, host.metadata_epoch()), (FetchEvents::default(), epoch));
-    host.names_of(Pmid(7)).expect("an answer").expect("names");
-    host.labels(LabelLevel::Cluster(Pmid::new(1, 2, 0))).expect("an answer").expect("labels");
+    let labels = FetchEvents { changes: StateChange(8), ..FetchEvents::default() };
+    assert_eq!((events, host.metadata_epoch()), (labels, epoch));
+    host.names_of(METRIC).expect("an answer").expect("names");
+    let sets = host.labels(LabelLevel::Cluster(METRIC)).expect("an answer").expect("labels");
+    assert_eq!(sets[0].json(), "{\"a\":2}");
+    assert_eq!((asked(PduType::LabelRequest), asked(PduType::PmnsIds)), (4, 1));
+    // Without the statuses that are asked for.
+    let plain = Fault::Replace(encoded_names(&["b"]));
+    pmcd.host().inject(Rule::new(plain).on(PduType::PmnsChild));
     let error = host.children("a").expect_err("a reply to another question").to_string();
     assert!(error.ends_with("pmns_names.numstatus at byte 16: 0 where 1 is due"), "{error}");
-    drop(host);
-    fake.finish();
-    use PduType::{Creds, HighresFetch, LabelRequest, PmnsChild, PmnsIds, Profile};
-    let before = [Creds, LabelRequest, PmnsIds, LabelRequest, LabelRequest];
-    let expected = [&before[..], &[Profile, HighresFetch, LabelRequest, PmnsChild]].concat();
-    assert_eq!(*log.lock().expect("not poisoned"), expected);
 }
 
 #[test]
 fn a_pmcd_without_labels_is_not_asked_for_any() {
-    let log = Arc::default();
-    let script = vec![Step::Send(greeting(Features(0x0c44))), labelled(&log)];
-    let fake = FakePmcd::start(vec![script]);
-    let mut host = HostContext::open_with(&fake.spec(), ConnectOptions::default()).expect("open");
+    let pmcd = labelled(Features(FEATURES.0 & !Features::LABELS.0));
+    let mut host = HostContext::open_with(&pmcd.spec(), ConnectOptions::default()).expect("open");
     let found = host.labels(LabelLevel::Context).expect("no answer is needed");
     assert_eq!(found, Err(PmStatus::NOLABELS));
-    host.names_of(Pmid(7)).expect("an answer").expect("names");
-    drop(host);
-    fake.finish();
-    assert_eq!(*log.lock().expect("not poisoned"), [PduType::Creds, PduType::PmnsIds]);
+    host.names_of(METRIC).expect("an answer").expect("names");
+    let asked = |kind| pmcd.host().requests(kind);
+    assert_eq!((asked(PduType::LabelRequest), asked(PduType::PmnsIds)), (0, 1));
 }

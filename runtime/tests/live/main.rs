@@ -1,9 +1,15 @@
-//! The live source: against scripted peers, and against a real pmcd.
+//! The live source: against fake pmcds, and against a real pmcd.
 
 mod described;
 mod fake;
-mod fake_pmcd;
+mod fakes;
+mod like_real;
+mod many_hosts;
 #[path = "../shared/pminfo.rs"]
 mod pminfo;
 mod real;
+mod real_calls;
 mod real_pmcd;
+mod reconnect;
+mod round_trips;
+mod secure;

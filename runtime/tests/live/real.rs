@@ -341,12 +341,18 @@ fn a_dead_agent_is_noticed_and_a_dead_pmcd_loses_the_connection() {
     let epoch = host.metadata_epoch();
     pmcd.kill_agent(agent_pid(&pmcd, "pmdasample"));
     // The fetch that meets the dead agent reports it or finds out by failing.
-    let mut changed = false;
-    for _ in 0..3 {
-        changed |= host.fetch(&list, &mut batch).expect("values").metadata_changed;
+    let mut events = FetchEvents::default();
+    while !events.changes.agent_dropped() {
+        events = host.fetch(&list, &mut batch).expect("values");
         assert_eq!(counts(&batch)[1], Ok(1));
     }
-    assert!(changed && host.metadata_epoch() > epoch);
+    assert!(events.metadata_changed && host.metadata_epoch() > epoch);
+    // pmcd starts it again with one of the next fetches.
+    while !events.changes.agent_restarted() {
+        events = host.fetch(&list, &mut batch).expect("values");
+    }
+    assert!(events.changes.agent_added() && events.gap);
+    assert_eq!(counts(&batch), [Ok(1), Ok(1)]);
 
     let (port, socket) = (pmcd.port, pmcd.socket.clone());
     drop(pmcd);

@@ -16,6 +16,16 @@ pub struct RealPmcd {
     pub port: u16,
     pub socket: PathBuf,
     folder: tempfile::TempDir,
+    settings: Settings,
+}
+
+/// What a pmcd is started with besides.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// Options of its command line.
+    pub options: Vec<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(String, String)>,
 }
 
 /// A port that nobody listens on, below those that the system gives to
@@ -38,6 +48,64 @@ fn script() -> Command {
     Command::new(found.expect("tests/real-pcp"))
 }
 
+/// True if a pmcd can be started here; if not, a word on standard error says why.
+fn can_start() -> bool {
+    let installed = Path::new("/usr/lib/pcp/bin/pmcd").exists();
+    let root = std::fs::metadata("/proc/self").is_ok_and(|owner| owner.uid() == 0);
+    let obstacle = match (installed, root) {
+        (true, true) => return true,
+        (true, false) => "pmcd has to be started by root",
+        (false, _) => "PCP is not installed (tests/real-pcp install)",
+    };
+    not_run(obstacle);
+    false
+}
+
+/// Says why a test does not run; where all tests have to run, that is a failure.
+pub fn not_run(obstacle: &str) {
+    assert!(std::env::var("CI").is_err(), "{obstacle}");
+    eprintln!("NOT RUN: {obstacle}");
+}
+
+/// A folder of this test that pmcd can read, which changes its user.
+pub fn open_folder() -> tempfile::TempDir {
+    let folder = tempfile::Builder::new().prefix("pmcd").tempdir().expect("a folder");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("permissions");
+    folder
+}
+
+/// A running pmproxy.
+pub struct RealPmproxy {
+    pub port: u16,
+    folder: tempfile::TempDir,
+}
+
+impl RealPmproxy {
+    /// Starts a pmproxy on a free port; only where a pmcd was started.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start() -> RealPmproxy {
+        let proxy = RealPmproxy { port: free_port(), folder: open_folder() };
+        let started = proxy.script("proxy").output().expect("tests/real-pcp");
+        assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+        proxy
+    }
+
+    fn script(&self, action: &str) -> Command {
+        let mut script = script();
+        script.args([action, &self.port.to_string()]).env("TMPDIR", self.folder.path());
+        script
+    }
+}
+
+impl Drop for RealPmproxy {
+    fn drop(&mut self) {
+        let _ = self.script("stop").status();
+    }
+}
+
 impl RealPmcd {
     /// Starts a pmcd on a free port. `None` without PCP or without the rights
     /// to start it, with a word on standard error.
@@ -45,30 +113,33 @@ impl RealPmcd {
     /// # Panics
     /// pmcd does not start, or cannot be started although `CI` is set.
     pub fn start() -> Option<RealPmcd> {
-        let installed = Path::new("/usr/lib/pcp/bin/pmcd").exists();
-        let root = std::fs::metadata("/proc/self").is_ok_and(|owner| owner.uid() == 0);
-        let obstacle = match (installed, root) {
-            (true, true) => None,
-            (true, false) => Some("pmcd has to be started by root"),
-            (false, _) => Some("PCP is not installed (tests/real-pcp install)"),
-        };
-        if let Some(obstacle) = obstacle {
-            assert!(std::env::var("CI").is_err(), "{obstacle}");
-            eprintln!("NOT RUN: {obstacle}");
+        RealPmcd::start_with(Settings::default())
+    }
+
+    /// [`RealPmcd::start`] with settings.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn start_with(settings: Settings) -> Option<RealPmcd> {
+        if !can_start() {
             return None;
         }
-        let folder = tempfile::Builder::new().prefix("pmcd").tempdir().expect("a folder");
-        // pmcd changes its user before it makes its files.
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(folder.path(), open).expect("permissions");
-        let port = free_port();
-        let mut pmcd = RealPmcd { pid: 0, port, socket: PathBuf::new(), folder };
+        let (port, folder) = (free_port(), open_folder());
+        let mut pmcd = RealPmcd { pid: 0, port, socket: PathBuf::new(), folder, settings };
         pmcd.launch();
         Some(pmcd)
     }
 
+    /// What it has written to its log.
+    pub fn log(&self) -> String {
+        let path = self.folder.path().join(format!("real-pcp.{}/pmcd.log", self.port));
+        std::fs::read_to_string(path).expect("a log")
+    }
+
     fn launch(&mut self) {
-        let started = self.script("start").output().expect("tests/real-pcp");
+        let mut script = self.script("start");
+        script.args(&self.settings.options).envs(self.settings.environment.iter().cloned());
+        let started = script.output().expect("tests/real-pcp");
         let printed = String::from_utf8_lossy(&started.stdout);
         let said = String::from_utf8_lossy(&started.stderr);
         assert!(started.status.success(), "{printed}{said}");

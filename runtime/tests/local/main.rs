@@ -1,9 +1,12 @@
 //! Metrics of agents inside the process: the Linux agent over recorded trees,
-//! on this host and next to pmdalinux itself, and agents of an application.
+//! on this host and next to pmdalinux itself, processes next to pmdaproc, samples next to pmdasample, and agents of an application.
 
 mod agents;
 mod golden;
+mod pcp;
 mod pmdalinux;
+mod pmdaproc;
+mod pmdasample;
 #[path = "../shared/pminfo.rs"]
 mod pminfo;
 mod render;

@@ -5,20 +5,15 @@
 //! an empty directory for them, so that both number afresh.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
-use std::thread::available_parallelism;
 
-use pmderive_runtime::local::LocalContext;
+use pmderive_runtime::local::{LinuxAgent, LocalContext};
 use pmderive_runtime::source::MetadataSource;
 
 use crate::golden::{metrics_of_tree, tree};
+use crate::pcp::Pcp;
 use crate::pminfo::{self, Quirks};
 use crate::render::{Rendered, render};
-
-const SHARED_OBJECT: &str = "/var/lib/pcp/pmdas/linux/pmda_linux.so";
 
 /// Rounds of fetches after which a value must have agreed once.
 const ROUNDS: usize = 20;
@@ -73,86 +68,6 @@ fn meant_on_tree(tree: &str, name: &str) -> bool {
     list.any(|(trees, prefix, _)| tree.starts_with(trees) && name.starts_with(prefix))
 }
 
-/// True when PCP is there. Without it nothing is compared, which must not
-/// happen where the whole test suite is meant to run.
-fn installed() -> bool {
-    let installed = Path::new(SHARED_OBJECT).exists();
-    if !installed {
-        assert!(std::env::var_os("CI").is_none(), "PCP is not installed");
-        eprintln!("NOT RUN: pmdalinux is not installed");
-    }
-    installed
-}
-
-/// PCP with files of its own: the name space that its packages define, and
-/// nowhere the numbers that pmdalinux gave to instances before.
-struct Pcp {
-    directory: tempfile::TempDir,
-}
-
-impl Pcp {
-    fn new() -> Pcp {
-        let directory = tempfile::tempdir().expect("a directory");
-        let name_space = directory.path().join("pmns");
-        fs::create_dir(&name_space).expect("a directory");
-        for entry in fs::read_dir("/var/lib/pcp/pmns").expect("PCP's name space").flatten() {
-            // All parts but those that are built from the others.
-            if !["root", "root.prev", "stdpmid", ".NeedRebuild"]
-                .iter()
-                .any(|built| entry.file_name() == *built)
-            {
-                fs::copy(entry.path(), name_space.join(entry.file_name())).expect("a copy");
-            }
-        }
-        symlink("/var/lib/pcp/pmdas", directory.path().join("pmdas")).expect("a link");
-        let mut rebuild = Command::new(name_space.join("Rebuild"));
-        rebuild.current_dir(&name_space).env("PCP_VAR_DIR", directory.path());
-        let output = rebuild.output().expect("Rebuild runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Pcp { directory }
-    }
-
-    /// What `pminfo` says of metrics, described like ours.
-    fn pminfo(&self, root: &Path, names: &[String]) -> BTreeMap<String, Rendered> {
-        // One metric at a time: where a file is missing, pmdalinux fails a whole fetch.
-        let text = self.printed(root, &["-b", "1", "-d", "-m", "-f"], names);
-        text.split("\n\n").filter_map(metric).collect()
-    }
-
-    /// What `pminfo` prints, with these options.
-    fn printed(&self, root: &Path, options: &[&str], names: &[String]) -> String {
-        let numbers = self.directory.path().join("config");
-        if numbers.exists() {
-            fs::remove_dir_all(&numbers).expect("removed");
-        }
-        fs::create_dir_all(numbers.join("pmda")).expect("a directory");
-        // The name of pmdalinux's entry point comes after that of its file.
-        let agent = format!("add,60,{SHARED_OBJECT},linux_init");
-        // pmdalinux has room for so many processors.
-        let processors = available_parallelism().map_or(8, |number| number.get().max(8));
-        let output = Command::new("pminfo")
-            .args(["-L", "-K", "clear", "-K", &agent])
-            .args(options)
-            .args(names)
-            .env("PCP_VAR_DIR", self.directory.path())
-            .env("PCP_DERIVED_CONFIG", "")
-            .env("LINUX_STATSPATH", root)
-            .env("LINUX_NCPUS", processors.to_string())
-            .output()
-            .expect("pminfo runs");
-        output.stdout.iter().copied().map(char::from).collect()
-    }
-}
-
-/// A paragraph of what pminfo prints.
-fn metric(paragraph: &str) -> Option<(String, Rendered)> {
-    let mut lines = paragraph.trim_matches('\n').lines();
-    let (name, pmid) = lines.next()?.split_once(' ')?;
-    let description = [pmid, lines.next()?, lines.next()?].join("\n");
-    let values = lines.map(str::to_owned).collect();
-    Some((name.to_owned(), Rendered { name: name.to_owned(), description, values }))
-}
-
 /// The numbers of values, by instance; `None` when there is one that is no number.
 fn numbers(values: &[String]) -> Option<BTreeMap<&str, f64>> {
     values
@@ -190,13 +105,14 @@ fn between(before: &Rendered, ours: &Rendered, after: &Rendered) -> bool {
         })
 }
 
+fn linux() -> LocalContext {
+    LocalContext::with_agents(vec![Box::new(LinuxAgent::new())]).expect("a consistent agent")
+}
+
 #[test]
 fn descriptors_and_values_on_this_host_are_pmdalinuxs() {
-    if !installed() {
-        return;
-    }
-    let pcp = Pcp::new();
-    let mut context = LocalContext::new();
+    let Some(pcp) = Pcp::with_agent(60, "linux") else { return };
+    let mut context = linux();
     let mut names = context.traverse("").expect("in this process");
     // One reading each shows that pmdalinux has all metrics and describes them alike.
     let theirs = pcp.pminfo(Path::new(""), &names);
@@ -236,12 +152,10 @@ fn descriptors_and_values_on_this_host_are_pmdalinuxs() {
 
 #[test]
 fn labels_on_this_host_are_pmdalinuxs() {
-    if !installed() {
-        return;
-    }
-    let mut context = LocalContext::new();
+    let Some(pcp) = Pcp::with_agent(60, "linux") else { return };
+    let mut context = linux();
     let names = context.traverse("").expect("in this process");
-    let printed = Pcp::new().printed(Path::new(""), &["-l"], &names);
+    let printed = pcp.printed(Path::new(""), &["-l"], &names);
     let mut quirks = Quirks::new("", false);
     let ours: String =
         names.iter().map(|name| pminfo::labelled(&mut context, name, &mut quirks)).collect();
@@ -255,10 +169,7 @@ fn labels_on_this_host_are_pmdalinuxs() {
 
 #[test]
 fn values_of_recorded_trees_are_pmdalinuxs() {
-    if !installed() {
-        return;
-    }
-    let pcp = Pcp::new();
+    let Some(pcp) = Pcp::with_agent(60, "linux") else { return };
     let mut different = Vec::new();
     for name in ["linux-modern", "linux-2.6"] {
         let root = tree(name);

@@ -1,7 +1,7 @@
 //! Metrics of a source as `pminfo -dmf` prints them, so that the two can be
 //! laid side by side.
 
-use pmderive_runtime::model::{InDom, MetricDesc, Units, ValueType};
+use pmderive_runtime::model::{InDom, MetricDesc, ValueType, write_unknown_block};
 use pmderive_runtime::result::{Lane, ResultBatch, ResultPart};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, SourceError};
 
@@ -78,6 +78,11 @@ fn value(part: &ResultPart, desc: &MetricDesc, in_block: bool, lane: Lane) -> St
         };
     }
     let (code, data) = part.block(lane.word).expect("within the part");
+    if desc.value_type == ValueType::Aggregate {
+        let mut text = String::new();
+        write_unknown_block(&mut text, data);
+        return text;
+    }
     assert_eq!(i32::from(code), desc.value_type.code());
     let eight = || data.try_into().expect("eight bytes");
     match desc.value_type {
@@ -118,56 +123,7 @@ fn sign(exponent: i32) -> char {
 }
 
 fn description(desc: &MetricDesc) -> String {
-    let value_type = match desc.value_type {
-        ValueType::I32 => "32-bit int",
-        ValueType::U32 => "32-bit unsigned int",
-        ValueType::I64 => "64-bit int",
-        ValueType::U64 => "64-bit unsigned int",
-        ValueType::F32 => "float",
-        ValueType::F64 => "double",
-        ValueType::String => "string",
-        other => panic!("no metric has type {other}"),
-    };
-    let indom = match desc.indom {
-        Some(indom) => format!("{indom} {:#x}", indom.0),
-        None => "PM_INDOM_NULL 0xffffffff".to_owned(),
-    };
-    format!(
-        "PMID: {}\n    Data Type: {value_type}  InDom: {indom}\n    Semantics: {}  Units: {}",
-        desc.pmid,
-        desc.semantics,
-        units(desc.units)
-    )
-}
-
-/// Units with exponents 1, 0 and -1, which are all that occur.
-fn units(units: Units) -> String {
-    let axes = [
-        (units.dim_space, ["byte", "Kbyte", "Mbyte"].get(usize::from(units.scale_space))),
-        (
-            units.dim_time,
-            ["nanosec", "microsec", "millisec", "sec"].get(usize::from(units.scale_time)),
-        ),
-        (units.dim_count, ["count"].get(usize::try_from(units.scale_count).expect("no scale"))),
-    ];
-    let mut above = Vec::new();
-    let mut below = Vec::new();
-    for (exponent, name) in axes {
-        match exponent {
-            0 => {}
-            1 => above.push(*name.expect("a known scale")),
-            -1 => below.push(*name.expect("a known scale")),
-            other => panic!("exponent {other}"),
-        }
-    }
-    if above.is_empty() && below.is_empty() {
-        return "none".to_owned();
-    }
-    if !below.is_empty() {
-        above.push("/");
-    }
-    above.extend(below);
-    above.join(" ")
+    format!("PMID: {}\n{desc}", desc.pmid)
 }
 
 #[cfg(test)]

@@ -3,15 +3,21 @@
 //!
 //! Numbers are exact. A metric without values has no line.
 
-use pmderive_runtime::eval::Value;
-use pmderive_runtime::model::{UtcTime, write_exact_double, write_exact_float};
+use std::ops::Range;
 
-use crate::json::text;
+use pmderive_runtime::model::InstanceDomain;
+use pmderive_runtime::time::TimeZone;
 
-use super::{Finding, Renderer, Shown, append};
+use crate::csv::{write_field, write_value};
+use crate::engine::{Finding, Shown};
+
+use super::{Renderer, append, push_time};
 
 /// The CSV form.
-pub struct Csv;
+pub struct Csv {
+    /// Zone of times; UTC without one.
+    pub zone: Option<TimeZone>,
+}
 
 impl Renderer for Csv {
     fn begin(&mut self, out: &mut String) {
@@ -23,70 +29,44 @@ impl Renderer for Csv {
     }
 
     fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
-        let time = UtcTime(shown.values.timestamp());
+        let start = out.len();
+        push_time(out, shown.values.timestamp(), self.zone.as_ref());
+        out.push(',');
+        // The time stands there already when the first value comes.
+        let time = start..out.len();
+        let mut is_first = true;
         for (index, (metric, finding)) in shown.findings().enumerate() {
             let Finding::Values(values) = finding else { continue };
+            let mut names = shown.domain(index).map(InstanceDomain::names);
+            // What all lines of the metric begin with.
+            let mut head: Option<Range<usize>> = None;
             for (instance, value) in values.iter() {
-                append(out, format_args!("{time},"));
-                push_field(out, |out| out.push_str(&metric.name));
-                out.push(',');
+                match &head {
+                    Some(head) => out.extend_from_within(head.clone()),
+                    None => {
+                        let start = if is_first { time.start } else { out.len() };
+                        if !std::mem::take(&mut is_first) {
+                            out.extend_from_within(time.clone());
+                        }
+                        write_field(out, |out| out.push_str(&metric.name));
+                        out.push(',');
+                        head = Some(start..out.len());
+                    }
+                }
                 if instance != -1 {
-                    push_field(out, |out| match shown.instance_name(index, instance) {
+                    let name = names.as_mut().and_then(|names| names.of(instance));
+                    write_field(out, |out| match name {
                         Some(name) => out.push_str(name),
                         None => append(out, format_args!("{instance}")),
                     });
                 }
                 out.push(',');
-                push_value(out, value);
+                write_value(out, value);
                 out.push('\n');
             }
         }
-    }
-}
-
-fn push_value(out: &mut String, value: Value<'_>) {
-    match value {
-        Value::I32(value) => append(out, format_args!("{value}")),
-        Value::U32(value) => append(out, format_args!("{value}")),
-        Value::I64(value) => append(out, format_args!("{value}")),
-        Value::U64(value) => append(out, format_args!("{value}")),
-        Value::F32(value) => write_exact_float(out, value),
-        Value::F64(value) => write_exact_double(out, value),
-        Value::Text(bytes) => push_field(out, |out| out.push_str(&text(bytes))),
-        Value::Bytes(bytes) => {
-            out.push_str("hex:");
-            bytes.iter().for_each(|byte| append(out, format_args!("{byte:02x}")));
-        }
-    }
-}
-
-/// Appends a field that may need quotes.
-fn push_field(out: &mut String, push: impl FnOnce(&mut String)) {
-    let start = out.len();
-    push(out);
-    if out[start..].contains([',', '"', '\n', '\r']) {
-        let quoted = out[start..].replace('"', "\"\"");
-        out.truncate(start);
-        append(out, format_args!("\"{quoted}\""));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_quoted_where_they_must_be() {
-        for (text, field) in [
-            ("plain text", "plain text"),
-            ("", ""),
-            ("a,b", "\"a,b\""),
-            ("say \"x\"", "\"say \"\"x\"\"\""),
-            ("two\nlines", "\"two\nlines\""),
-        ] {
-            let mut out = "before,".to_owned();
-            push_field(&mut out, |out| out.push_str(text));
-            assert_eq!(out, format!("before,{field}"));
+        if is_first {
+            out.truncate(start);
         }
     }
 }

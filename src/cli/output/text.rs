@@ -3,17 +3,20 @@
 //! `pminfo -d`.
 
 use pmderive_runtime::eval::Value;
-use pmderive_runtime::model::{UtcTime, write_double, write_float, write_unknown_block};
+use pmderive_runtime::model::{write_double, write_float, write_unknown_block};
+use pmderive_runtime::time::TimeZone;
 
 use crate::check::typed::Desc;
+use crate::engine::{Finding, Shown};
 use crate::json::text;
 
-use super::{Finding, Renderer, Shown, append};
+use super::{Renderer, append, push_time};
 
 /// The text form.
 pub struct Text {
     several: bool,
     why: bool,
+    zone: Option<TimeZone>,
     /// Metadata shown so far: they stand with the first sample, and again
     /// where they change.
     shown: Vec<Option<Desc>>,
@@ -21,8 +24,8 @@ pub struct Text {
 
 impl Text {
     /// The form for one sample or for several.
-    pub fn new(several: bool, why: bool) -> Text {
-        Text { several, why, shown: Vec::new() }
+    pub fn new(several: bool, why: bool, zone: Option<TimeZone>) -> Text {
+        Text { several, why, zone, shown: Vec::new() }
     }
 
     fn desc(&mut self, index: usize, desc: Desc, out: &mut String) {
@@ -40,7 +43,9 @@ impl Renderer for Text {
     fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
         self.shown.resize(shown.metrics.len(), None);
         if self.several {
-            append(out, format_args!("\n{}\n", UtcTime(shown.values.timestamp())));
+            out.push('\n');
+            push_time(out, shown.values.timestamp(), self.zone.as_ref());
+            out.push('\n');
         }
         for (index, (metric, finding)) in shown.findings().enumerate() {
             append(out, format_args!("\n{}\n", metric.name));

@@ -9,20 +9,19 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use pmderive_runtime::eval::{Binding, Evaluation};
-use pmderive_runtime::model::{InDom, PmStatus, Pmid, Timestamp};
+use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Program;
-use pmderive_runtime::result::{ResultBatch, ResultPart};
-use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, SourceError};
+use pmderive_runtime::result::{MetricValues, ResultBatch, ResultPart};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 use rustc_hash::FxHashMap;
 
 use super::encode::{Buffers, Encoder};
 use super::{DerivedContext, Outcome, Typed};
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::dialect::Dialect;
-use crate::engine::Sample;
+use crate::engine::{Sample, identifiers};
 use crate::plan::Planned;
 
 /// Plans kept: callers alternate between a few lists.
@@ -130,6 +129,22 @@ fn operands(expr: &TypedExpr) -> impl Iterator<Item = usize> {
 }
 
 impl<S: FetchSource> DerivedContext<S> {
+    /// The metrics of the source that a derived metric is computed from, those
+    /// of branches that are never chosen left out. None if it cannot be used.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn operands(&mut self, pmid: Pmid) -> Result<Vec<Pmid>, SourceError> {
+        self.refresh();
+        self.bind([pmid])?;
+        let mut program = Gathered::default();
+        if let Some(Outcome::Usable { among, at, .. }) = self.outcome(pmid) {
+            program.add(among, *at);
+        }
+        let (_, binding) = self.context.engine.plan(&program.planned());
+        Ok(binding.pmids)
+    }
+
     /// Puts the plan of a list first, made anew if there is none.
     fn find_plan(&mut self, list: &FetchList) -> Result<(), SourceError> {
         if self.plans.first().is_some_and(|plan| plan.list == list.id()) {
@@ -249,6 +264,21 @@ impl<S: FetchSource> FetchSource for DerivedContext<S> {
         }
         outcome
     }
+
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        self.source().set_profile(profile)
+    }
+
+    fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
+        self.source().set_mode(mode, when)
+    }
+
+    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+        if values.iter().any(|set| set.pmid.domain() == identifiers::DOMAIN) {
+            return Ok(Err(PmStatus::PERMISSION));
+        }
+        self.source().store(values)
+    }
 }
 
 impl<S: FetchSource> DerivedContext<S> {
@@ -288,7 +318,7 @@ fn write(plan: &Plan, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mu
         }
     }
     // A live source has no time for a fetch of nothing but constants.
-    let stamp = if fetched.parts().is_empty() { now() } else { values.timestamp() };
+    let stamp = if fetched.parts().is_empty() { Timestamp::now() } else { values.timestamp() };
     let mut encoder = Encoder::new(batch.add_part(), blocks, stamp);
     for (pmid, entry) in plan.pmids.iter().zip(&plan.entries) {
         match *entry {
@@ -311,11 +341,4 @@ fn write(plan: &Plan, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mu
     encoder.finish();
     let domains = fetched.domains.iter().skip(plan.binding.fetched_domains.len());
     batch.domains.extend(domains.cloned());
-}
-
-/// The time of this machine.
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-    Timestamp::new(seconds, since.subsec_nanos().into())
 }

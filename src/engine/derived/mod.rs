@@ -408,6 +408,11 @@ impl<S: FetchSource> DerivedContext<S> {
                 by_metric.entry(metric.clone()).or_default().push(diagnostic);
             }
         }
+        if self.bound.is_empty() {
+            // The first question may have made a connection to another peer;
+            // all answers are its.
+            self.epoch = source.metadata_epoch();
+        }
         let typed = Arc::new(typed);
         for (definition, metric) in wanted.into_iter().zip(metrics) {
             let outcome = match (metric.is_hidden, metric.desc, metric.output) {

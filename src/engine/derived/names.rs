@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
+    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
+    TextSubject,
 };
 use pmderive_runtime::source::{
     Answers, Child, FetchSource, Freshness, MetadataSource, SourceError,
@@ -159,11 +160,35 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
         self.context.source.instance_domain(indom, freshness)
     }
 
+    fn instance_domain_of_each(
+        &mut self,
+        indoms: &[InDom],
+        freshness: Freshness,
+    ) -> Answers<Arc<InstanceDomain>> {
+        self.context.source.instance_domain_of_each(indoms, freshness)
+    }
+
     fn known_instances(
         &mut self,
         indom: InDom,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
         self.context.source.known_instances(indom)
+    }
+
+    fn lookup_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        self.source().lookup_instance(indom, name)
+    }
+
+    fn instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        self.source().instance_name(indom, instance)
     }
 
     /// Derived metrics come after those of the source, in the order of
@@ -257,6 +282,14 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
 
     fn name(&self) -> String {
         self.context.source.name()
+    }
+
+    fn host_name(&mut self) -> Result<String, SourceError> {
+        self.source().host_name()
+    }
+
+    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
+        self.source().time_zone()
     }
 
     /// Changes with the source's metadata and with the definitions.

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::files::{Files, ReadMark};
 use super::table::{Area, Row, SINGLE, indom::CPU, metrics, put_number, row, sum, units::*};
-use super::text;
 use crate::local::agent::{Metric, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{InstId, InstanceDomain, PmStatus, Semantics::*, ValueType::*};
 
 /// The columns of a processor's line (`proc_stat(5)`), each if it is there.

@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 
-use super::files::{Files, ReadMark};
 use super::table::{Area, Row, indom::CPU, metrics, put_number, row, units::*};
-use super::text;
 use crate::local::agent::{Metric, Value, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{InstId, PmStatus, Semantics::*, ValueType::*};
 
 /// A key of a block and what its value is.

@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use super::files::{Files, ReadMark};
 use super::table::{
     Area, Devices, Row, SINGLE,
     indom::{DISK, PARTITION},
     metrics, put_number, row, sum,
     units::*,
 };
-use super::text;
 use crate::local::agent::{Metric, Value, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
 
 /// The numbers of a device's line, each if it is there: kernels before 4.18

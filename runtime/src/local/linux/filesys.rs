@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use rustix::fs::StatVfs;
 
-use super::files::{Files, ReadMark};
 use super::table::{
     Area, Devices, Row, SINGLE, indom::FILESYS, metrics, put_number, row, units::*,
 };
-use super::text;
 use crate::local::agent::{Metric, Value, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
 
 /// What a row delivers of each file system.

@@ -6,15 +6,15 @@ use std::sync::{Arc, LazyLock};
 use procfs::prelude::FromRead;
 use procfs::{LoadAverage, Uptime};
 
-use super::files::{Files, ReadMark};
 use super::table::{
     Area, Row, SINGLE,
     indom::{LOAD, PRESSURE},
     metrics, put_number, row,
     units::*,
 };
-use super::text;
 use crate::local::agent::{Metric, Value, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{InstId, InstanceDomain, PmStatus, Semantics::*, ValueType::*};
 
 /// What a row delivers.

@@ -7,10 +7,11 @@
 
 use std::collections::HashMap;
 
-use super::files::{Files, ReadMark};
 use super::table::{Area, Row, SINGLE, metrics, put_number};
-use super::{memory, protocols, text, vmstat};
+use super::{memory, protocols, vmstat};
 use crate::local::agent::{Metric, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::PmStatus;
 
 /// Where the value of a metric is.

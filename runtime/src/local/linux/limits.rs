@@ -1,10 +1,10 @@
 //! Numbers and limits of the kernel that have a small file of their own,
 //! most of them below /proc/sys.
 
-use super::files::{Files, ReadMark};
 use super::table::{Area, Row, SINGLE, metrics, put_number, row, units::*};
-use super::text;
 use crate::local::agent::{Metric, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{PmStatus, Semantics::*, ValueType::*};
 
 /// A word of a file, counted from zero.

@@ -10,7 +10,6 @@
 mod cpu;
 mod cpuinfo;
 mod disk;
-mod files;
 mod filesys;
 mod kernel;
 mod keyed;
@@ -21,7 +20,6 @@ mod network;
 mod protocols;
 mod swap;
 mod table;
-mod text;
 mod vmstat;
 
 use std::borrow::Cow;
@@ -29,9 +27,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use self::files::Files;
 use self::table::{Area, DOMAIN};
 use super::agent::{Agent, Metric, Values};
+use super::files::Files;
 use crate::model::{InDom, InstanceDomain, LabelLevel, LabelSet, PmStatus, Pmid};
 
 /// Metrics of the Linux kernel, with the names, identifiers, types, units,
@@ -89,6 +87,10 @@ impl Agent for LinuxAgent {
         "linux"
     }
 
+    fn duplicate(&self) -> Option<Box<dyn Agent>> {
+        Some(Box::new(LinuxAgent::with_root(self.files.root())))
+    }
+
     fn metrics(&self) -> Vec<Metric> {
         self.areas.iter().flat_map(|area| area.metrics()).collect()
     }
@@ -134,13 +136,14 @@ pub fn fuzz_linux_files(data: &[u8]) {
     use crate::result::{ResultPart, ResultWriter};
 
     let mut agent = LinuxAgent::with_root("/nonexistent");
+    let everything = crate::model::InstanceProfile::default();
     for contents in [data, &data[..data.len() / 2]] {
         agent.files.substitute(contents.to_vec());
         agent.begin_fetch();
         let mut part = ResultPart::default();
         let mut writer = ResultWriter::new(&mut part, Timestamp::default());
         for metric in agent.metrics() {
-            let mut values = Values::new(&mut writer, metric.desc);
+            let mut values = Values::new(&mut writer, metric.desc, &everything);
             let outcome = agent.fetch(metric.desc.pmid, &mut values);
             values.finish(outcome);
             if let Some(indom) = metric.desc.indom {

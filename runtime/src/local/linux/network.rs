@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use super::files::{Files, ReadMark};
 use super::table::{
     Area, Devices, Row, SINGLE, indom::INTERFACE, metrics, put_number, row, sum, units::*,
 };
-use super::text;
 use crate::local::agent::{Metric, Value, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
 
 /// The numbers of an interface's line, received ones first.

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::files::{Files, ReadMark};
 use super::table::{Area, Devices, Row, indom::SWAP, metrics, put_number, row, units::*};
-use super::text;
 use crate::local::agent::{Metric, Value, Values};
+use crate::local::files::{Files, ReadMark};
+use crate::local::text;
 use crate::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
 
 /// What a row delivers of each area.

@@ -1,0 +1,7 @@
+//! Specification of a metric with source and instances.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive_runtime::model::fuzz_metric_spec(data));

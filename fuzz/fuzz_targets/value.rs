@@ -1,0 +1,7 @@
+//! Text that values are read from.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive_runtime::model::fuzz_value(data));

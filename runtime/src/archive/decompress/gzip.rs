@@ -1,0 +1,54 @@
+//! What `gzip` expands, whatever the suffix: by their first two bytes, members
+//! of gzip, one after the other with a checksum each, or one file of
+//! `compress` or `pack`, which have none.
+
+use std::io;
+
+use flate2::bufread::GzDecoder;
+
+use super::input::Input;
+use super::output::Output;
+use super::{expansion, lzw, pack};
+
+fn bad(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+/// The members of a file.
+#[derive(Default)]
+pub(super) struct Units {
+    is_begun: bool,
+}
+
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const COMPRESS: [u8; 2] = [0x1f, 0x9d];
+const PACK: [u8; 2] = [0x1f, 0x1e];
+
+impl expansion::Units for Units {
+    fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
+        let is_first = !std::mem::replace(&mut self.is_begun, true);
+        // Tapes have filled the rest of a block with zeros.
+        if !is_first && input.skip_zeros()? {
+            return Ok(false);
+        }
+        match input.peek()? {
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+            // A member that runs out may be damaged as well as cut, and then
+            // what was expanded of it is wrong.
+            Some(GZIP) => output.take_all(&mut GzDecoder::new(input), |_| {}).map_err(|e| {
+                let is_cut = e.kind() == io::ErrorKind::UnexpectedEof;
+                if is_cut { bad("a member ends too early") } else { e }
+            })?,
+            Some(COMPRESS) if is_first => lzw::expand(input, output)?,
+            Some(PACK) if is_first => pack::expand(input, output)?,
+            Some(_) => {
+                let message = match is_first {
+                    true => "these are no bytes of gzip, compress or pack",
+                    false => "what follows a member of gzip is none",
+                };
+                return Err(bad(message));
+            }
+        }
+        Ok(true)
+    }
+}

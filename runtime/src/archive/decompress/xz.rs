@@ -1,0 +1,481 @@
+//! What `xz` expands: streams of blocks, or a file of the older format lzma.
+//!
+//! ```text
+//!   stream: magic │ flags │ CRC32       12 bytes
+//!           block: header │ compressed │ zeros to a multiple of 4 │ check
+//!           ...
+//!           index: 0 │ number of blocks │ sizes of each │ zeros │ CRC32
+//!           footer: CRC32 │ size of the index │ flags │ magic   12 bytes
+//!   zeros, and perhaps a further stream
+//! ```
+//!
+//! Sizes in the index are those of a block without its zeros, and of its
+//! contents; they are written seven bits to a byte, the low ones first. By
+//! the indexes blocks are found without expanding those in front of them.
+//! Without indexes, as in a file that was cut, they are expanded in order.
+//! LZMA itself is left to a crate, and so are the filters.
+
+use std::io::{self, Read};
+
+use lzma_rust2::filter::bcj::BcjReader;
+use lzma_rust2::filter::delta::DeltaReader;
+use lzma_rust2::{Lzma2Reader, LzmaReader};
+use sha2::{Digest, Sha256};
+
+use super::expansion;
+use super::input::Input;
+use super::output::Output;
+
+const MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
+const FOOTER_MAGIC: [u8; 2] = *b"YZ";
+
+/// Bytes of a stream's header, and of its footer.
+const ENDS: u64 = 12;
+
+/// Memory that a decoder may take, in KiB; the strongest preset needs a quarter of it.
+const MEMORY_KIB: u32 = 256 * 1024;
+
+/// Longest index that is read, in bytes: one of some ten million blocks.
+const LONGEST_INDEX: u64 = 64 << 20;
+
+/// Most zeros between streams over which an index is looked for.
+const MOST_ZEROS: u64 = 4096;
+
+fn bad(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("xz: {message}"))
+}
+
+fn check_crc(bytes: &[u8], stored: [u8; 4], of: &str) -> io::Result<()> {
+    match crc32fast::hash(bytes) == u32::from_le_bytes(stored) {
+        true => Ok(()),
+        false => Err(bad(&format!("the checksum of {of} differs"))),
+    }
+}
+
+/// How the contents of blocks are checked: its number, as in the flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Check(u8);
+
+impl Check {
+    fn of_flags(flags: [u8; 2]) -> io::Result<Check> {
+        match flags {
+            [0, kind @ 0..16] => Ok(Check(kind)),
+            _ => Err(bad("its flags are unknown")),
+        }
+    }
+
+    /// Bytes that it takes behind a block.
+    fn size(self) -> usize {
+        [0, 4, 8, 16, 32, 64][usize::from(self.0).div_ceil(3)]
+    }
+}
+
+/// Computes a check.
+enum Checker {
+    /// None, or one that nobody has defined.
+    Unknown,
+    Crc32(crc32fast::Hasher),
+    Crc64(u64),
+    Sha256(Sha256),
+}
+
+impl Checker {
+    fn new(check: Check) -> Checker {
+        match check {
+            Check(1) => Checker::Crc32(crc32fast::Hasher::new()),
+            Check(4) => Checker::Crc64(!0),
+            Check(10) => Checker::Sha256(Sha256::new()),
+            _ => Checker::Unknown,
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Checker::Unknown => {}
+            Checker::Crc32(hasher) => hasher.update(bytes),
+            Checker::Crc64(crc) => *crc = crc64(*crc, bytes),
+            Checker::Sha256(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn agrees(self, stored: &[u8]) -> bool {
+        match self {
+            Checker::Unknown => true,
+            Checker::Crc32(hasher) => hasher.finalize().to_le_bytes() == stored,
+            Checker::Crc64(crc) => (!crc).to_le_bytes() == stored,
+            Checker::Sha256(hasher) => hasher.finalize().as_slice() == stored,
+        }
+    }
+}
+
+/// Per byte, what eight divisions by the polynomial of ECMA-182 make of it.
+const CRC64: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u64;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = if crc & 1 == 1 { crc >> 1 ^ 0xc96c_5795_d787_0f42 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+};
+
+fn crc64(crc: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(crc, |crc, byte| CRC64[(crc as u8 ^ byte) as usize] ^ crc >> 8)
+}
+
+/// The next number of seven bits to a byte.
+fn number(bytes: &mut &[u8]) -> io::Result<u64> {
+    let mut value = 0;
+    for shift in (0..63).step_by(7) {
+        let Some((byte, rest)) = bytes.split_first() else {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        };
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(bad("a number is too long"))
+}
+
+/// The next bytes.
+fn take<'a>(bytes: &mut &'a [u8], length: usize) -> io::Result<&'a [u8]> {
+    let (taken, rest) =
+        bytes.split_at_checked(length).ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+/// Where a block is, and where its contents belong.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block {
+    /// Offset of its header in the file.
+    at: u64,
+    /// Size in the file without the zeros.
+    length: u64,
+    check: Check,
+    /// Offset of its contents in those of the file.
+    pub(super) start: u64,
+    /// Size of its contents.
+    pub(super) size: u64,
+}
+
+impl Block {
+    /// Offset behind its contents in those of the file.
+    pub(super) fn end(&self) -> u64 {
+        self.start.saturating_add(self.size)
+    }
+
+    /// Expands this block.
+    pub(super) fn expand(&self, input: &mut Input, output: &mut Output<'_>) -> io::Result<()> {
+        input.seek(self.at);
+        match expand_block(input, self.check, output)? {
+            Some(sizes) if sizes == (self.length, self.size) => Ok(()),
+            _ => Err(bad("a block has not the sizes that the index gives it")),
+        }
+    }
+}
+
+/// All blocks of a file in order. `None` when its indexes are not as they
+/// should be; expanding the file in order then tells why.
+pub(super) fn blocks(input: &mut Input) -> Option<Vec<Block>> {
+    let mut end = input.size().ok()?;
+    let mut blocks = Vec::new();
+    while end > 0 {
+        end = without_zeros(input, end)?;
+        let footer_at = end.checked_sub(ENDS)?;
+        input.seek(footer_at);
+        let (check, index_size) = read_footer(input).ok()?;
+        let index_at = footer_at.checked_sub(index_size).filter(|_| index_size <= LONGEST_INDEX)?;
+        input.seek(index_at);
+        let mut index = vec![0; usize::try_from(index_size).ok()?];
+        input.read_exact(&mut index).ok()?;
+        let sizes = parse_index(&index).ok()?;
+        let mut at = index_at;
+        for (length, size) in sizes.into_iter().rev() {
+            at = at.checked_sub(length.checked_next_multiple_of(4)?)?;
+            blocks.push(Block { at, length, check, start: 0, size });
+        }
+        end = at.checked_sub(ENDS)?;
+        input.seek(end);
+        if read_header(input).ok()? != check {
+            return None;
+        }
+    }
+    blocks.reverse();
+    let mut start = 0u64;
+    for block in &mut blocks {
+        block.start = start;
+        start = start.checked_add(block.size)?;
+    }
+    Some(blocks)
+}
+
+/// The end of a file without the zeros that come last, four at a time.
+fn without_zeros(input: &mut Input, end: u64) -> Option<u64> {
+    let first = end.saturating_sub(MOST_ZEROS);
+    input.seek(first);
+    let mut bytes = vec![0; usize::try_from(end - first).ok()?];
+    input.read_exact(&mut bytes).ok()?;
+    let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+    (zeros % 4 == 0 && zeros < bytes.len()).then_some(end - zeros as u64)
+}
+
+fn read_header(input: &mut Input) -> io::Result<Check> {
+    let header = input.array::<{ ENDS as usize }>()?;
+    let [magic @ .., f0, f1, c0, c1, c2, c3] = header;
+    if magic != MAGIC {
+        return Err(bad("these are no bytes of a stream"));
+    }
+    check_crc(&[f0, f1], [c0, c1, c2, c3], "a stream's header")?;
+    Check::of_flags([f0, f1])
+}
+
+/// What a footer says: the check of the blocks, and the size of the index.
+fn read_footer(input: &mut Input) -> io::Result<(Check, u64)> {
+    let footer = input.array::<{ ENDS as usize }>()?;
+    let [c0, c1, c2, c3, s0, s1, s2, s3, f0, f1, magic @ ..] = footer;
+    if magic != FOOTER_MAGIC {
+        return Err(bad("these are no bytes of a stream's footer"));
+    }
+    check_crc(&footer[4..10], [c0, c1, c2, c3], "a stream's footer")?;
+    let size = 4 * (u64::from(u32::from_le_bytes([s0, s1, s2, s3])) + 1);
+    Ok((Check::of_flags([f0, f1])?, size))
+}
+
+/// The sizes of blocks in an index, which is complete and begins with its 0:
+/// that of the block without zeros, and that of its contents.
+fn parse_index(index: &[u8]) -> io::Result<Vec<(u64, u64)>> {
+    let Some((body, stored)) = index.split_last_chunk() else {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    };
+    check_crc(body, *stored, "an index")?;
+    let mut rest = body;
+    if take(&mut rest, 1)? != [0] {
+        return Err(bad("these are no bytes of an index"));
+    }
+    let count = number(&mut rest)?;
+    // Each takes two bytes at least.
+    if count > rest.len() as u64 / 2 {
+        return Err(bad("an index has not as many blocks as it says"));
+    }
+    let mut sizes = Vec::new();
+    for _ in 0..count {
+        sizes.push((number(&mut rest)?, number(&mut rest)?));
+    }
+    match rest.len() < 4 && rest.iter().all(|byte| *byte == 0) {
+        true => Ok(sizes),
+        false => Err(bad("something follows the last block of an index")),
+    }
+}
+
+/// One filter of a block, by its number, with its properties.
+struct Filter<'a> {
+    kind: u64,
+    properties: &'a [u8],
+}
+
+impl Filter<'_> {
+    /// A reader of what this filter makes of `inner`.
+    fn reader<'r>(&self, inner: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
+        let unknown = || bad("a filter is unknown");
+        Ok(match (self.kind, self.properties) {
+            (0x21, [exponent]) => {
+                let dictionary = match *exponent {
+                    40 => u32::MAX,
+                    exponent @ 0..40 => (2 | u32::from(exponent) & 1) << (exponent / 2 + 11),
+                    _ => return Err(unknown()),
+                };
+                Box::new(Lzma2Reader::new_mem_limit(inner, dictionary, MEMORY_KIB, None)?)
+            }
+            (3, [distance]) => Box::new(DeltaReader::new(inner, usize::from(*distance) + 1)),
+            (kind, offset) => {
+                let offset = match *offset {
+                    [] => 0,
+                    [a, b, c, d] => u32::from_le_bytes([a, b, c, d]) as usize,
+                    _ => return Err(unknown()),
+                };
+                // The crate's filters count from an aligned offset.
+                let alignment = [1, 4, 16, 4, 2, 4, 4, 2];
+                let known = kind.checked_sub(4).and_then(|kind| usize::try_from(kind).ok());
+                match known.and_then(|known| alignment.get(known)) {
+                    Some(alignment) if offset % alignment == 0 => {}
+                    _ => return Err(unknown()),
+                }
+                Box::new(match kind {
+                    4 => BcjReader::new_x86(inner, offset),
+                    5 => BcjReader::new_ppc(inner, offset),
+                    6 => BcjReader::new_ia64(inner, offset),
+                    7 => BcjReader::new_arm(inner, offset),
+                    8 => BcjReader::new_arm_thumb(inner, offset),
+                    9 => BcjReader::new_sparc(inner, offset),
+                    10 => BcjReader::new_arm64(inner, offset),
+                    _ => BcjReader::new_riscv(inner, offset),
+                })
+            }
+        })
+    }
+}
+
+/// The filters of a block, the one that was applied last to the contents
+/// last, and the size of the contents if it is there.
+fn parse_header(header: &[u8]) -> io::Result<(Vec<Filter<'_>>, Option<u64>)> {
+    let Some((body, stored)) = header.split_last_chunk() else {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    };
+    check_crc(body, *stored, "a block's header")?;
+    let mut rest = body;
+    let flags = take(&mut rest, 2)?[1];
+    if flags & 0x3c != 0 {
+        return Err(bad("a block has unknown flags"));
+    }
+    if flags & 0x40 != 0 {
+        // The size of what is compressed tells nothing that its end does not.
+        number(&mut rest)?;
+    }
+    let size = if flags & 0x80 != 0 { Some(number(&mut rest)?) } else { None };
+    let mut filters = Vec::new();
+    for _ in 0..=flags & 3 {
+        let kind = number(&mut rest)?;
+        let length = usize::try_from(number(&mut rest)?).unwrap_or(usize::MAX);
+        filters.push(Filter { kind, properties: take(&mut rest, length)? });
+    }
+    let is_last = |position: usize| position + 1 == filters.len();
+    let ends_well = filters.iter().enumerate().all(|(i, f)| (f.kind == 0x21) == is_last(i));
+    match ends_well && rest.iter().all(|byte| *byte == 0) {
+        true => Ok((filters, size)),
+        false => Err(bad("the filters of a block are not as they should be")),
+    }
+}
+
+/// Expands the block that follows, and gives its size without zeros and that
+/// of its contents. `None` when no block follows but the index.
+fn expand_block(
+    input: &mut Input,
+    check: Check,
+    output: &mut Output<'_>,
+) -> io::Result<Option<(u64, u64)>> {
+    let start = input.position();
+    let words = match input.peek()? {
+        None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        Some([0]) => return Ok(None),
+        Some([words]) => usize::from(words) + 1,
+    };
+    let mut header = vec![0; 4 * words];
+    input.read_exact(&mut header)?;
+    let (filters, announced) = parse_header(&header)?;
+    let mut reader: Box<dyn Read + '_> = Box::new(&mut *input);
+    for filter in filters.iter().rev() {
+        reader = filter.reader(reader)?;
+    }
+    let mut checker = Checker::new(check);
+    output.take_all(&mut reader, |bytes| checker.update(bytes))?;
+    drop(reader);
+    if announced.is_some_and(|announced| announced != output.written()) {
+        return Err(bad("a block has not the size that its header gives it"));
+    }
+    let length = input.position() - start;
+    let zeros = length.next_multiple_of(4) - length;
+    for _ in 0..zeros {
+        if input.array()? != [0] {
+            return Err(bad("something follows the contents of a block"));
+        }
+    }
+    let mut stored = vec![0; check.size()];
+    input.read_exact(&mut stored)?;
+    match checker.agrees(&stored) {
+        true => Ok(Some((length + stored.len() as u64, output.written()))),
+        false => Err(bad("the checksum of a block differs")),
+    }
+}
+
+/// The blocks of a file, one after the other.
+#[derive(Default)]
+pub(super) struct Units {
+    is_begun: bool,
+    /// The stream that is being read.
+    stream: Option<Stream>,
+}
+
+struct Stream {
+    check: Check,
+    /// Sizes of the blocks so far, as in the index.
+    sizes: Vec<(u64, u64)>,
+}
+
+impl expansion::Units for Units {
+    fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
+        loop {
+            let is_first = !std::mem::replace(&mut self.is_begun, true);
+            let Some(Stream { check, sizes }) = &mut self.stream else {
+                let end = input.position();
+                if !is_first && input.skip_zeros()? {
+                    return match (input.position() - end).is_multiple_of(4) {
+                        true => Ok(false),
+                        false => Err(bad("the zeros behind a stream are too few or too many")),
+                    };
+                }
+                if is_first && input.peek()?.is_some_and(|magic| magic != MAGIC) {
+                    if !is_lzma(input.peek()?) {
+                        return Err(bad("these are no bytes of xz or lzma"));
+                    }
+                    output.take_all(
+                        &mut LzmaReader::new_mem_limit(input, MEMORY_KIB, None)?,
+                        |_| {},
+                    )?;
+                    // What follows was read by the decoder, and it is nothing.
+                    return Ok(true);
+                }
+                self.stream = Some(Stream { check: read_header(input)?, sizes: Vec::new() });
+                continue;
+            };
+            if let Some(size) = expand_block(input, *check, output)? {
+                sizes.push(size);
+                return Ok(true);
+            }
+            read_index(input, *check, sizes)?;
+            self.stream = None;
+        }
+    }
+}
+
+/// Whether a file of lzma begins so. It has no magic: a byte of properties,
+/// and the size of a dictionary, of which writers choose round ones.
+fn is_lzma(start: Option<[u8; 5]>) -> bool {
+    start.is_some_and(|[properties, size @ ..]| {
+        let size = u32::from_le_bytes(size);
+        properties < 225 && (size == u32::MAX || size.count_ones() <= 2)
+    })
+}
+
+/// Reads the index that follows, and the footer, and compares them with the
+/// blocks that there were.
+fn read_index(input: &mut Input, check: Check, sizes: &[(u64, u64)]) -> io::Result<()> {
+    let mut expected = vec![0];
+    let numbers = sizes.iter().flat_map(|(length, size)| [*length, *size]);
+    for mut number in std::iter::once(sizes.len() as u64).chain(numbers) {
+        while number >= 0x80 {
+            expected.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        expected.push(number as u8);
+    }
+    expected.resize(expected.len().next_multiple_of(4), 0);
+    expected.extend(crc32fast::hash(&expected).to_le_bytes());
+    let mut index = vec![0; expected.len()];
+    input.read_exact(&mut index)?;
+    if index != expected {
+        return Err(bad("an index does not agree with the blocks"));
+    }
+    match read_footer(input)? == (check, index.len() as u64) {
+        true => Ok(()),
+        false => Err(bad("a footer does not agree with the index")),
+    }
+}

@@ -1,0 +1,93 @@
+//! What `zstd` expands: frames, one after the other; most have a checksum.
+
+use std::io::{self, BufRead, Read};
+
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
+
+use super::expansion;
+use super::input::Input;
+use super::output::Output;
+
+/// What a frame begins with.
+const FRAME: u32 = 0xfd2f_b528;
+
+/// What a frame begins with that holds no contents, but for its low four bits.
+const SKIPPABLE: u32 = 0x184d_2a50;
+
+/// The frames of a file.
+#[derive(Default)]
+pub(super) struct Units {
+    is_begun: bool,
+}
+
+fn invalid(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+/// What the decoder says, unless the file ends, which it says in many ways.
+fn cut_or(input: &mut Input, error: FrameDecoderError) -> io::Error {
+    match input.fill_buf() {
+        Ok([]) => io::ErrorKind::UnexpectedEof.into(),
+        _ => invalid(error),
+    }
+}
+
+impl expansion::Units for Units {
+    fn next(&mut self, input: &mut Input, output: &mut Output<'_>) -> io::Result<bool> {
+        let decoder = loop {
+            if input.fill_buf()?.is_empty() && self.is_begun {
+                return Ok(false);
+            }
+            let Some(magic) = input.peek()?.map(u32::from_le_bytes) else {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            };
+            if magic != FRAME && magic & !15 != SKIPPABLE {
+                return Err(invalid("these are no bytes of zstd"));
+            }
+            // A new decoder takes memory for what comes, not for what a frame announces.
+            let mut decoder = FrameDecoder::new();
+            match decoder.init(&mut *input) {
+                Ok(()) => break decoder,
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => {
+                    let length = u64::from(length);
+                    let skipped = io::copy(&mut Read::take(&mut *input, length), &mut io::sink())?;
+                    if skipped < length {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+                Err(e) => return Err(cut_or(input, e)),
+            }
+            self.is_begun = true;
+        };
+        self.is_begun = true;
+        let mut frame = Frame { input, decoder };
+        output.take_all(&mut frame, |_| {})?;
+        match frame.decoder.get_checksum_from_data() {
+            Some(stored) if frame.decoder.get_calculated_checksum() != Some(stored) => {
+                Err(invalid("the checksum of a frame differs"))
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+/// The contents of one frame.
+struct Frame<'a> {
+    input: &'a mut Input,
+    decoder: FrameDecoder,
+}
+
+impl Read for Frame<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+            let blocks = BlockDecodingStrategy::UptoBlocks(1);
+            let decoded = self.decoder.decode_blocks(&mut *self.input, blocks);
+            decoded.map_err(|e| cut_or(self.input, e))?;
+        }
+        self.decoder.read(buffer)
+    }
+}

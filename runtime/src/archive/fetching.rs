@@ -1,0 +1,322 @@
+//! Fetches from an archive, in every mode of `pmSetMode(3)`.
+//!
+//! In: a position in time and a direction. Out: what [`FetchSource`]
+//! promises. Record by record, values stay as they are encoded; what is
+//! between records comes from `interpolation`.
+
+use crate::archive::context::ArchiveContext;
+use crate::archive::interpolation::Interpolator;
+use crate::archive::sequence::Travel;
+use crate::archive::values::{BLOCK_ORIGIN, check};
+use crate::archive::volume::Record;
+use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
+use crate::result::{FetchResult, ResultBatch};
+use crate::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
+
+/// How far a time may lie outside of the archive, in seconds.
+const TOLERANCE: f64 = 0.001;
+
+impl ArchiveContext {
+    /// Makes the next fetch deliver the first record at `when` or later
+    /// (`pmSetMode(3)` with `PM_MODE_FORW`), and `when` the origin.
+    ///
+    /// # Errors
+    /// The first data volume can no longer be opened.
+    pub fn set_position(&mut self, when: Timestamp) -> Result<(), SourceError> {
+        self.position(Mode::Forward, when)
+    }
+
+    /// True if the record that was fetched last, forward or backward, has one
+    /// of the metrics fetched, be it without values. In a result, a metric
+    /// that a record lacks has no values either.
+    pub fn record_holds(&self, pmid: Pmid) -> bool {
+        self.selection.holds(pmid)
+    }
+
+    fn position(&mut self, mode: Mode, when: Timestamp) -> Result<(), SourceError> {
+        self.mode = mode;
+        self.origin = when;
+        self.next_sample = when;
+        self.seeking = true;
+        self.gap = false;
+        if let Some(interpolator) = &mut self.interpolator {
+            interpolator.restart(travel(mode));
+        }
+        self.records.set_travel(travel(mode));
+        if self.following.is_none() && self.can_grow() {
+            self.refresh_metadata()?;
+            self.take_growth()?;
+        }
+        match mode {
+            Mode::Forward => self.records.seek(when),
+            Mode::Backward => self.records.seek_behind(when),
+            Mode::Interpolated { .. } | Mode::Live => Ok(()),
+        }
+    }
+
+    /// The record that is next in the direction of the mode, marks included,
+    /// with all its metrics and whatever the profile says
+    /// (`pmFetchArchive(3)`). A mark has no value sets; between two archives
+    /// there is always one. Its time becomes the origin.
+    ///
+    /// # Errors
+    /// `PM_ERR_MODE` when values are interpolated, `PM_ERR_EOL` at the end;
+    /// damage, behind which the next call goes on.
+    pub fn next_record(&mut self) -> Result<FetchResult, SourceError> {
+        let record = loop {
+            match self.step() {
+                Err(error) => self.pass_over(error)?,
+                Ok(record) => break record,
+            }
+        };
+        let Some(record) = record else { return Err(self.status(PmStatus::EOL)) };
+        self.describe(&record)?;
+        let mut batch = ResultBatch::default();
+        let part = batch.add_part();
+        let bytes = self.records.bytes(&record)?;
+        // The mark between two archives has no bytes.
+        if !record.is_mark()
+            && let Err(mut damage) = check(bytes, record.first_set, record.set_count)
+        {
+            self.gap = true;
+            damage.offset += record.offset;
+            return Err(self.records.damaged(damage));
+        }
+        part.bytes.extend_from_slice(bytes);
+        part.timestamp = record.stamp;
+        part.first_set = record.first_set;
+        part.set_count = record.set_count;
+        part.block_origin = BLOCK_ORIGIN;
+        self.origin = record.stamp;
+        self.gap = false;
+        Ok(FetchResult::of_batch(&batch, Default::default()))
+    }
+
+    /// Moves to the next record in the direction of the mode that does not lie
+    /// on the other side of the origin. `None` at the end.
+    fn step(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            let record = match self.mode {
+                Mode::Forward if self.records.is_behind(self.last_counted()) => None,
+                Mode::Forward => self.records.next()?,
+                Mode::Backward => self.records.previous()?,
+                Mode::Interpolated { .. } | Mode::Live => {
+                    return Err(self.status(PmStatus::MODE));
+                }
+            };
+            let Some(record) = record else { return Ok(None) };
+            let is_passed_over = match self.mode {
+                Mode::Backward => record.stamp > self.origin,
+                _ => record.stamp < self.origin,
+            };
+            if !is_passed_over {
+                self.seeking = false;
+                return Ok(Some(record));
+            }
+            self.gap |= record.is_mark() && !self.seeking;
+        }
+    }
+
+    /// Moves to the next record that is no mark and holds one of the metrics,
+    /// and copies it to a part of `batch`. False at the end.
+    fn next_selected(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<bool, SourceError> {
+        self.selection.prepare(list);
+        while let Some(record) = self.step()? {
+            if record.is_mark() {
+                self.gap = true;
+                continue;
+            }
+            let bytes = self.records.bytes(&record)?;
+            let selected = match self.selection.scan(bytes, record.first_set, record.set_count) {
+                // Without metrics every record counts: constants have a value in each.
+                Ok(any) => any || list.pmids().is_empty(),
+                Err(mut damage) => {
+                    self.gap = true;
+                    damage.offset += record.offset;
+                    return Err(self.records.damaged(damage));
+                }
+            };
+            if !selected {
+                continue;
+            }
+            self.describe(&record)?;
+            let bytes = self.records.bytes(&record)?;
+            let part = batch.add_part();
+            part.bytes.extend_from_slice(bytes);
+            part.timestamp = record.stamp;
+            part.first_set = part.bytes.len();
+            part.set_count = list.pmids().len();
+            part.block_origin = BLOCK_ORIGIN;
+            match self.profile.is_everything() {
+                true => self.selection.append_sets(list.pmids(), &mut part.bytes),
+                false => {
+                    let (metadata, profile) = (&self.metadata, &self.profile);
+                    self.selection.append_admitted(list.pmids(), &mut part.bytes, |pmid, id| {
+                        let indom = metadata.desc(pmid).and_then(|desc| desc.indom);
+                        indom.is_none_or(|indom| profile.admits(indom, id))
+                    });
+                }
+            }
+            self.origin = record.stamp;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Fetches at the next point in time, and steps on. False at both ends of
+    /// the archive.
+    fn next_interpolated(
+        &mut self,
+        step: i64,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<bool, SourceError> {
+        let time = self.next_sample;
+        let seconds = time.seconds_since(self.label.start);
+        if self.following.is_some() {
+            if self.is_awaited(step, list)? {
+                return Ok(false);
+            }
+        } else if seconds < -TOLERANCE || self.is_behind_end(seconds)? {
+            self.next_sample = later(time, step);
+            return Ok(false);
+        }
+        self.next_sample = later(time, step);
+        let mut interpolator = self.interpolator()?;
+        let fetched = interpolator.fetch(list, time, &mut self.surroundings(), batch);
+        self.interpolator = Some(interpolator);
+        self.gap = fetched?;
+        self.origin = time;
+        Ok(true)
+    }
+
+    /// The interpolator, to be put back.
+    fn interpolator(&mut self) -> Result<Box<Interpolator>, SourceError> {
+        if let Some(interpolator) = self.interpolator.take() {
+            return Ok(interpolator);
+        }
+        let mut new = Interpolator::new(&self.records, self.label.start, self.rules)?;
+        new.restart(travel(self.mode));
+        new.take_growth(self.last_counted(), &mut self.surroundings())?;
+        Ok(Box::new(new))
+    }
+
+    /// True when it is too early for the next sample of an archive that is
+    /// followed: what counts does not reach its time, or values are expected
+    /// that it depends on.
+    fn is_awaited(&mut self, step: i64, list: &FetchList) -> Result<bool, SourceError> {
+        let time = self.next_sample;
+        if self.following.as_ref().is_some_and(|following| Some(time) > following.end) {
+            return Ok(true);
+        }
+        let interval = Timestamp::new(0, step.saturating_abs()).to_seconds();
+        let mut interpolator = self.interpolator()?;
+        let settled = interpolator.is_settled(list, time, interval, &mut self.surroundings());
+        self.interpolator = Some(interpolator);
+        Ok(!settled?)
+    }
+
+    /// Of several archives, makes a warning of damage that reading goes on behind.
+    ///
+    /// # Errors
+    /// The error itself, where reading does not go on or somebody has to know:
+    /// archives that overlap are no damage.
+    fn pass_over(&mut self, error: SourceError) -> Result<(), SourceError> {
+        let is_one_of_several = self.passes_over_damage && self.records.archives().len() > 1;
+        let is_damage = is_one_of_several && error.status() != PmStatus::LOGOVERLAP;
+        let is_passed = match (&mut self.interpolator, self.mode) {
+            (Some(interpolator), Mode::Interpolated { .. }) => interpolator.take_passed(),
+            _ => is_damage && self.records.take_lost(),
+        };
+        if !is_damage || !is_passed {
+            return Err(error);
+        }
+        self.gap = true;
+        self.warnings.push(error);
+        Ok(())
+    }
+
+    /// True for times behind the last record. The end is looked for only when
+    /// a time lies clearly behind where it was last.
+    fn is_behind_end(&mut self, seconds: f64) -> Result<bool, SourceError> {
+        if seconds <= self.known_end + TOLERANCE {
+            return Ok(false);
+        }
+        self.known_end = self.end_time()?.seconds_since(self.label.start);
+        if self.can_grow() {
+            self.refresh_metadata()?;
+            self.take_growth()?;
+        }
+        Ok(seconds > self.known_end)
+    }
+}
+
+fn later(time: Timestamp, step: i64) -> Timestamp {
+    Timestamp::new(time.sec, i64::from(time.nsec).saturating_add(step))
+}
+
+/// The direction in which time passes in a mode.
+fn travel(mode: Mode) -> Travel {
+    match mode {
+        Mode::Backward => Travel::Backward,
+        Mode::Interpolated { step } if step < 0 => Travel::Backward,
+        _ => Travel::Forward,
+    }
+}
+
+impl FetchSource for ArchiveContext {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        batch.clear();
+        let sample = self.next_sample;
+        let is_there = loop {
+            let fetched = match self.mode {
+                Mode::Interpolated { step } => self.next_interpolated(step, list, batch),
+                _ => self.next_selected(list, batch),
+            };
+            match fetched {
+                Ok(is_there) => break is_there,
+                Err(error) => self.pass_over(error)?,
+            }
+            batch.clear();
+            self.next_sample = sample;
+        };
+        if !is_there {
+            return Err(self.status(PmStatus::EOL));
+        }
+        for indom in list.domains() {
+            let domain = self.domain_at_origin(*indom)?;
+            batch.domains.push(domain);
+        }
+        let metadata_changed =
+            std::mem::replace(&mut self.reported_epoch, self.epoch) != self.epoch;
+        let gap = std::mem::take(&mut self.gap) | self.records.take_lost();
+        Ok(FetchEvents { metadata_changed, gap, ..FetchEvents::default() })
+    }
+
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        self.profile.clone_from(profile);
+        if let Some(interpolator) = &mut self.interpolator {
+            interpolator.set_profile(profile);
+        }
+        Ok(())
+    }
+
+    /// Positions the context at `when`, or at its origin. Forward, the first
+    /// record at that time or later comes next, backward the last one up to
+    /// it; interpolated, the first fetch is of that very time. Positions
+    /// outside of the archive are allowed.
+    fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
+        if mode == Mode::Live {
+            return Err(self.status(PmStatus::MODE));
+        }
+        self.position(mode, when.unwrap_or(self.origin))
+    }
+}

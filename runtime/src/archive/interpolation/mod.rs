@@ -1,0 +1,483 @@
+//! Values at times between the records (`PM_MODE_INTERP` of pmSetMode(3)).
+//!
+//! ```text
+//!   time ──► coverage   records around the time: read once, as far as needed
+//!               │       in either direction; marks
+//!               ▼
+//!            track      per metric, in which of these records it occurs; per
+//!               │       instance (candidates), the values before and after
+//!               ▼
+//!            value      the rule for the metric's type and semantics; as long
+//!               │       as nothing else would be found, it is all there is to do (steady)
+//!               │
+//!               ▼
+//!            ResultPart
+//! ```
+//!
+//! A value comes from the last record before the time that holds the instance
+//! and the first one after it, however far away these are; only marks, and
+//! damage, break the line.
+
+mod candidates;
+mod column;
+mod coverage;
+mod far;
+mod room;
+mod rules;
+mod steady;
+mod track;
+mod value;
+mod writer;
+
+use std::collections::HashMap;
+
+pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
+
+use self::candidates::Candidates;
+use self::coverage::{Coverage, Side};
+use self::room::Room;
+use self::track::{Cut, Found, Sources, Track};
+use self::value::{Between, Rule, is_number, looks_ahead};
+use self::writer::SetWriter;
+use crate::archive::meta::Metadata;
+use crate::archive::sequence::{Place, Sequence, Travel};
+use crate::archive::values::{SetRange, SlotTable, check, walk};
+use crate::model::{
+    InDom, InstId, InstanceProfile, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, ValueType,
+};
+use crate::result::ResultBatch;
+use crate::source::{FetchList, SourceError};
+
+/// Interpolates the metrics that were asked for so far.
+pub(super) struct Interpolator {
+    start: Timestamp,
+    rules: InterpolationRules,
+    room: Room,
+    coverage: Coverage,
+    /// Looks beyond what is covered, once that was necessary.
+    far: Option<Box<Coverage>>,
+    /// Lanes that are looked for there: tracks and lanes in them.
+    missing: Vec<(usize, usize)>,
+    /// Number of value sets noted in the records covered.
+    noted: usize,
+    /// Reads records again, for their values.
+    reader: Sequence,
+    domains: Vec<Candidates>,
+    domain_of: HashMap<Option<InDom>, usize>,
+    tracks: Vec<Track>,
+    /// Slots of metrics in `tracks`.
+    slots: SlotTable,
+    /// List prepared for, with a track or a status for each of its metrics.
+    list: Option<u64>,
+    wanted: Vec<Result<usize, PmStatus>>,
+    /// Time of the fetch before, while it counts.
+    last: Option<f64>,
+    /// The fetch that failed last did so because of damage that it told of
+    /// once: another one goes on.
+    has_passed: bool,
+    sets: Vec<u8>,
+    found: Vec<(usize, SetRange)>,
+    scratch: Vec<InstId>,
+}
+
+/// What an interpolated fetch needs beside the list.
+pub(super) struct Surroundings<'a> {
+    pub(super) metadata: &'a mut Metadata,
+    pub(super) profile: &'a InstanceProfile,
+}
+
+impl Interpolator {
+    pub(super) fn new(
+        records: &Sequence,
+        start: Timestamp,
+        rules: InterpolationRules,
+    ) -> Result<Interpolator, SourceError> {
+        let mut slots = SlotTable::default();
+        slots.assign([].into_iter());
+        Ok(Interpolator {
+            start,
+            rules,
+            room: Room::default(),
+            coverage: Coverage::new(records, start, rules.marks)?,
+            far: None,
+            missing: Vec::new(),
+            noted: 0,
+            reader: records.another()?,
+            domains: Vec::new(),
+            domain_of: HashMap::new(),
+            tracks: Vec::new(),
+            slots,
+            list: None,
+            wanted: Vec::new(),
+            last: None,
+            has_passed: false,
+            sets: Vec::new(),
+            found: Vec::new(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// The next fetch does not continue those before, and time passes in a
+    /// direction from now on.
+    pub(super) fn restart(&mut self, travel: Travel) {
+        self.last = None;
+        if self.coverage.set_travel(travel) {
+            self.forget();
+        }
+    }
+
+    /// True when the fetch before failed because of damage that another one
+    /// goes on behind.
+    pub(super) fn take_passed(&mut self) -> bool {
+        std::mem::take(&mut self.has_passed)
+    }
+
+    /// Takes over which instances are delivered.
+    pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
+        self.domains.iter_mut().for_each(|domain| domain.apply(profile));
+        self.tracks.iter_mut().for_each(|track| track.steady.forget());
+    }
+
+    /// Takes in what was written since; records count up to `last_counted` if
+    /// that is given. Values before the end may have become known, instances
+    /// have come, and metrics been described that a list asked for in vain.
+    ///
+    /// # Errors
+    /// The metadata file cannot be read.
+    pub(super) fn take_growth(
+        &mut self,
+        last_counted: Option<Place>,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), SourceError> {
+        self.coverage.count_up_to(last_counted);
+        self.forget();
+        (self.far, self.list) = (None, None);
+        self.missing.clear();
+        self.domains.clear();
+        self.domain_of.clear();
+        for at in 0..self.tracks.len() {
+            let Track { desc, last_count, .. } = self.tracks[at];
+            let domain = self.domain(desc.indom, around)?;
+            self.tracks[at] = Track::new(desc, domain, self.domains[domain].lanes().len());
+            self.tracks[at].last_count = last_count;
+        }
+        Ok(())
+    }
+
+    /// True when no value that is still to be written is expected to change
+    /// what there is at `time`. Values are expected of instances that are still
+    /// there, for a while that depends on the metric's interval, or on
+    /// `interval`, in seconds, as long as that is unknown.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(super) fn is_settled(
+        &mut self,
+        list: &FetchList,
+        time: Timestamp,
+        interval: f64,
+        around: &mut Surroundings<'_>,
+    ) -> Result<bool, SourceError> {
+        self.prepare(list, around)?;
+        let cut = self.reach(time)?;
+        for at in 0..self.wanted.len() {
+            let Ok(number) = self.wanted[at] else { continue };
+            let Track { desc, domain, .. } = self.tracks[number];
+            let looks_ahead = looks_ahead(desc.value_type, &self.rules);
+            if desc.semantics == Semantics::Discrete && !looks_ahead {
+                continue;
+            }
+            let mut lane = 0;
+            while let Some(candidate) = self.domains[domain].lanes().get(lane).copied() {
+                let mut sources = Sources {
+                    coverage: &self.coverage,
+                    candidates: &self.domains[domain],
+                    reader: &mut self.reader,
+                };
+                let track = &mut self.tracks[number];
+                match track.find(lane, &cut, true, &mut sources)? {
+                    Found::Need(side) => {
+                        match self.may_extend(side, &cut) {
+                            true => self.extend(side),
+                            false => self.look_far(side, &cut)?,
+                        }
+                        continue;
+                    }
+                    Found::Before
+                        if candidate.is_admitted
+                            && candidate.is_alive
+                            && track.is_awaited(lane, interval, &self.coverage) =>
+                    {
+                        return Ok(false);
+                    }
+                    _ => {}
+                }
+                lane += 1;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds a part with the values of all metrics of `list` at `time`. True
+    /// when a mark was passed since the fetch before.
+    ///
+    /// # Errors
+    /// There was damage on the way to `time`; another fetch goes on behind it.
+    pub(super) fn fetch(
+        &mut self,
+        list: &FetchList,
+        time: Timestamp,
+        around: &mut Surroundings<'_>,
+        batch: &mut ResultBatch,
+    ) -> Result<bool, SourceError> {
+        self.prepare(list, around)?;
+        let cut = self.reach(time)?;
+        if let Some(damage) = self.coverage.take_damage(cut.after) {
+            self.has_passed = true;
+            return Err(damage);
+        }
+        let is_crossed = self.last.is_some_and(|last| {
+            self.coverage.has_mark_within(last.min(cut.time), last.max(cut.time))
+        });
+        let part = batch.add_part();
+        part.timestamp = time;
+        part.set_count = list.pmids().len();
+        // Blocks come first, so that their positions are known in the sets.
+        let mut sets = std::mem::take(&mut self.sets);
+        sets.clear();
+        for (slot, pmid) in list.pmids().iter().enumerate() {
+            let mut writer = SetWriter::begin(*pmid, &mut sets, &mut part.bytes);
+            match self.wanted[slot] {
+                Err(status) => writer.fail(status),
+                Ok(track) => self.write_values(track, &cut, is_crossed, writer)?,
+            }
+        }
+        part.first_set = part.bytes.len();
+        part.bytes.extend_from_slice(&sets);
+        self.sets = sets;
+        self.prune(&cut);
+        self.last = Some(cut.time);
+        Ok(is_crossed)
+    }
+
+    /// Finds the metrics of a list, and begins to follow new ones.
+    fn prepare(
+        &mut self,
+        list: &FetchList,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), SourceError> {
+        if self.list == Some(list.id()) {
+            return Ok(());
+        }
+        self.list = None;
+        self.wanted.clear();
+        let known = self.tracks.len();
+        for pmid in list.pmids() {
+            let slot = self.slots.slot(*pmid);
+            let wanted = match (slot, around.metadata.desc(*pmid)) {
+                (Some(slot), _) => Ok(slot),
+                // A fetch leaves such a place alone.
+                _ if *pmid == Pmid::NULL => Err(PmStatus(0)),
+                // As libpcp has it, what the system does not support is not there.
+                (None, Some(desc)) if desc.value_type == ValueType::NoSupport => {
+                    Err(PmStatus::PMID_LOG)
+                }
+                (None, None) => Err(PmStatus::PMID_LOG),
+                (None, Some(desc)) => {
+                    let domain = self.domain(desc.indom, around)?;
+                    let lanes = self.domains[domain].lanes().len();
+                    self.tracks.push(Track::new(desc, domain, lanes));
+                    Ok(self.tracks.len() - 1)
+                }
+            };
+            self.wanted.push(wanted);
+        }
+        if self.tracks.len() != known {
+            self.slots.assign(self.tracks.iter().map(|track| track.desc.pmid));
+            // The records covered were not searched for the new ones.
+            self.forget();
+        }
+        self.list = Some(list.id());
+        Ok(())
+    }
+
+    fn domain(
+        &mut self,
+        indom: Option<InDom>,
+        around: &mut Surroundings<'_>,
+    ) -> Result<usize, SourceError> {
+        if let Some(known) = self.domain_of.get(&indom) {
+            return Ok(*known);
+        }
+        let candidates = match indom {
+            None => Candidates::singular(),
+            Some(indom) => {
+                let lives = around.metadata.lives(indom)?;
+                // Without any record of its instances there are none.
+                let lives = lives.unwrap_or_default();
+                let mut candidates = Candidates::of_domain(indom, &lives, self.start);
+                candidates.apply(around.profile);
+                candidates
+            }
+        };
+        self.domains.push(candidates);
+        self.domain_of.insert(indom, self.domains.len() - 1);
+        Ok(self.domains.len() - 1)
+    }
+
+    fn forget(&mut self) {
+        self.coverage.clear();
+        self.tracks.iter_mut().for_each(Track::forget);
+        self.noted = 0;
+    }
+
+    /// Covers the records around a time, and says where it is among them.
+    fn reach(&mut self, when: Timestamp) -> Result<Cut, SourceError> {
+        let time = when.seconds_since(self.start);
+        let is_far = self.last.is_none() && !self.coverage.spans(time);
+        if self.coverage.is_empty() || is_far {
+            self.forget();
+            self.coverage.begin(self.last_time().map_or(when, |last| last.min(when)))?;
+        }
+        for side in [Side::Ahead, Side::Behind] {
+            while !self.coverage.reaches(side, time) {
+                self.extend(side);
+                self.make_room(side, time);
+            }
+        }
+        Ok(Cut { time, from: self.coverage.from(time), after: self.coverage.after(time) })
+    }
+
+    /// Time of the fetch before, or a little earlier: marks since then count.
+    fn last_time(&self) -> Option<Timestamp> {
+        let nanoseconds = (self.last? * 1e9) as i64;
+        let since = i64::from(self.start.nsec).saturating_add(nanoseconds);
+        Some(Timestamp::new(self.start.sec, since.saturating_sub(1000)))
+    }
+
+    /// Covers one more record.
+    fn extend(&mut self, side: Side) {
+        let Interpolator { coverage, tracks, domains, slots, found, scratch, .. } = self;
+        let Some((ordinal, record)) = coverage.extend(side) else { return };
+        let bytes = match coverage.bytes(side, &record) {
+            Ok(bytes) => bytes,
+            Err(error) => return coverage.spoil(side, ordinal, error),
+        };
+        found.clear();
+        let walked = walk(bytes, record.first_set, record.set_count, |pmid, set| {
+            found.extend(slots.slot(pmid).map(|track| (track, set)));
+        });
+        let walked = walked.and_then(|_| match found.is_empty() {
+            true => Ok(()),
+            false => check(bytes, record.first_set, record.set_count),
+        });
+        if let Err(mut damage) = walked {
+            damage.offset += record.offset;
+            let error = coverage.damaged(side, damage);
+            return coverage.spoil(side, ordinal, error);
+        }
+        self.noted += found.len();
+        for (track, set) in found {
+            let track = &mut tracks[*track];
+            let candidates = &mut domains[track.domain];
+            let set = (set.start, &bytes[set.start..set.end]);
+            track.note(side, ordinal, set, candidates, scratch);
+        }
+    }
+
+    /// Writes the values of a metric.
+    fn write_values(
+        &mut self,
+        number: usize,
+        cut: &Cut,
+        is_crossed: bool,
+        mut writer: SetWriter<'_>,
+    ) -> Result<(), SourceError> {
+        let rules = self.rules;
+        let Track { desc, domain, last_count, in_blocks, .. } = self.tracks[number];
+        let MetricDesc { value_type, semantics, .. } = desc;
+        let rule = Rule::of(value_type, semantics, &rules);
+        let steady = &self.tracks[number].steady;
+        if !is_crossed && steady.holds(cut) {
+            steady.write((value_type, rule), &rules, cut.time, in_blocks, &mut writer);
+            self.tracks[number].last_count = writer.count();
+            return Ok(());
+        }
+        let is_counter = semantics == Semantics::Counter;
+        let is_typed = is_number(value_type);
+        // No client shall compute a rate across a mark.
+        let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
+        let lanes = if is_suppressed { 0 } else { self.domains[domain].lanes().len() };
+        let needs_later = semantics != Semantics::Discrete;
+        let looks_ahead = needs_later || looks_ahead(value_type, &rules);
+        let mut steady = std::mem::take(&mut self.tracks[number].steady);
+        steady.begin();
+        let mut is_steady = is_typed && !is_suppressed;
+        let mut lane = 0;
+        while lane < lanes {
+            let candidate = self.domains[domain].lanes()[lane];
+            let (birth, death) = candidate.life;
+            steady.keep_life((birth, death), cut.time);
+            if !candidate.is_admitted || cut.time < birth || cut.time > death {
+                lane += 1;
+                continue;
+            }
+            let mut sources = Sources {
+                coverage: &self.coverage,
+                candidates: &self.domains[domain],
+                reader: &mut self.reader,
+            };
+            let found = self.tracks[number].find(lane, cut, looks_ahead, &mut sources)?;
+            if let Found::Need(side) = found {
+                match self.may_extend(side, cut) {
+                    true => self.extend(side),
+                    false => self.look_far(side, cut)?,
+                }
+                continue;
+            }
+            let track = &self.tracks[number];
+            let (before, after) = track.ends(lane);
+            steady.keep_between(&before, &after);
+            let (earlier, later) = (before.sample(), after.sample());
+            let between = match found {
+                Found::At(Side::Ahead) => Some(Between::Later),
+                Found::At(Side::Behind) => Some(Between::Earlier),
+                Found::Before if !needs_later => Some(Between::Earlier),
+                Found::Both => Some(rule.between(value_type, &rules, cut.time, earlier, later)),
+                Found::Before | Found::Neither | Found::Need(_) => None,
+            };
+            if is_counter && !is_typed && between.is_some() {
+                writer.fail(PmStatus::TYPE);
+                self.tracks[number].last_count = 0;
+                return Ok(());
+            }
+            match found {
+                Found::At(_) => is_steady = false,
+                Found::Both => steady.add(candidate.instance, earlier, later),
+                // It is near to itself at all times.
+                Found::Before if !needs_later => steady.add(candidate.instance, earlier, earlier),
+                _ => {}
+            }
+            let (bits, side) = match between {
+                None => {
+                    lane += 1;
+                    continue;
+                }
+                Some(Between::Earlier) => (before.bits, Side::Behind),
+                Some(Between::Later) => (after.bits, Side::Ahead),
+                Some(Between::Number(bits)) => (bits, Side::Behind),
+            };
+            match is_typed {
+                true => writer.number(candidate.instance, value_type, track.in_blocks, bits),
+                false => writer.bytes(candidate.instance, value_type, track.text(lane, side)),
+            }
+            lane += 1;
+        }
+        if !is_steady {
+            steady.forget();
+        }
+        self.tracks[number].steady = steady;
+        self.tracks[number].last_count = writer.count();
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! One of the archives of a context: its files, its label, its index and its end.
+//!
+//! In: the files. Out: what is true of the archive whatever is read of it.
+//! Nothing stays open here, and other archives are not known.
+
+use std::sync::OnceLock;
+
+use crate::archive::bytes::Window;
+use crate::archive::files::ArchiveFiles;
+use crate::archive::index::{IndexEntry, read_index};
+use crate::archive::label::ArchiveLabel;
+use crate::archive::volume::Volume;
+use crate::archive::volumes::open_volume;
+use crate::model::{PmStatus, Timestamp};
+use crate::source::SourceError;
+
+/// An archive.
+#[derive(Clone, Debug)]
+pub(super) struct SingleArchive {
+    pub(super) files: ArchiveFiles,
+    /// The label of the first data volume.
+    pub(super) label: ArchiveLabel,
+    /// Entries of the index, once they were needed.
+    index: OnceLock<Box<[IndexEntry]>>,
+}
+
+impl SingleArchive {
+    pub(super) fn new(files: ArchiveFiles, label: ArchiveLabel) -> SingleArchive {
+        SingleArchive { files, label, index: OnceLock::new() }
+    }
+
+    /// Name for messages: the path without any suffix.
+    pub(super) fn name(&self) -> String {
+        self.files.base.display().to_string()
+    }
+
+    /// The index. One that is missing, damaged or of another archive is as
+    /// good as empty: all it can do is save time.
+    pub(super) fn index(&self) -> &[IndexEntry] {
+        self.index.get_or_init(|| {
+            let entries = self.files.index.as_ref().and_then(|member| {
+                let mut window = Window::new(member.open().ok()?);
+                read_index(&mut window, &self.label).ok()
+            });
+            entries.unwrap_or_default().into()
+        })
+    }
+
+    /// The time of the last record that is complete and sound, marks included
+    /// (`pmGetArchiveEnd(3)`): backward from the end of the last volume, or,
+    /// where that is damaged, forward from the last entry of the index.
+    pub(super) fn end_time(&self) -> Result<Timestamp, SourceError> {
+        let mut files = self.files.clone();
+        files.volumes.extend(std::iter::successors(self.files.next_volume(), |(last, _)| {
+            self.files.volume_after(*last)
+        }));
+        for position in (0..files.volumes.len()).rev() {
+            let Ok((mut volume, ..)) = open_volume(&files, position) else {
+                continue;
+            };
+            // The size of a damaged compressed volume is unknown: that is read forward.
+            let size = volume.size().unwrap_or(0);
+            if let Some(record) = volume.sound_record_before(size) {
+                return Ok(record.stamp);
+            }
+            let start = start_before(&mut volume, files.volumes[position].0, size, self.index());
+            volume.seek(start);
+            let mut last = None;
+            while let Some(record) = volume.next_sound() {
+                last = Some(record.stamp);
+            }
+            if let Some(stamp) = last {
+                return Ok(stamp);
+            }
+        }
+        Err(SourceError::Damaged {
+            target: self.name(),
+            status: PmStatus::LOGREC,
+            message: "no data volume holds a complete record".to_string(),
+        })
+    }
+}
+
+/// Where to begin reading forward: at the record before the last entry of the
+/// index that lies within the volume, since entries may mean ends of records;
+/// without such a record at the first one.
+fn start_before(volume: &mut Volume, number: i32, size: u64, index: &[IndexEntry]) -> u64 {
+    index
+        .iter()
+        .rfind(|entry| entry.volume == number && entry.offset <= size)
+        .and_then(|entry| volume.sound_record_before(entry.offset))
+        .map_or(volume.first_offset(), |record| record.offset)
+}

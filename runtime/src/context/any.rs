@@ -1,0 +1,222 @@
+//! An open source of any kind, for callers to whom the kind does not matter.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{HostContext, HostSpec};
+use crate::archive::ArchiveContext;
+use crate::local::LocalContext;
+use crate::model::{
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
+    Pmid, TextKind, TextSubject, Timestamp,
+};
+use crate::result::{MetricValues, ResultBatch};
+use crate::source::{
+    Answers, Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Mode,
+    SourceError,
+};
+
+/// An open context (pmNewContext(3)). There is no current context: whoever
+/// has one passes it on, and dropping it closes it (pmDestroyContext(3)).
+pub enum Context {
+    /// The pmcd of a host (`PM_CONTEXT_HOST`).
+    Host(Box<HostContext>),
+    /// An archive (`PM_CONTEXT_ARCHIVE`).
+    Archive(Box<ArchiveContext>),
+    /// This process (`PM_CONTEXT_LOCAL`).
+    Local(Box<LocalContext>),
+}
+
+impl Context {
+    /// Connects to the pmcd of a host, as the specification and the
+    /// environment say.
+    ///
+    /// # Errors
+    /// As for [`HostContext::open`].
+    pub fn host(spec: &HostSpec) -> Result<Context, SourceError> {
+        Ok(Context::Host(Box::new(HostContext::open(spec)?)))
+    }
+
+    /// Opens an archive, positioned at its start.
+    ///
+    /// # Errors
+    /// As for [`ArchiveContext::open`].
+    pub fn archive(path: &Path) -> Result<Context, SourceError> {
+        Ok(Context::Archive(Box::new(ArchiveContext::open(path)?)))
+    }
+
+    /// The metrics of this machine, without pmcd.
+    pub fn local() -> Context {
+        Context::Local(Box::default())
+    }
+
+    /// Another context for the same metrics, with the profile of this one, and
+    /// for an archive with its mode and position (pmDupContext(3)).
+    ///
+    /// # Errors
+    /// The host cannot be connected to once more, the archive cannot be opened
+    /// again, or this process has an agent that cannot be duplicated.
+    pub fn duplicate(&self) -> Result<Context, SourceError> {
+        Ok(match self {
+            Context::Host(context) => Context::Host(Box::new(context.duplicate()?)),
+            Context::Archive(context) => Context::Archive(Box::new(context.duplicate()?)),
+            Context::Local(context) => Context::Local(Box::new(context.duplicate()?)),
+        })
+    }
+
+    /// Connects anew to the pmcd of a host; an archive and this process are
+    /// never away (pmReconnectContext(3)).
+    ///
+    /// # Errors
+    /// As for [`HostContext::reconnect`].
+    pub fn reconnect(&mut self) -> Result<(), SourceError> {
+        match self {
+            Context::Host(context) => context.reconnect(),
+            Context::Archive(_) | Context::Local(_) => Ok(()),
+        }
+    }
+
+    fn source(&self) -> &dyn FetchSource {
+        match self {
+            Context::Host(context) => &**context,
+            Context::Archive(context) => &**context,
+            Context::Local(context) => &**context,
+        }
+    }
+
+    fn source_mut(&mut self) -> &mut dyn FetchSource {
+        match self {
+            Context::Host(context) => &mut **context,
+            Context::Archive(context) => &mut **context,
+            Context::Local(context) => &mut **context,
+        }
+    }
+}
+
+impl MetadataSource for Context {
+    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
+        self.source_mut().lookup_names(names)
+    }
+
+    fn lookup_descs(
+        &mut self,
+        pmids: &[Pmid],
+    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
+        self.source_mut().lookup_descs(pmids)
+    }
+
+    fn instance_domain(
+        &mut self,
+        indom: InDom,
+        freshness: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.source_mut().instance_domain(indom, freshness)
+    }
+
+    fn instance_domain_of_each(
+        &mut self,
+        indoms: &[InDom],
+        freshness: Freshness,
+    ) -> Answers<Arc<InstanceDomain>> {
+        self.source_mut().instance_domain_of_each(indoms, freshness)
+    }
+
+    fn known_instances(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.source_mut().known_instances(indom)
+    }
+
+    fn lookup_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        self.source_mut().lookup_instance(indom, name)
+    }
+
+    fn instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        self.source_mut().instance_name(indom, instance)
+    }
+
+    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
+        self.source_mut().traverse(prefix)
+    }
+
+    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+        self.source_mut().children(node)
+    }
+
+    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+        self.source_mut().names_of(pmid)
+    }
+
+    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
+        self.source_mut().names_of_each(pmids)
+    }
+
+    fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        self.source_mut().text(of, kind)
+    }
+
+    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
+        self.source_mut().text_of_each(subjects, kind)
+    }
+
+    fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        self.source_mut().labels(level)
+    }
+
+    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
+        self.source_mut().labels_of_each(levels)
+    }
+
+    fn name(&self) -> String {
+        self.source().name()
+    }
+
+    fn host_name(&mut self) -> Result<String, SourceError> {
+        self.source_mut().host_name()
+    }
+
+    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
+        self.source_mut().time_zone()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.source().metadata_epoch()
+    }
+}
+
+impl FetchSource for Context {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        self.source_mut().fetch(list, batch)
+    }
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        self.source_mut().set_profile(profile)
+    }
+
+    fn set_mode(&mut self, mode: Mode, when: Option<Timestamp>) -> Result<(), SourceError> {
+        self.source_mut().set_mode(mode, when)
+    }
+
+    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+        self.source_mut().store(values)
+    }
+}

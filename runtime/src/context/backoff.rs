@@ -1,0 +1,141 @@
+//! When the next attempt to connect may be made.
+//!
+//! In go the outcomes of attempts and the time, out comes how long to wait.
+//! Nothing here looks at a clock, nor waits.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+/// Who wants to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// The user of the context.
+    Asked,
+    /// A call on a context that has lost its connection.
+    Automatic,
+}
+
+/// The delays of pmReconnectContext(3): after a failure the next attempt has
+/// to wait, longer after each further one. The first is never delayed.
+///
+/// Contexts that lost their peers at the same moment must not all come back
+/// at the same moment: automatic attempts wait up to a quarter longer, by
+/// chance.
+#[derive(Clone, Debug)]
+pub(super) struct Backoff {
+    /// In turn, the last one again and again; without any, nothing is delayed.
+    delays: Box<[Duration]>,
+    /// Failures since the latest success.
+    failures: usize,
+    /// When those who ask may try again, and when it is tried automatically.
+    due: Option<[Instant; 2]>,
+    random: u64,
+}
+
+impl Backoff {
+    /// What is by chance is different for each.
+    pub(super) fn new(delays: &[Duration]) -> Backoff {
+        Backoff::with_seed(delays, RandomState::new().hash_one(0))
+    }
+
+    fn with_seed(delays: &[Duration], seed: u64) -> Backoff {
+        Backoff { delays: delays.into(), failures: 0, due: None, random: seed }
+    }
+
+    /// How long an attempt has to wait from `now` on; `None` if it need not.
+    pub(super) fn left(&self, attempt: Attempt, now: Instant) -> Option<Duration> {
+        let [asked, automatic] = self.due?;
+        let due = if attempt == Attempt::Asked { asked } else { automatic };
+        Some(due.saturating_duration_since(now)).filter(|left| !left.is_zero())
+    }
+
+    /// An attempt has failed at `now`.
+    pub(super) fn failed(&mut self, now: Instant) {
+        let delay = self.delays.get(self.failures).or(self.delays.last()).copied();
+        self.failures += 1;
+        let due = |delay: Duration| {
+            let longer = delay.mul_f64(1.0 + 0.25 * self.random_fraction());
+            // A delay beyond what the clock can express makes no sense to wait for.
+            Some([now.checked_add(delay)?, now.checked_add(longer)?])
+        };
+        self.due = delay.and_then(due);
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    }
+
+    /// An attempt has succeeded.
+    pub(super) fn succeeded(&mut self) {
+        self.failures = 0;
+        self.due = None;
+    }
+
+    /// From 0 up to but not 1 (splitmix64).
+    fn random_fraction(&self) -> f64 {
+        let mut bits = self.random;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let bits = (bits ^ (bits >> 31)) >> 32;
+        bits as f64 / (1u64 << 32) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAYS: [Duration; 3] =
+        [Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
+
+    #[test]
+    fn delays_grow_to_the_last_and_success_ends_them() {
+        let mut backoff = Backoff::with_seed(&DELAYS, 1);
+        let mut now = Instant::now();
+        assert_eq!(backoff.left(Attempt::Asked, now), None);
+        for delay in [5, 10, 20, 20, 20] {
+            backoff.failed(now);
+            let delay = Duration::from_secs(delay);
+            assert_eq!(backoff.left(Attempt::Asked, now), Some(delay));
+            let automatic = backoff.left(Attempt::Automatic, now).expect("a delay");
+            assert!((delay..delay * 5 / 4).contains(&automatic), "{automatic:?}");
+            now += delay - Duration::from_nanos(1);
+            assert_eq!(backoff.left(Attempt::Asked, now), Some(Duration::from_nanos(1)));
+            now += Duration::from_nanos(1);
+            assert_eq!(backoff.left(Attempt::Asked, now), None);
+            now += delay / 4;
+            assert_eq!(backoff.left(Attempt::Automatic, now), None);
+        }
+        backoff.succeeded();
+        backoff.failed(now);
+        assert_eq!(backoff.left(Attempt::Asked, now), Some(DELAYS[0]));
+    }
+
+    /// Contexts come back spread over the quarter, in the same way for the
+    /// same seed.
+    #[test]
+    fn chance_spreads_automatic_attempts() {
+        let now = Instant::now();
+        let left = |seed: u64| {
+            let mut backoff = Backoff::with_seed(&DELAYS, seed);
+            backoff.failed(now);
+            let first = backoff.left(Attempt::Automatic, now).expect("a delay").as_secs_f64();
+            backoff.failed(now);
+            (first, backoff.left(Attempt::Automatic, now).expect("a delay").as_secs_f64())
+        };
+        let mut quarters = [0; 4];
+        for seed in 0..400 {
+            let (first, second) = left(seed);
+            assert_eq!(left(seed), (first, second));
+            assert!((first / 5.0 - second / 10.0).abs() > 1e-9, "the chance is another each time");
+            let share = (first - 5.0) / 1.25;
+            quarters[(share * 4.0) as usize] += 1;
+        }
+        assert!(quarters.iter().all(|count| *count > 60), "{quarters:?}");
+    }
+
+    #[test]
+    fn without_delays_nothing_waits() {
+        let mut backoff = Backoff::new(&[]);
+        let now = Instant::now();
+        backoff.failed(now);
+        assert_eq!(backoff.left(Attempt::Automatic, now), None);
+    }
+}

@@ -1,0 +1,179 @@
+//! Whether a certificate proves that a peer is the pmcd that was asked for.
+//!
+//! A certificate is good if an authority that is trusted vouches for it and it
+//! bears the name of the host. Besides, a certificate that is itself among the
+//! trusted ones is good: that is how self-signed ones are used. If such a
+//! certificate names hosts, the host has to be one of them; one without any
+//! (older tools put the name elsewhere) is good for any host, as who trusts it
+//! has looked at it.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+/// What is overlooked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Leniency {
+    /// That nobody known vouches for the certificate.
+    pub(super) unknown_issuer: bool,
+    /// That it is for another host.
+    pub(super) wrong_name: bool,
+}
+
+/// Judges the certificate of a pmcd.
+#[derive(Debug)]
+pub(super) struct PeerVerifier {
+    /// `None` to accept anyone.
+    trust: Option<Trust>,
+    provider: Arc<CryptoProvider>,
+}
+
+#[derive(Debug)]
+struct Trust {
+    /// `None` without any authority.
+    authorities: Option<Arc<WebPkiServerVerifier>>,
+    /// Those certificates themselves, in order.
+    certificates: Vec<CertificateDer<'static>>,
+    leniency: Leniency,
+}
+
+impl PeerVerifier {
+    /// Trusts `certificates`, which are in order.
+    ///
+    /// # Errors
+    /// There are none, and nothing else would do.
+    pub(super) fn new(
+        certificates: Vec<CertificateDer<'static>>,
+        leniency: Leniency,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<PeerVerifier, String> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates.iter().cloned());
+        if certificates.is_empty() && !leniency.unknown_issuer {
+            return Err("this machine trusts no certificate at all: \
+                install ca-certificates, or name a tls-ca-cert-file"
+                .to_owned());
+        }
+        let authorities = if roots.is_empty() {
+            None
+        } else {
+            let builder =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+            Some(builder.build().map_err(|error| error.to_string())?)
+        };
+        let trust = Some(Trust { authorities, certificates, leniency });
+        Ok(PeerVerifier { trust, provider })
+    }
+
+    /// Accepts anyone who has the key to some certificate.
+    pub(super) fn of_anyone(provider: Arc<CryptoProvider>) -> PeerVerifier {
+        PeerVerifier { trust: None, provider }
+    }
+}
+
+impl Trust {
+    fn judge(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        server: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let unknown = || Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let vouched = match &self.authorities {
+            Some(authorities) => {
+                authorities.verify_server_cert(certificate, chain, server, &[], now)
+            }
+            None => Err(unknown()),
+        };
+        let Err(error) = vouched else { return Ok(()) };
+        if is_wrong_name(&error) {
+            return if self.leniency.wrong_name { Ok(()) } else { Err(error) };
+        }
+        let is_trusted = self.certificates.iter().any(|trusted| trusted == certificate);
+        // The libraries have several words for "nobody vouches for it".
+        let is_unknown = is_unknown_issuer(&error);
+        let is_overlooked = is_unknown && self.leniency.unknown_issuer;
+        if !is_trusted && !is_overlooked {
+            return Err(if is_unknown { unknown() } else { error });
+        }
+        match verify_server_name(&ParsedCertificate::try_from(certificate)?, server) {
+            Err(error) if is_wrong_name(&error) => {
+                let nameless = names_nobody(&error) && is_trusted;
+                if nameless || self.leniency.wrong_name { Ok(()) } else { Err(error) }
+            }
+            outcome => outcome,
+        }
+    }
+}
+
+fn is_wrong_name(error: &Error) -> bool {
+    use CertificateError::{NotValidForName, NotValidForNameContext};
+    matches!(error, Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }))
+}
+
+fn names_nobody(error: &Error) -> bool {
+    matches!(error, Error::InvalidCertificate(CertificateError::NotValidForNameContext {
+        presented, ..
+    }) if presented.is_empty())
+}
+
+fn is_unknown_issuer(error: &Error) -> bool {
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
+        // A self-signed certificate that also calls itself an authority, or one
+        // of an ancient form.
+        Error::InvalidCertificate(CertificateError::Other(other)) => {
+            matches!(
+                other.0.downcast_ref::<webpki::Error>(),
+                Some(webpki::Error::CaUsedAsEndEntity | webpki::Error::UnsupportedCertVersion)
+            )
+        }
+        _ => false,
+    }
+}
+
+impl ServerCertVerifier for PeerVerifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        server: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        if let Some(trust) = &self.trust {
+            trust.judge(certificate, chain, server, now)?;
+        }
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,267 @@
+//! Fetch groups: a program names the values that it wants, with their units and
+//! types, and reads them after each fetch (`pmFetchGroup(3)`).
+//!
+//! ```text
+//!   ItemSpec ──extend──► slots (one per entry, with a recipe)
+//!                           ▲            │
+//!   source ──fetch──► samples (this result and the one before)
+//!                                        ▼
+//!                        get, instances, events: values by handle
+//! ```
+//!
+//! Over any source: with derived metrics, where that has them.
+
+mod extend;
+mod read;
+mod recipe;
+mod samples;
+mod slots;
+mod spec;
+mod target;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use samples::Fetched;
+use slots::{EventsSlot, InstancesSlot, ItemSlot, Round};
+use target::Place;
+
+pub use read::{EventRow, EventRows, InstanceRow, InstanceRows};
+pub use spec::{ExtendError, ItemSpec};
+pub use target::{Events, Instances, Item, Target};
+
+use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
+use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
+
+/// Values of a source that are fetched together, converted and kept until the
+/// next fetch (`pmCreateFetchGroup(3)`).
+///
+/// ```
+/// use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
+/// use pmderive_runtime::local::LocalContext;
+///
+/// let mut group = FetchGroup::new(LocalContext::new());
+/// let load = ItemSpec::of("kernel.all.load").instance("1 minute");
+/// let load = group.item::<f64>(&load)?;
+/// let memory = group.item::<u64>(&ItemSpec::of("mem.physmem").scale("Mbyte"))?;
+/// let busy = group.indom::<f64>(&ItemSpec::of("kernel.percpu.cpu.user").scale("ms/sec"))?;
+/// let system = group.item::<String>(&ItemSpec::of("kernel.uname.sysname"))?;
+///
+/// for _ in 0..2 {
+///     group.fetch()?;
+///     println!("{}: load {:?}", group.timestamp(), group.get(load));
+/// }
+/// assert!(group.get(load)? >= 0.0);
+/// assert!(group.get(memory)? > 0);
+/// assert_eq!(group.get(system)?, "Linux");
+/// for row in group.instances(busy).iter() {
+///     println!("{}: {:?}", row.name.unwrap_or("?"), row.value);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Where this is not what libpcp does:
+/// - Of too many instances the first ones can be read; libpcp fills them in but
+///   gives their number as 0. Who sets no limit gets all.
+/// - An entry has the status `PM_ERR_VALUE` until the first fetch, where libpcp
+///   leaves the caller's variable as it was.
+/// - After a gap, such as a restart of an agent or a mark in an archive, rates
+///   begin anew with `PM_ERR_AGAIN`.
+/// - An instance of an archive is found whenever it was there, not only now and
+///   at the end.
+/// - NaN is not converted to an integer, nor 2^63 to a 64 or 2^64 to a U64.
+/// - With derived metrics in the group all instances are fetched, because what
+///   such a metric is computed from is not known here.
+#[derive(Debug)]
+pub struct FetchGroup<S> {
+    source: S,
+    options: FetchGroupOptions,
+    /// Which group its handles are of, among all of this process.
+    identity: u64,
+    /// Each metric once.
+    metrics: Vec<Pmid>,
+    profile: InstanceProfile,
+    /// False when `list` lacks a metric or the source a profile.
+    is_prepared: bool,
+    list: FetchList,
+    items: Vec<ItemSlot>,
+    domains: Vec<InstancesSlot>,
+    events: Vec<EventsSlot>,
+    timestamp: Timestamp,
+    latest: Fetched,
+    has_latest: bool,
+    /// Where the next result goes.
+    spare: Fetched,
+}
+
+/// How a group treats values that fall or stay away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchGroupOptions {
+    /// A value of an integer type that falls has wrapped around; otherwise it
+    /// has no rate, `PM_ERR_VALUE`.
+    pub counter_wraps: bool,
+    /// Values of discrete metrics stay until others come.
+    pub keep_discrete: bool,
+}
+
+impl Default for FetchGroupOptions {
+    fn default() -> FetchGroupOptions {
+        FetchGroupOptions { counter_wraps: false, keep_discrete: true }
+    }
+}
+
+impl FetchGroupOptions {
+    /// As the environment has it: `PCP_COUNTER_WRAP` set, counters wrap;
+    /// `PCP_DISCRETE_ONCE` set, discrete values do not stay.
+    pub fn from_environment() -> FetchGroupOptions {
+        let is_set = |name| std::env::var_os(name).is_some();
+        FetchGroupOptions {
+            counter_wraps: is_set("PCP_COUNTER_WRAP"),
+            keep_discrete: !is_set("PCP_DISCRETE_ONCE"),
+        }
+    }
+}
+
+fn new_identity() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl<S: FetchSource> FetchGroup<S> {
+    /// A group without entries over a source of its own, with the options of
+    /// the environment.
+    pub fn new(source: S) -> FetchGroup<S> {
+        FetchGroup::with_options(source, FetchGroupOptions::from_environment())
+    }
+
+    /// A group without entries over a source of its own.
+    pub fn with_options(source: S, options: FetchGroupOptions) -> FetchGroup<S> {
+        FetchGroup {
+            source,
+            options,
+            identity: new_identity(),
+            metrics: Vec::new(),
+            profile: InstanceProfile::default(),
+            is_prepared: true,
+            list: FetchList::new(Vec::new(), Vec::new()),
+            items: Vec::new(),
+            domains: Vec::new(),
+            events: Vec::new(),
+            timestamp: Timestamp::default(),
+            latest: Fetched::default(),
+            has_latest: false,
+            spare: Fetched::default(),
+        }
+    }
+
+    /// The source, to look into or to set a time (`pmGetFetchGroupContext(3)`).
+    /// Its instance profile belongs to the group.
+    pub fn source(&mut self) -> &mut S {
+        &mut self.source
+    }
+
+    /// The source, without the group (`pmDestroyFetchGroup(3)`).
+    pub fn into_source(self) -> S {
+        self.source
+    }
+
+    /// Forgets all entries, all values and what was fetched
+    /// (`pmClearFetchGroup(3)`). Handles from before give
+    /// [`PmStatus::ARG`] from now on. The source stays where it is.
+    pub fn clear(&mut self) {
+        self.identity = new_identity();
+        self.metrics.clear();
+        self.profile = InstanceProfile::default();
+        self.is_prepared = false;
+        self.items.clear();
+        self.domains.clear();
+        self.events.clear();
+        self.timestamp = Timestamp::default();
+        self.has_latest = false;
+    }
+
+    /// Fetches the metrics of all entries at once and converts their values
+    /// (`pmFetchGroup(3)`).
+    ///
+    /// Nothing is allocated while the same instances come, but for text, event
+    /// records and by the source.
+    ///
+    /// # Errors
+    /// The fetch as a whole failed, or there are no metrics,
+    /// `PM_ERR_TOOSMALL`. Then all entries have the status `PM_ERR_VALUE`, and
+    /// rates will be those since the fetch that succeeded last.
+    pub fn fetch(&mut self) -> Result<FetchEvents, SourceError> {
+        let fetched = self.fetch_metrics();
+        let (events, latest) = match fetched {
+            Ok(events) => {
+                self.spare.index();
+                self.timestamp = self.spare.timestamp();
+                (Ok(events), Some(&self.spare))
+            }
+            Err(error) => {
+                self.timestamp = Timestamp::now();
+                (Err(error), None)
+            }
+        };
+        let is_gap = events.as_ref().is_ok_and(|events| events.gap);
+        let previous = (self.has_latest && !is_gap)
+            .then(|| (&self.latest, self.timestamp.seconds_since(self.latest.timestamp())));
+        let round = Round { latest, previous, counter_wraps: self.options.counter_wraps };
+        self.items.iter_mut().for_each(|slot| slot.update(round));
+        self.domains.iter_mut().for_each(|slot| slot.update(round));
+        self.events.iter_mut().for_each(|slot| slot.update(round));
+        if events.is_ok() {
+            std::mem::swap(&mut self.latest, &mut self.spare);
+            self.has_latest = true;
+            self.name_instances();
+        }
+        events
+    }
+
+    fn fetch_metrics(&mut self) -> Result<FetchEvents, SourceError> {
+        if self.metrics.is_empty() {
+            return Err(SourceError::Status {
+                target: self.source.name(),
+                status: PmStatus::TOOSMALL,
+            });
+        }
+        if !self.is_prepared {
+            self.prepare()?;
+        }
+        self.source.fetch(&self.list, &mut self.spare.batch)
+    }
+
+    fn prepare(&mut self) -> Result<(), SourceError> {
+        let all = InstanceProfile::default();
+        let has_derived = self.metrics.iter().any(|pmid| pmid.is_derived());
+        let profile = if has_derived { &all } else { &self.profile };
+        match self.source.set_profile(profile) {
+            // More instances than are wanted will do as well.
+            Err(error) if error.status() == PmStatus::NYI => {}
+            outcome => outcome?,
+        }
+        self.list = FetchList::new(self.metrics.clone(), Vec::new());
+        self.is_prepared = true;
+        Ok(())
+    }
+
+    /// Asks for the names of instances that were not there before.
+    fn name_instances(&mut self) {
+        for slot in self.domains.iter_mut().filter(|slot| slot.has_new_instances()) {
+            let Some(indom) = slot.indom else { continue };
+            for freshness in [Freshness::Cached, Freshness::Current] {
+                // Without names there are still the values.
+                let domain = self.source.instance_domain(indom, freshness);
+                slot.names = domain.ok().and_then(Result::ok);
+                if slot.is_named() {
+                    break;
+                }
+            }
+            slot.named.clear();
+            slot.named.extend(slot.rows.iter().map(|(instance, _)| *instance));
+        }
+    }
+
+    fn place(&self, count: usize) -> Place {
+        Place { group: self.identity, index: count - 1 }
+    }
+}

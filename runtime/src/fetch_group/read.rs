@@ -1,0 +1,166 @@
+//! Reading the values of a group by their handles.
+
+use std::marker::PhantomData;
+
+use super::FetchGroup;
+use super::slots::{EventsSlot, Held, InstancesSlot};
+use super::target::{Events, Instances, Item, Place, Target};
+use crate::model::{InstId, PmStatus, Timestamp};
+
+/// A handle that is not of this group, or from before it was cleared.
+const FOREIGN: PmStatus = PmStatus::ARG;
+
+impl Held {
+    fn read<T: Target>(&self) -> Result<T::Read<'_>, PmStatus> {
+        self.status?;
+        self.kept::<T>().ok_or(PmStatus::VALUE)
+    }
+
+    fn kept<T: Target>(&self) -> Option<T::Read<'_>> {
+        self.value.as_ref().and_then(T::read)
+    }
+}
+
+impl<S> FetchGroup<S> {
+    /// When the values were taken that the latest fetch gave
+    /// (`pmExtendFetchGroup_timestamp(3)`); when it failed, the time of that.
+    /// The epoch before the first fetch.
+    pub fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    /// A value.
+    ///
+    /// # Errors
+    /// Why there is none: [`PmStatus::VALUE`] when the metric or instance is
+    /// missing, before the first fetch and for a rate of a value that falls,
+    /// [`PmStatus::AGAIN`] for a rate after only one fetch, [`PmStatus::TRUNC`],
+    /// [`PmStatus::SIGN`], [`PmStatus::CONV`] and [`PmStatus::TYPE`] when the
+    /// value cannot be converted, `-ERANGE` for a text with a number out of
+    /// range, what the source says of the metric, and [`PmStatus::ARG`] for a
+    /// handle of another group.
+    pub fn get<T: Target>(&self, item: Item<T>) -> Result<T::Read<'_>, PmStatus> {
+        self.item_at(item.place).ok_or(FOREIGN)?.read::<T>()
+    }
+
+    /// A value, also that of a discrete metric from an earlier fetch, when the
+    /// latest one has another status.
+    pub fn kept<T: Target>(&self, item: Item<T>) -> Option<T::Read<'_>> {
+        self.item_at(item.place)?.kept::<T>()
+    }
+
+    /// What pmFetchGroup(3) leaves in the caller's variable: a value, or what
+    /// stands for none.
+    pub fn value_or_sentinel<T: Target>(&self, item: Item<T>) -> T::Read<'_> {
+        self.kept(item).unwrap_or_else(T::sentinel)
+    }
+
+    fn item_at(&self, place: Place) -> Option<&Held> {
+        let is_own = place.group == self.identity;
+        Some(&self.items.get(place.index).filter(|_| is_own)?.held)
+    }
+
+    /// The values of all instances of a metric.
+    pub fn instances<T: Target>(&self, handle: Instances<T>) -> InstanceRows<'_, T> {
+        let is_own = handle.place.group == self.identity;
+        let slot = self.domains.get(handle.place.index).filter(|_| is_own);
+        InstanceRows { slot, target: PhantomData }
+    }
+
+    /// The values of a field of all event records.
+    pub fn events<T: Target>(&self, handle: Events<T>) -> EventRows<'_, T> {
+        let is_own = handle.place.group == self.identity;
+        let slot = self.events.get(handle.place.index).filter(|_| is_own);
+        EventRows { slot, target: PhantomData }
+    }
+}
+
+/// Values of the instances of a metric.
+#[derive(Clone, Copy, Debug)]
+pub struct InstanceRows<'g, T> {
+    slot: Option<&'g InstancesSlot>,
+    target: PhantomData<fn() -> T>,
+}
+
+/// The value of one instance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceRow<'g, T: Target> {
+    /// The instance, -1 (`PM_IN_NULL`) for a metric without an instance domain.
+    pub instance: InstId,
+    /// Its name, if it has one.
+    pub name: Option<&'g str>,
+    /// Its value; see [`FetchGroup::get`] for the errors.
+    pub value: Result<T::Read<'g>, PmStatus>,
+}
+
+impl<'g, T: Target> InstanceRows<'g, T> {
+    /// What became of the metric: [`PmStatus::TOOBIG`] when there are more
+    /// instances than were wanted; otherwise as for [`FetchGroup::get`], and
+    /// there are no rows, unless those of a discrete metric stayed.
+    pub fn status(&self) -> Result<(), PmStatus> {
+        self.slot.map_or(Err(FOREIGN), |slot| slot.status)
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.slot.map_or(0, |slot| slot.rows.len())
+    }
+
+    /// True when there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows, in ascending order of instances.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = InstanceRow<'g, T>> + use<'g, T> {
+        let names = self.slot.and_then(|slot| slot.names.as_ref());
+        let rows = self.slot.map_or(&[][..], |slot| &slot.rows[..]);
+        rows.iter().map(move |(instance, held)| InstanceRow {
+            instance: *instance,
+            name: names.and_then(|names| names.name(*instance)),
+            value: held.read::<T>(),
+        })
+    }
+}
+
+/// Values of a field of event records.
+#[derive(Clone, Copy, Debug)]
+pub struct EventRows<'g, T> {
+    slot: Option<&'g EventsSlot>,
+    target: PhantomData<fn() -> T>,
+}
+
+/// The value in one event record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventRow<'g, T: Target> {
+    /// When it happened.
+    pub timestamp: Timestamp,
+    /// The value; see [`FetchGroup::get`] for the errors.
+    pub value: Result<T::Read<'g>, PmStatus>,
+}
+
+impl<'g, T: Target> EventRows<'g, T> {
+    /// What became of the metric: [`PmStatus::TOOBIG`] when there are more
+    /// values than were wanted; otherwise as for [`FetchGroup::get`], or what
+    /// is wrong with the records. No records are no error.
+    pub fn status(&self) -> Result<(), PmStatus> {
+        self.slot.map_or(Err(FOREIGN), |slot| slot.status)
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.slot.map_or(0, |slot| slot.rows.len())
+    }
+
+    /// True when there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows, in the order of records and of fields within them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = EventRow<'g, T>> + use<'g, T> {
+        let rows = self.slot.map_or(&[][..], |slot| &slot.rows[..]);
+        rows.iter()
+            .map(|(timestamp, held)| EventRow { timestamp: *timestamp, value: held.read::<T>() })
+    }
+}

@@ -1,0 +1,248 @@
+//! The entries of a group: what each of them reads from a result, and what it
+//! holds until the next one.
+
+use std::sync::Arc;
+
+use super::recipe::{Recipe, Sample};
+use super::samples::{Fetched, MetricResult};
+use crate::model::{
+    EVENT_FLAGS, EVENT_MISSED, EventFlags, EventRecord, InDom, InstId, InstanceDomain, PmStatus,
+    Pmid, RawValueRef, Timestamp, Value,
+};
+use crate::result::Lane;
+
+/// The results that a fetch is made of, and what holds for all entries.
+#[derive(Clone, Copy)]
+pub(super) struct Round<'r> {
+    /// What came; nothing when the fetch failed.
+    pub(super) latest: Option<&'r Fetched>,
+    /// What came before, and how many seconds.
+    pub(super) previous: Option<(&'r Fetched, f64)>,
+    pub(super) counter_wraps: bool,
+}
+
+impl<'r> Round<'r> {
+    fn metric(&self, position: usize) -> Option<MetricResult<'r>> {
+        self.latest?.metric(position)
+    }
+
+    /// The metric's values before, or why they are of no help.
+    fn previous(&self, position: usize) -> Result<(MetricResult<'r>, f64), PmStatus> {
+        let (fetched, seconds) = self.previous.ok_or(PmStatus::AGAIN)?;
+        Ok((fetched.metric(position).ok_or(PmStatus::VALUE)?, seconds))
+    }
+}
+
+/// One value that is held, and how it came about.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    /// The value; with a status it is one from before.
+    pub(super) value: Option<Value>,
+    pub(super) status: Result<(), PmStatus>,
+}
+
+impl Held {
+    pub(super) const NOTHING: Held = Held { value: None, status: Err(PmStatus::VALUE) };
+
+    fn set(&mut self, value: Result<Value, PmStatus>) {
+        match value {
+            Ok(value) => *self = Held { value: Some(value), status: Ok(()) },
+            Err(status) => self.status = Err(status),
+        }
+    }
+
+    fn of(value: Result<Value, PmStatus>) -> Held {
+        let mut held = Held::NOTHING;
+        held.set(value);
+        held
+    }
+}
+
+/// One value of a metric.
+#[derive(Debug)]
+pub(super) struct ItemSlot {
+    /// Position of the metric among those that are fetched.
+    pub(super) metric: usize,
+    pub(super) instance: Option<InstId>,
+    pub(super) recipe: Recipe,
+    /// Keeps its value while none comes.
+    pub(super) is_kept: bool,
+    pub(super) held: Held,
+}
+
+impl ItemSlot {
+    pub(super) fn update(&mut self, round: Round<'_>) {
+        let metric = round.metric(self.metric);
+        match metric.map(|metric| metric.count()) {
+            Some(Ok(0)) if self.is_kept => return,
+            Some(Ok(1..)) => self.held = Held::NOTHING,
+            _ if !self.is_kept => self.held = Held::NOTHING,
+            _ => {}
+        }
+        let value = metric.ok_or(PmStatus::VALUE).and_then(|metric| {
+            let sample = Sample {
+                value: metric.instance(self.instance)?,
+                previous: round.previous(self.metric).and_then(|(previous, seconds)| {
+                    Ok((previous.instance(self.instance)?, seconds))
+                }),
+            };
+            self.recipe.value(sample, round.counter_wraps)
+        });
+        self.held.set(value);
+    }
+}
+
+/// The values of all instances of a metric.
+#[derive(Debug)]
+pub(super) struct InstancesSlot {
+    pub(super) metric: usize,
+    pub(super) indom: Option<InDom>,
+    pub(super) recipe: Recipe,
+    pub(super) is_kept: bool,
+    pub(super) most: usize,
+    /// In ascending order of instances.
+    pub(super) rows: Vec<(InstId, Held)>,
+    pub(super) status: Result<(), PmStatus>,
+    pub(super) names: Option<Arc<InstanceDomain>>,
+    /// The instances that names were last asked for.
+    pub(super) named: Vec<InstId>,
+    lanes: Vec<Lane>,
+    previous: Vec<Lane>,
+}
+
+impl InstancesSlot {
+    pub(super) fn new(
+        metric: usize,
+        indom: Option<InDom>,
+        recipe: Recipe,
+        is_kept: bool,
+        most: usize,
+    ) -> InstancesSlot {
+        InstancesSlot {
+            metric,
+            indom,
+            recipe,
+            is_kept,
+            most,
+            rows: Vec::new(),
+            status: Err(PmStatus::VALUE),
+            names: None,
+            named: Vec::new(),
+            lanes: Vec::new(),
+            previous: Vec::new(),
+        }
+    }
+
+    pub(super) fn update(&mut self, round: Round<'_>) {
+        let metric = round.metric(self.metric);
+        let count = metric.map_or(Err(PmStatus::VALUE), |metric| metric.count());
+        if self.is_kept && count == Ok(0) {
+            return;
+        }
+        if !self.is_kept || count.is_ok() {
+            self.rows.clear();
+        }
+        self.status = count.map(|_| ());
+        let (Ok(_), Some(metric)) = (count, metric) else { return };
+        sort(&mut self.lanes, metric);
+        let previous = round.previous(self.metric);
+        if let (true, Ok((previous, _))) = (self.recipe.is_rate, previous) {
+            sort(&mut self.previous, previous);
+        }
+        let before = |instance: InstId| {
+            let (metric, seconds) = previous?;
+            metric.count()?;
+            if self.indom.is_none() {
+                // Whatever instance an old agent gave its one value.
+                return Ok((metric.instance(None)?, seconds));
+            }
+            let position = self.previous.binary_search_by_key(&instance, |lane| lane.instance);
+            let lane = position.map_err(|_| PmStatus::VALUE)?;
+            Ok((metric.value(self.previous[lane])?, seconds))
+        };
+        if self.lanes.len() > self.most {
+            self.status = Err(PmStatus::TOOBIG);
+        }
+        for lane in self.lanes.iter().take(self.most) {
+            let value = metric.value(*lane).and_then(|value| {
+                let sample = Sample { value, previous: before(lane.instance) };
+                self.recipe.value(sample, round.counter_wraps)
+            });
+            self.rows.push((lane.instance, Held::of(value)));
+        }
+    }
+
+    /// True when there may be names to be asked for.
+    pub(super) fn has_new_instances(&self) -> bool {
+        let instances = self.rows.iter().map(|(instance, _)| instance);
+        self.indom.is_some() && !instances.eq(&self.named)
+    }
+
+    /// True when each row has a name.
+    pub(super) fn is_named(&self) -> bool {
+        let names = self.names.as_ref();
+        names.is_some_and(|names| self.rows.iter().all(|(id, _)| names.name(*id).is_some()))
+    }
+}
+
+/// Puts the lanes of a metric in order of instances; of equal ones the first
+/// comes first.
+fn sort(lanes: &mut Vec<Lane>, metric: MetricResult<'_>) {
+    lanes.clear();
+    lanes.extend(metric.lanes());
+    if !lanes.is_sorted_by_key(|lane| lane.instance) {
+        lanes.sort_unstable_by_key(|lane| lane.instance);
+    }
+}
+
+/// The values of a field of event records.
+#[derive(Debug)]
+pub(super) struct EventsSlot {
+    pub(super) metric: usize,
+    pub(super) instance: Option<InstId>,
+    pub(super) field: Pmid,
+    pub(super) recipe: Recipe,
+    pub(super) most: usize,
+    pub(super) rows: Vec<(Timestamp, Held)>,
+    pub(super) status: Result<(), PmStatus>,
+}
+
+impl EventsSlot {
+    pub(super) fn update(&mut self, round: Round<'_>) {
+        self.rows.clear();
+        self.status = self.read(round);
+    }
+
+    fn read(&mut self, round: Round<'_>) -> Result<(), PmStatus> {
+        let metric = round.metric(self.metric).ok_or(PmStatus::VALUE)?;
+        metric.count()?;
+        // An instance without events is none of those delivered.
+        let records = match metric.instance(self.instance) {
+            Ok(value) => value.events()?,
+            Err(PmStatus::VALUE) => return Ok(()),
+            Err(status) => return Err(status),
+        };
+        for record in &records {
+            self.read_record(record)?;
+        }
+        Ok(())
+    }
+
+    fn read_record(&mut self, record: &EventRecord) -> Result<(), PmStatus> {
+        let flags =
+            (record.flags != EventFlags::default()).then_some((EVENT_FLAGS, record.flags.0));
+        let missed = record.missed.map(|count| (EVENT_MISSED, count));
+        let own = flags.into_iter().chain(missed);
+        let own = own.map(|(pmid, word)| (pmid, RawValueRef::InPlace(word)));
+        let parameters = record.parameters.iter().map(|one| (one.pmid, one.value.borrowed()));
+        for (_, value) in own.chain(parameters).filter(|(pmid, _)| *pmid == self.field) {
+            if self.rows.len() == self.most {
+                return Err(PmStatus::TOOBIG);
+            }
+            let sample = Sample { value, previous: Err(PmStatus::AGAIN) };
+            let value = self.recipe.value(sample, false);
+            self.rows.push((record.timestamp, Held::of(value)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! The Rust types that values of a fetch group come as, and the handles that
+//! values are read by.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::model::{Value, ValueType};
+
+/// A type that a fetch group can deliver: one of the numbers, [`String`] for
+/// text, or [`Value`] for what the metric itself has or [`ItemSpec`] says.
+///
+/// [`ItemSpec`]: super::ItemSpec
+pub trait Target: sealed::Sealed {
+    /// What is read: a number, or a reference to what is kept in the group.
+    type Read<'g>: Copy + fmt::Debug + PartialEq;
+
+    /// The type that values are converted to; `None` leaves it to the metric.
+    const VALUE_TYPE: Option<ValueType>;
+
+    /// What pmFetchGroup(3) leaves in place of a value that there is none of:
+    /// all bits set, NaN, or no text.
+    fn sentinel<'g>() -> Self::Read<'g>;
+
+    /// The value as it is read; `None` for one of another type.
+    fn read(value: &Value) -> Option<Self::Read<'_>>;
+}
+
+mod sealed {
+    /// Keeps [`super::Target`] to the types of PCP.
+    pub trait Sealed {}
+}
+
+macro_rules! numbers {
+    ($($number:ty = $variant:ident, $sentinel:expr;)*) => {$(
+        impl sealed::Sealed for $number {}
+
+        impl Target for $number {
+            type Read<'g> = $number;
+            const VALUE_TYPE: Option<ValueType> = Some(ValueType::$variant);
+
+            fn sentinel<'g>() -> Self::Read<'g> {
+                $sentinel
+            }
+
+            fn read(value: &Value) -> Option<$number> {
+                if let Value::$variant(value) = value { Some(*value) } else { None }
+            }
+        }
+    )*};
+}
+
+numbers! {
+    i32 = I32, -1;
+    u32 = U32, u32::MAX;
+    i64 = I64, -1;
+    u64 = U64, u64::MAX;
+    f32 = F32, f32::NAN;
+    f64 = F64, f64::NAN;
+}
+
+impl sealed::Sealed for String {}
+
+impl Target for String {
+    type Read<'g> = &'g str;
+    const VALUE_TYPE: Option<ValueType> = Some(ValueType::String);
+
+    fn sentinel<'g>() -> Self::Read<'g> {
+        ""
+    }
+
+    fn read(value: &Value) -> Option<&str> {
+        if let Value::Text(text) = value { Some(text) } else { None }
+    }
+}
+
+impl sealed::Sealed for Value {}
+
+impl Target for Value {
+    type Read<'g> = &'g Value;
+    const VALUE_TYPE: Option<ValueType> = None;
+
+    fn sentinel<'g>() -> Self::Read<'g> {
+        static NONE: Value = Value::F64(f64::NAN);
+        &NONE
+    }
+
+    fn read(value: &Value) -> Option<&Value> {
+        Some(value)
+    }
+}
+
+/// Which entry of which group. A group that was cleared is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) group: u64,
+    pub(super) index: usize,
+}
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        pub struct $name<T> {
+            pub(super) place: Place,
+            target: PhantomData<fn() -> T>,
+        }
+
+        impl<T> $name<T> {
+            pub(super) fn new(place: Place) -> $name<T> {
+                $name { place, target: PhantomData }
+            }
+        }
+
+        impl<T> Copy for $name<T> {}
+
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> $name<T> {
+                *self
+            }
+        }
+
+        impl<T> fmt::Debug for $name<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($name)).field(&self.place.index).finish()
+            }
+        }
+    )*};
+}
+
+handles! {
+    /// Reads one value of a [`FetchGroup`](super::FetchGroup).
+    Item;
+    /// Reads the values of all instances of a metric in a
+    /// [`FetchGroup`](super::FetchGroup).
+    Instances;
+    /// Reads the values of a field of event records in a
+    /// [`FetchGroup`](super::FetchGroup).
+    Events;
+}

@@ -1,0 +1,168 @@
+//! Which instances the fetches of a context deliver.
+//!
+//! A value: what a source makes of it is the source's business.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{InDom, InstId};
+
+/// The instances that fetches deliver (pmAddProfile(3), pmDelProfile(3)).
+/// At first all instances of all domains. Metrics without an instance domain
+/// are never concerned, nor are questions about instance domains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstanceProfile {
+    others: Selection,
+    domains: BTreeMap<InDom, DomainProfile>,
+}
+
+/// What holds for the instances of one domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainProfile {
+    /// What holds for those that are not listed.
+    pub others: Selection,
+    /// Those for which the contrary holds.
+    pub exceptions: BTreeSet<InstId>,
+}
+
+/// Whether instances are delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Selection {
+    /// They are.
+    #[default]
+    Include,
+    /// They are not.
+    Exclude,
+}
+
+impl InstanceProfile {
+    /// Delivers all instances of all domains, whatever was said before
+    /// (`pmAddProfile(PM_INDOM_NULL, 0, NULL)`).
+    pub fn include_everything(&mut self) {
+        *self = InstanceProfile::default();
+    }
+
+    /// Delivers no instance of any domain, whatever was said before
+    /// (`pmDelProfile(PM_INDOM_NULL, 0, NULL)`).
+    pub fn exclude_everything(&mut self) {
+        *self = InstanceProfile { others: Selection::Exclude, domains: BTreeMap::new() };
+    }
+
+    /// Delivers all instances of a domain (`pmAddProfile(indom, 0, NULL)`).
+    pub fn include_all(&mut self, indom: InDom) {
+        self.set(indom, Selection::Include);
+    }
+
+    /// Delivers no instance of a domain (`pmDelProfile(indom, 0, NULL)`).
+    pub fn exclude_all(&mut self, indom: InDom) {
+        self.set(indom, Selection::Exclude);
+    }
+
+    fn set(&mut self, indom: InDom, others: Selection) {
+        let whole = DomainProfile { others, exceptions: BTreeSet::new() };
+        self.domains.insert(indom, whole);
+    }
+
+    /// Delivers these instances as well (pmAddProfile(3)). If nothing was said
+    /// about the domain before, only these.
+    pub fn include(&mut self, indom: InDom, instances: &[InstId]) {
+        let first = DomainProfile { others: Selection::Exclude, exceptions: BTreeSet::new() };
+        let domain = self.domains.entry(indom).or_insert(first);
+        domain.select(instances, Selection::Include);
+    }
+
+    /// Does not deliver these instances (pmDelProfile(3)). If nothing was said
+    /// about the domain before, all others are delivered as before: libpcp
+    /// then excludes all of them, which no manual page says.
+    pub fn exclude(&mut self, indom: InDom, instances: &[InstId]) {
+        let first = DomainProfile { others: self.others, exceptions: BTreeSet::new() };
+        let domain = self.domains.entry(indom).or_insert(first);
+        domain.select(instances, Selection::Exclude);
+    }
+
+    /// What holds for domains about which nothing was said.
+    pub fn others(&self) -> Selection {
+        self.others
+    }
+
+    /// The domains about which something was said, in ascending order.
+    pub fn domains(&self) -> impl ExactSizeIterator<Item = (InDom, &DomainProfile)> {
+        self.domains.iter().map(|(indom, domain)| (*indom, domain))
+    }
+
+    /// True when all instances of all domains are delivered.
+    pub fn is_everything(&self) -> bool {
+        self.others == Selection::Include
+            && self
+                .domains
+                .values()
+                .all(|domain| domain.others == Selection::Include && domain.exceptions.is_empty())
+    }
+
+    /// True when the instance is delivered.
+    pub fn admits(&self, indom: InDom, instance: InstId) -> bool {
+        let selection = match self.domains.get(&indom) {
+            Some(domain) => domain.selection(instance),
+            None => self.others,
+        };
+        selection == Selection::Include
+    }
+}
+
+impl DomainProfile {
+    fn select(&mut self, instances: &[InstId], selection: Selection) {
+        for instance in instances {
+            if self.others == selection {
+                self.exceptions.remove(instance);
+            } else {
+                self.exceptions.insert(*instance);
+            }
+        }
+    }
+
+    fn selection(&self, instance: InstId) -> Selection {
+        match (self.others, self.exceptions.contains(&instance)) {
+            (Selection::Include, false) | (Selection::Exclude, true) => Selection::Include,
+            _ => Selection::Exclude,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of the specification's table, with what is delivered of 1, 2, 3.
+    #[test]
+    fn steps_add_up() {
+        let indom = InDom(7);
+        let mut profile = InstanceProfile::default();
+        let delivered = |profile: &InstanceProfile| -> Vec<InstId> {
+            (1..=3).filter(|instance| profile.admits(indom, *instance)).collect()
+        };
+        assert_eq!(delivered(&profile), [1, 2, 3]);
+        profile.include(indom, &[1]);
+        assert_eq!(delivered(&profile), [1]);
+        profile.include(indom, &[2, 9]);
+        profile.exclude(indom, &[1]);
+        assert_eq!(delivered(&profile), [2]);
+        profile.include_all(indom);
+        assert!(profile.is_everything());
+        profile.exclude(indom, &[2, 3]);
+        assert_eq!(delivered(&profile), [1]);
+        profile.include(indom, &[2]);
+        assert_eq!(delivered(&profile), [1, 2]);
+        profile.exclude_all(indom);
+        assert!(delivered(&profile).is_empty());
+        profile.include(indom, &[3]);
+        assert_eq!(delivered(&profile), [3]);
+        profile.include_everything();
+        assert_eq!(delivered(&profile), [1, 2, 3]);
+        profile.exclude(indom, &[1]);
+        assert_eq!(delivered(&profile), [2, 3], "libpcp: none");
+        profile.exclude_everything();
+        assert!(delivered(&profile).is_empty());
+        profile.include(indom, &[2]);
+        assert_eq!(delivered(&profile), [2]);
+        assert!(!profile.admits(InDom(8), 2));
+    }
+}

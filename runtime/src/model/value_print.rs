@@ -1,0 +1,254 @@
+//! Values as `pmPrintValue(3)` prints them: in columns, from the bytes of a
+//! result, whatever is in them. And the two short forms of PCP's reports.
+//!
+//! Text comes out as the bytes that it came in as, so what is printed is bytes.
+
+use std::io::Write;
+
+use super::events::{EventSummary, summarize_events};
+use super::value_text::{native_block, write_double, write_float};
+use super::{RawValue, Timestamp, Value, ValueType};
+
+/// The time of day of a point in time, with this many digits after the seconds
+/// (3 or 9): in the time zone of whoever prints.
+pub type ClockText<'c> = &'c dyn Fn(Timestamp, usize) -> String;
+
+impl RawValue {
+    /// Appends the value of a metric of type `value_type` in at least `width`
+    /// columns, to the right of them, or with a negative `width` to the left
+    /// (`pmPrintValue(3)`). A value that is not of its type is printed as one
+    /// of unknown type: all that it may mean, each in as many columns.
+    ///
+    /// As in libpcp, text and opaque bytes are never padded on the right and
+    /// event records not at all. Where records were missed, libpcp loses its
+    /// way in the array and prints other numbers.
+    pub fn print(
+        &self,
+        out: &mut Vec<u8>,
+        value_type: ValueType,
+        width: i32,
+        clock: ClockText<'_>,
+    ) {
+        if let Ok(summary) = summarize_events(self, value_type) {
+            return print_events(out, &summary, value_type, clock);
+        }
+        if value_type == ValueType::String
+            && let RawValue::Block { code: 0 | 6, bytes } = self
+        {
+            let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+            return right(out, &[b"\"", text, b"\""].concat(), width);
+        }
+        let number = self.extract(value_type, value_type).ok().and_then(|value| number(&value));
+        match (number, self) {
+            (Some(number), _) => pad(out, number.as_bytes(), width),
+            (None, RawValue::InPlace(word)) => print_unknown_word(out, *word, width),
+            (None, RawValue::Block { code, bytes }) => {
+                print_unknown_block(out, &native_block(*code, bytes), width);
+            }
+        }
+    }
+}
+
+fn number(value: &Value) -> Option<String> {
+    let mut text = String::new();
+    match value {
+        Value::I32(value) => return Some(value.to_string()),
+        Value::U32(value) => return Some(value.to_string()),
+        Value::I64(value) => return Some(value.to_string()),
+        Value::U64(value) => return Some(value.to_string()),
+        Value::F32(value) => write_float(&mut text, *value),
+        Value::F64(value) => write_double(&mut text, *value),
+        _ => return None,
+    }
+    Some(text)
+}
+
+/// As `%*s` of C with any text.
+fn pad(out: &mut Vec<u8>, text: &[u8], width: i32) {
+    let missing = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
+    let blanks = std::iter::repeat_n(b' ', missing.saturating_sub(text.len()));
+    if width < 0 {
+        out.extend_from_slice(text);
+        out.extend(blanks);
+    } else {
+        out.extend(blanks);
+        out.extend_from_slice(text);
+    }
+}
+
+/// In columns to the right of which nothing is added.
+fn right(out: &mut Vec<u8>, text: &[u8], width: i32) {
+    pad(out, text, width.max(0));
+}
+
+fn float(value: f32) -> String {
+    let mut text = String::new();
+    write_float(&mut text, value);
+    text
+}
+
+fn print_unknown_word(out: &mut Vec<u8>, word: u32, width: i32) {
+    pad(out, word.to_string().as_bytes(), width);
+    out.push(b' ');
+    let reading = f32::from_bits(word);
+    if !reading.is_nan() {
+        pad(out, float(reading).as_bytes(), width);
+        out.push(b' ');
+    }
+    out.extend_from_slice(b"0x");
+    // The prefix is within the columns, but not where those are few.
+    let width = if width > 2 { width - 2 } else { width };
+    pad(out, format!("{word:x}").as_bytes(), width);
+}
+
+/// `bytes` are in the byte order of this machine.
+fn print_unknown_block(out: &mut Vec<u8>, bytes: &[u8], width: i32) {
+    if let Ok(bytes) = <[u8; 8]>::try_from(bytes) {
+        pad(out, u64::from_ne_bytes(bytes).to_string().as_bytes(), width);
+        out.push(b' ');
+        let reading = f64::from_ne_bytes(bytes);
+        if !reading.is_nan() {
+            let mut text = String::new();
+            write_double(&mut text, reading);
+            pad(out, text.as_bytes(), width);
+            out.push(b' ');
+        }
+    }
+    if let Ok(bytes) = <[u8; 4]>::try_from(bytes) {
+        let reading = f32::from_ne_bytes(bytes);
+        if !reading.is_nan() {
+            pad(out, float(reading).as_bytes(), width);
+            out.push(b' ');
+        }
+    }
+    if bytes.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        right(out, &[b"\"", bytes, b"\""].concat(), width);
+        out.push(b' ');
+    }
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    right(out, format!("[{digits}]").as_bytes(), width);
+}
+
+/// Appends what `pmPrintValue(3)` prints for bytes of type AGGREGATE, or of
+/// unknown type: all readings that are possible, as numbers of this machine's
+/// byte order and as text, and the bytes in hexadecimal.
+pub fn write_unknown_block(out: &mut String, bytes: &[u8]) {
+    let mut printed = Vec::new();
+    print_unknown_block(&mut printed, bytes, 0);
+    // Whatever is not ASCII is among the digits only.
+    out.extend(printed.into_iter().map(char::from));
+}
+
+fn print_events(
+    out: &mut Vec<u8>,
+    summary: &EventSummary,
+    value_type: ValueType,
+    clock: ClockText<'_>,
+) {
+    let digits = if value_type == ValueType::HighResEvent { 9 } else { 3 };
+    let plural = if summary.records == 1 { "" } else { "s" };
+    let mut text = format!("[{} event record{plural}", summary.records);
+    if summary.missed > 0 {
+        text.push_str(&format!(" ({} missed)", summary.missed));
+    }
+    if let Some((first, last)) = summary.span {
+        text.push_str(&format!(" timestamp{plural} {}", clock(first, digits)));
+        if summary.records > 1 {
+            text.push_str(&format!("...{}", clock(last, digits)));
+        }
+    }
+    text.push(']');
+    // Writing to a vector does not fail.
+    let _ = out.write_all(text.as_bytes());
+}
+
+/// Most bytes of a text that are printed as a whole, and how many are printed
+/// of a longer one.
+const WHOLE_TEXT: usize = 37;
+const CUT_TEXT: usize = 34;
+
+/// Most bytes that are printed of an aggregate.
+const CUT_AGGREGATE: usize = 12;
+
+impl Value {
+    /// The value in a few characters, for messages (`pmAtomStr(3)`): numbers as
+    /// `%d` and `%e` of C print them, text in quotes and not longer than 37
+    /// bytes, the first bytes of an aggregate.
+    pub fn atom_text(&self) -> String {
+        match self {
+            Value::I32(value) => value.to_string(),
+            Value::U32(value) => value.to_string(),
+            Value::I64(value) => value.to_string(),
+            Value::U64(value) => value.to_string(),
+            Value::F32(value) => format_e(f64::from(*value), 6),
+            Value::F64(value) => format_e(*value, 6),
+            Value::Text(text) if text.len() <= WHOLE_TEXT => format!("\"{text}\""),
+            Value::Text(text) => {
+                // A character that is cut in two would be none.
+                let end = text.floor_char_boundary(CUT_TEXT);
+                format!("\"{}...\"", &text[..end])
+            }
+            Value::Aggregate(bytes) => {
+                let shown = &bytes[..bytes.len().min(CUT_AGGREGATE)];
+                let mut text = format!("[type=AGGREGATE len={}]", bytes.len());
+                for group in shown.chunks(4) {
+                    text.push(' ');
+                    text.extend(group.iter().map(|byte| format!("{byte:02x}")));
+                }
+                if shown.len() < bytes.len() {
+                    text.push_str(" ...");
+                }
+                text
+            }
+            Value::Event(bytes) | Value::HighResEvent(bytes) => {
+                let count = bytes.first_chunk().map_or(0, |count| i32::from_be_bytes(*count));
+                format!("[{count} event record{}]", if count == 1 { "" } else { "s" })
+            }
+        }
+    }
+}
+
+/// What C prints for `%.{digits}e`, but for the sign of NaN.
+pub fn format_e(value: f64, digits: usize) -> String {
+    if !value.is_finite() {
+        return super::format_g(value, 1);
+    }
+    let text = format!("{value:.digits$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{mantissa}e{sign}{exponent:0>2}")
+}
+
+/// From which magnitude on positive and negative numbers have which suffix.
+const SUFFIXES: [(f64, f64, f64, char); 5] = [
+    (999_995_000_000.0, 99_995_000_000.0, 1e12, 'T'),
+    (999_995_000.0, 99_995_000.0, 1e9, 'G'),
+    (999_995.0, 99_995.0, 1e6, 'M'),
+    (999.995, 99.995, 1e3, 'K'),
+    (0.0, 0.0, 1.0, ' '),
+];
+
+/// A number in seven columns, with a suffix for its thousands
+/// (`pmNumberStr(3)`); NaN is shown as zero.
+pub fn number_text(value: f64) -> String {
+    if value >= 999_995_000_000_000.0 {
+        return " inf?  ".to_owned();
+    }
+    if value <= -99_995_000_000_000.0 {
+        return "-inf?  ".to_owned();
+    }
+    let magnitude = value.abs();
+    for (positive, negative, unit, suffix) in SUFFIXES {
+        let from = if value < 0.0 { negative } else { positive };
+        if magnitude >= from {
+            let shown = value / unit;
+            // What is rounded to zero has no sign.
+            let shown = if unit == 1.0 && magnitude < 0.005 { 0.0 } else { shown };
+            return format!("{shown:6.2}{suffix}");
+        }
+    }
+    "  0.00 ".to_owned()
+}

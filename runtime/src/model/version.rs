@@ -1,0 +1,11 @@
+//! Releases of PCP whose answers differ.
+
+/// The release of libpcp whose words or answers are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PcpVersion {
+    /// 6.0.
+    #[default]
+    V6_0,
+    /// 7.2.
+    V7_2,
+}

@@ -1,0 +1,95 @@
+//! What is wrong with a file of a name space.
+
+use std::fmt;
+
+use crate::model::PmStatus;
+
+/// A file of a name space that cannot be read. Shown as libpcp does, without
+/// the last newline.
+#[derive(Debug)]
+pub enum NameSpaceError {
+    /// The file cannot be read.
+    Open {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A control line, or a comment or condition without its end.
+    Control {
+        /// File and line; the line is missing at the end of the input.
+        place: (String, Option<u32>),
+        /// The text of the line.
+        text: String,
+        /// What is wrong, in the words of pmcpp(1).
+        problem: String,
+    },
+    /// Something in a line.
+    Line {
+        /// The file.
+        file: String,
+        /// The number of the line, counted from 1.
+        line: u32,
+        /// Its text, without the space around it.
+        text: String,
+        /// Offset of the fault in that text, in bytes.
+        offset: usize,
+        /// What is wrong there, in the words of libpcp.
+        problem: String,
+    },
+    /// Something that is in no single line.
+    Whole {
+        /// What is wrong, in the words of libpcp.
+        problem: String,
+    },
+}
+
+impl NameSpaceError {
+    /// What libpcp returns.
+    pub fn status(&self) -> PmStatus {
+        match self {
+            NameSpaceError::Open { source, .. } => {
+                let code = source.raw_os_error().map_or(PmStatus::PMNS.0, |code| -code);
+                PmStatus(code)
+            }
+            _ => PmStatus::PMNS,
+        }
+    }
+
+    pub(super) fn whole(problem: impl Into<String>) -> NameSpaceError {
+        NameSpaceError::Whole { problem: problem.into() }
+    }
+}
+
+const START: &str = "Error Parsing ASCII PMNS:";
+
+impl fmt::Display for NameSpaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameSpaceError::Open { file, .. } => write!(f, "{START} Cannot open \"{file}\""),
+            NameSpaceError::Control { place: (file, line), text, problem } => {
+                match line {
+                    Some(line) => write!(f, "pmcpp: {file}[{line}]: {text}")?,
+                    None => write!(f, "pmcpp: {file}:")?,
+                }
+                write!(f, "\npmcpp: Error: {problem}")
+            }
+            NameSpaceError::Line { file, line, text, offset, problem } => {
+                let before = text.get(..*offset).unwrap_or(text);
+                let blank = |c: char| if c.is_ascii_graphic() { ' ' } else { c };
+                let blanks: String = before.chars().map(blank).collect();
+                write!(f, "[{file}:{line}] {START} {problem}\n    {text}\n    {blanks}^")
+            }
+            NameSpaceError::Whole { problem } => write!(f, "{START} {problem}"),
+        }
+    }
+}
+
+impl std::error::Error for NameSpaceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            NameSpaceError::Open { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

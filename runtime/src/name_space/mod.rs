@@ -1,0 +1,138 @@
+//! Local name spaces: names of metrics from files in the form of PMNS(5).
+//!
+//! ```text
+//!   files ─► preprocess ─► parse ─► tree (LocalNameSpace)
+//!                                     │
+//!            any source  ─────────────┴─► with_source (WithNameSpace)
+//! ```
+//!
+//! pmcd and archives bring name spaces of their own; one from a file replaces
+//! them for the source that it is put in front of.
+
+mod error;
+mod parse;
+mod preprocess;
+mod tree;
+mod with_source;
+
+use std::path::{Path, PathBuf};
+
+pub use error::NameSpaceError;
+pub use tree::{LocalNameSpace, Place};
+pub use with_source::{NameSpaceLocation, WithNameSpace};
+
+use crate::context::pcp_conf::PcpConf;
+use preprocess::Line;
+
+/// How a file of a name space is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Whether the file goes through the preprocessor: true for
+    /// `pmLoadASCIINameSpace(3)`, false for `pmLoadNameSpace(3)`.
+    pub preprocess: bool,
+    /// Whether a metric may have several names.
+    pub duplicates: bool,
+}
+
+impl Default for LoadOptions {
+    fn default() -> LoadOptions {
+        LoadOptions { preprocess: true, duplicates: true }
+    }
+}
+
+/// Largest file that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 1 << 24;
+
+impl LocalNameSpace {
+    /// Reads a file (`pmLoadASCIINameSpace(3)`, `pmLoadNameSpace(3)`); without
+    /// one that of this machine: `PMNS_DEFAULT`, else `root` in PCP's folder of
+    /// name spaces. What it includes is looked for as pmcpp(1) does: by its
+    /// name, beside the file, and in that folder.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no name space.
+    pub fn load(
+        file: Option<&Path>,
+        options: &LoadOptions,
+    ) -> Result<LocalNameSpace, NameSpaceError> {
+        let conf = PcpConf::load();
+        let folder = PathBuf::from(conf.get("PCP_VAR_DIR").unwrap_or_default()).join("pmns");
+        let file = file.map(Path::to_path_buf).unwrap_or_else(|| {
+            let default = std::env::var_os("PMNS_DEFAULT").filter(|file| !file.is_empty());
+            default.map_or_else(|| folder.join("root"), PathBuf::from)
+        });
+        let name = file.display().to_string();
+        let text =
+            read(&file).map_err(|source| NameSpaceError::Open { file: name.clone(), source })?;
+        let beside = file.parent().unwrap_or(Path::new("")).to_path_buf();
+        let include = |name: &str| {
+            let places = [PathBuf::from(name), beside.join(name), folder.join(name)];
+            places.iter().find_map(|place| Some((place.display().to_string(), read(place).ok()?)))
+        };
+        parse(&text, &name, options, &include)
+    }
+
+    /// Reads a text that includes nothing; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// It is no name space.
+    pub fn parse(
+        text: &str,
+        file: &str,
+        options: &LoadOptions,
+    ) -> Result<LocalNameSpace, NameSpaceError> {
+        parse(text, file, options, &|_| None)
+    }
+}
+
+fn parse(
+    text: &str,
+    file: &str,
+    options: &LoadOptions,
+    include: preprocess::Include<'_>,
+) -> Result<LocalNameSpace, NameSpaceError> {
+    let lines = if options.preprocess {
+        preprocess::preprocess(text, file, include)?
+    } else {
+        let line =
+            |(number, text): (u32, &str)| Line { file: file.into(), number, text: text.to_owned() };
+        (1..).zip(text.lines()).map(line).collect()
+    };
+    LocalNameSpace::new(parse::groups(&lines)?, options.duplicates)
+}
+
+fn read(file: &Path) -> std::io::Result<String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let read = std::fs::File::open(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if read as u64 > MAX_FILE_BYTES {
+        return Err(std::io::Error::other("the file is too large for a name space"));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads any text as a name space, with and without the preprocessor, and asks
+/// it for what it says it has.
+#[doc(hidden)]
+pub fn fuzz_name_space(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    // A file that includes itself, and one that is not there.
+    let include = |name: &str| (name == "self").then(|| ("self".into(), text.to_string()));
+    for preprocess in [false, true] {
+        let options = LoadOptions { preprocess, duplicates: preprocess };
+        let space = match parse(&text, "text", &options, &include) {
+            Ok(space) => space,
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                continue;
+            }
+        };
+        let names = space.traverse("").expect("a root");
+        for name in &names {
+            let pmid = space.lookup(name).expect("a metric");
+            assert!(space.names_of(pmid).expect("names").iter().any(|found| **found == **name));
+            assert_eq!(space.children(name), Ok(Vec::new()));
+            assert_eq!(space.traverse(name), Ok(vec![*name]));
+        }
+    }
+}

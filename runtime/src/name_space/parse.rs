@@ -1,0 +1,194 @@
+//! Name spaces as text, see PMNS(5): groups `PATH { NAME [PMID] ... }`, one of
+//! which is called `root`.
+//!
+//! Gives the groups as they stand there; what hangs together is not known here.
+
+use std::rc::Rc;
+
+use super::error::NameSpaceError;
+use super::preprocess::Line;
+use crate::model::{Pmid, is_c_space};
+
+/// A node of the name space and what is directly below it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    /// Full name; `root` for the root.
+    pub path: String,
+    /// Names of children; with identifier those that are metrics or subtrees
+    /// of an agent.
+    pub children: Vec<(String, Option<Pmid>)>,
+}
+
+/// A word with its place.
+struct Word<'l> {
+    text: &'l str,
+    /// Offset in the line.
+    at: usize,
+    line: &'l Line,
+    /// As control lines say it.
+    place: (Rc<str>, u32),
+}
+
+impl Word<'_> {
+    fn error(&self, problem: &str) -> NameSpaceError {
+        let text = self.line.text.trim_start_matches(is_space);
+        let indent = self.line.text.len() - text.len();
+        NameSpaceError::Line {
+            file: self.place.0.to_string(),
+            line: self.place.1,
+            text: text.trim_end_matches(is_space).to_owned(),
+            offset: self.at - indent,
+            problem: problem.to_owned(),
+        }
+    }
+}
+
+/// What the next word may be.
+enum State {
+    /// `PATH`
+    Path,
+    /// `{`
+    Open,
+    /// `NAME` or `}`
+    Name,
+    /// The same, or the identifier of the name before it.
+    Pmid,
+}
+
+/// The groups in some lines. Where the text ends in a group, the group ends.
+///
+/// # Errors
+/// A word is not one that may stand there.
+pub(super) fn groups(lines: &[Line]) -> Result<Vec<Group>, NameSpaceError> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut path = "";
+    let mut children: Vec<(String, Option<Pmid>)> = Vec::new();
+    let mut state = State::Path;
+    for word in words(lines)? {
+        match (&state, word.text) {
+            (State::Path, text) if is_path(text) => {
+                path = text;
+                state = State::Open;
+            }
+            (State::Path, _) => return Err(word.error("Expected NAME or PATH")),
+            (State::Open, "{") => state = State::Name,
+            (State::Open, _) => return Err(word.error("{ expected")),
+            (State::Name | State::Pmid, "}") => {
+                groups.push(group(path, std::mem::take(&mut children), &word)?);
+                state = State::Path;
+            }
+            (State::Name | State::Pmid, text) if is_name(text) => {
+                children.push((text.to_owned(), None));
+                state = State::Pmid;
+            }
+            (State::Pmid, text) => {
+                let pmid = pmid(text).map_err(|problem| word.error(problem))?;
+                if let Some((_, missing)) = children.last_mut() {
+                    *missing = Some(pmid);
+                }
+                state = State::Name;
+            }
+            (State::Name, _) => return Err(word.error("Expected NAME or }")),
+        }
+    }
+    if matches!(state, State::Name | State::Pmid) {
+        groups.push(Group { path: path.to_owned(), children });
+    }
+    Ok(groups)
+}
+
+/// A group that ends with a word.
+fn group(
+    path: &str,
+    children: Vec<(String, Option<Pmid>)>,
+    end: &Word<'_>,
+) -> Result<Group, NameSpaceError> {
+    let mut names = std::collections::HashSet::new();
+    for (name, _) in &children {
+        if !names.insert(name.as_str()) {
+            let problem = format!("Duplicate name \"{name}\" in subtree for \"{path}\"");
+            return Err(end.error(&problem));
+        }
+    }
+    Ok(Group { path: path.to_owned(), children })
+}
+
+/// The words of lines; `# 12 "file"` says of which file the next line is.
+fn words(lines: &[Line]) -> Result<Vec<Word<'_>>, NameSpaceError> {
+    let mut words = Vec::new();
+    // File of the line, and what to add to its number.
+    let mut moved: Option<(Rc<str>, i64)> = None;
+    for line in lines {
+        if let Some(marker) = line.text.strip_prefix('#') {
+            let (file, number) = marked(marker).ok_or_else(|| NameSpaceError::Line {
+                file: line.file.to_string(),
+                line: line.number,
+                text: line.text.trim().to_owned(),
+                offset: 0,
+                problem: "Illegal line number control number".to_owned(),
+            })?;
+            moved = Some((file.into(), i64::from(number) - i64::from(line.number) - 1));
+            continue;
+        }
+        let place = match &moved {
+            None => (line.file.clone(), line.number),
+            Some((file, distance)) => {
+                let number = u32::try_from(i64::from(line.number) + distance);
+                (file.clone(), number.unwrap_or(line.number))
+            }
+        };
+        let mut at = 0;
+        for text in line.text.split(is_space) {
+            if !text.is_empty() {
+                words.push(Word { text, at, line, place: place.clone() });
+            }
+            at += text.len() + 1;
+        }
+    }
+    Ok(words)
+}
+
+fn marked(marker: &str) -> Option<(&str, u32)> {
+    let (number, file) = marker.trim().split_once(' ')?;
+    let file = file.trim().strip_prefix('"')?.strip_suffix('"')?;
+    Some((file, number.parse().ok()?))
+}
+
+fn is_space(character: char) -> bool {
+    u8::try_from(character).is_ok_and(is_c_space)
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Names with dots between them; names that are empty lead nowhere, which is
+/// found out later.
+fn is_path(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+}
+
+/// `DOMAIN:CLUSTER:ITEM`, or `DOMAIN:*:*` for what an agent adds by itself.
+fn pmid(text: &str) -> Result<Pmid, &'static str> {
+    let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'*');
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+    if !is_number || !text.bytes().all(is_part) || text.ends_with(':') {
+        return Err("Expected NAME, PMID or }");
+    }
+    let fields: Vec<&str> = text.split(':').collect();
+    let [domain, cluster, item] = fields[..] else { return Err("Illegal PMID") };
+    let below = |field: &str, limit: u32| field.parse().ok().filter(|value: &u32| *value < limit);
+    if (cluster, item) == ("*", "*") {
+        let domain = below(domain, 511).ok_or("Illegal domain field in dynamic PMID")?;
+        return Ok(Pmid::new(511, domain, 0));
+    }
+    if text.contains('*') || cluster.is_empty() {
+        return Err("Illegal PMID");
+    }
+    let domain = below(domain, 511).ok_or("Illegal domain field in PMID")?;
+    let cluster = below(cluster, 4096).ok_or("Illegal cluster field in PMID")?;
+    let item = below(item, 1024).ok_or("Illegal item field in PMID")?;
+    Ok(Pmid::new(domain, cluster, item))
+}

@@ -1,0 +1,212 @@
+//! TLS around the conversation, still without sockets and clock.
+//!
+//! Bytes received are kept in [`TlsChannel::received`] until
+//! [`TlsChannel::open`] turns them into the peer's plain bytes;
+//! [`TlsChannel::seal`] turns plain bytes into those to send. Whether a
+//! certificate is good is for the [`TlsClient`] to say, which is made outside.
+
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, CertificateError, ClientConfig, ClientConnection, Error};
+
+use super::error::ProtocolError;
+use crate::pdu::Header;
+
+/// What the client needs for TLS with one host.
+#[derive(Clone)]
+pub struct TlsClient {
+    /// Which certificates and ciphers are good.
+    pub config: Arc<ClientConfig>,
+    /// Name or address of the host, which its certificate has to bear.
+    pub server: ServerName<'static>,
+    /// True if `config` has a certificate of the client.
+    pub has_certificate: bool,
+    /// True if `config` accepts no certificate but those of the host.
+    pub is_verified: bool,
+}
+
+impl fmt::Debug for TlsClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsClient")
+            .field("server", &self.server)
+            .field("has_certificate", &self.has_certificate)
+            .field("is_verified", &self.is_verified)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is wrong with the certificate of pmcd.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertificateProblem {
+    /// No authority that the client trusts vouches for it.
+    #[error("no authority that this client trusts vouches for it")]
+    UnknownIssuer,
+    /// It is for other hosts.
+    #[error("{}", wrong_name(.expected, .presented))]
+    WrongName {
+        /// Name or address of the host that was asked for.
+        expected: String,
+        /// The names in the certificate.
+        presented: Vec<String>,
+    },
+    /// Its time is over.
+    #[error("it has expired")]
+    Expired,
+    /// Its time has not come.
+    #[error("it is not valid yet: is the clock of this machine right?")]
+    NotYetValid,
+    /// Something else.
+    #[error("{0}")]
+    Other(String),
+}
+
+fn wrong_name(expected: &str, presented: &[String]) -> String {
+    if presented.is_empty() {
+        return format!("it names no host, {expected} was expected");
+    }
+    // They come as `DnsName("web1")`.
+    let bare = |name: &String| {
+        let inner = name.split_once('(').map_or(name.as_str(), |(_, inner)| inner);
+        inner.trim_end_matches(')').trim_matches('"').to_owned()
+    };
+    let names: Vec<String> = presented.iter().map(bare).collect();
+    format!("it is for {}, not for {expected}", names.join(", "))
+}
+
+/// One end of an encrypted stream.
+pub(super) struct TlsChannel {
+    connection: Box<ClientConnection>,
+    /// Bytes received that are still encrypted.
+    pub(super) received: Vec<u8>,
+    /// Plain bytes on their way to [`TlsChannel::seal`].
+    scratch: Vec<u8>,
+}
+
+impl fmt::Debug for TlsChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.connection.is_handshaking() { "handshaking" } else { "established" };
+        f.debug_struct("TlsChannel").field("state", &state).finish_non_exhaustive()
+    }
+}
+
+impl TlsChannel {
+    /// Begins the handshake: its first bytes go to `out`.
+    pub(super) fn begin(
+        client: &TlsClient,
+        out: &mut Vec<u8>,
+    ) -> Result<TlsChannel, ProtocolError> {
+        let mut connection =
+            ClientConnection::new(Arc::clone(&client.config), client.server.clone())
+                .map_err(tls_error)?;
+        // What is written is taken out at once.
+        connection.set_buffer_limit(None);
+        let mut channel = TlsChannel {
+            connection: Box::new(connection),
+            received: Vec::new(),
+            scratch: Vec::new(),
+        };
+        channel.flush(out)?;
+        Ok(channel)
+    }
+
+    /// True until both ends can send plain bytes.
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Decrypts what was received and appends it to `plain`; what TLS itself
+    /// has to answer goes to `out`, alerts included.
+    pub(super) fn open(
+        &mut self,
+        plain: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ProtocolError> {
+        let mut rest = self.received.as_slice();
+        let mut outcome = Ok(());
+        while !rest.is_empty() && outcome.is_ok() {
+            // Takes a few kilobytes at a time, and fails only on what is too much.
+            if self.connection.read_tls(&mut rest).map_err(tls_failure)? == 0 {
+                break;
+            }
+            outcome = self.connection.process_new_packets().map(drop);
+            match self.connection.reader().read_to_end(plain) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(tls_failure(error)),
+            }
+        }
+        self.received.clear();
+        self.flush(out)?;
+        outcome.map_err(tls_error)
+    }
+
+    /// Encrypts the PDUs that `encode` appends to its argument, into `out`.
+    ///
+    /// Each has a record of its own: pmcd waits for its socket to have
+    /// something to read, and does not know of a PDU that came with the one
+    /// before and is in the hands of its TLS library already.
+    pub(super) fn seal<T>(
+        &mut self,
+        out: &mut Vec<u8>,
+        encode: impl FnOnce(&mut Vec<u8>) -> T,
+    ) -> Result<T, ProtocolError> {
+        self.scratch.clear();
+        let encoded = encode(&mut self.scratch);
+        let mut rest = self.scratch.as_slice();
+        while !rest.is_empty() {
+            let header = Header::peek(rest, rest.len())?;
+            let (pdu, after) = rest.split_at(header.map_or(rest.len(), |header| header.len));
+            self.connection.writer().write_all(pdu).map_err(tls_failure)?;
+            rest = after;
+        }
+        self.flush(out)?;
+        Ok(encoded)
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
+        while self.connection.wants_write() {
+            self.connection.write_tls(out).map_err(tls_failure)?;
+        }
+        Ok(())
+    }
+}
+
+fn tls_failure(error: std::io::Error) -> ProtocolError {
+    ProtocolError::Tls(error.to_string())
+}
+
+fn tls_error(error: Error) -> ProtocolError {
+    let certificate = match &error {
+        Error::InvalidCertificate(certificate) => certificate,
+        Error::AlertReceived(
+            alert @ (AlertDescription::CertificateRequired
+            | AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnsupportedCertificate),
+        ) => return ProtocolError::ClientCertificate(format!("{alert:?}")),
+        _ => return ProtocolError::Tls(error.to_string()),
+    };
+    ProtocolError::Certificate(match certificate {
+        CertificateError::UnknownIssuer => CertificateProblem::UnknownIssuer,
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            CertificateProblem::WrongName {
+                expected: expected.to_str().into_owned(),
+                presented: presented.clone(),
+            }
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            CertificateProblem::Expired
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            CertificateProblem::NotYetValid
+        }
+        other => CertificateProblem::Other(other.to_string()),
+    })
+}

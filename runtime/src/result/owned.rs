@@ -1,0 +1,74 @@
+//! Results as values of their own, for callers to whom convenience is worth
+//! an allocation per value: what `pmFetch(3)` returns.
+
+use super::ResultBatch;
+use crate::model::{InstId, PmStatus, Pmid, RawValue, StateChange, Timestamp, Value, ValueType};
+
+/// What a fetch delivered (`pmResult` of pmFetch(3)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FetchResult {
+    /// When the values were taken.
+    pub timestamp: Timestamp,
+    /// What changed at pmcd since the fetch before.
+    pub changes: StateChange,
+    /// One per metric that was asked for, in that order.
+    pub sets: Vec<MetricValues>,
+}
+
+/// One metric's values in a result (`pmValueSet` of pmFetch(3)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricValues {
+    /// The metric.
+    pub pmid: Pmid,
+    /// The values in the order delivered, perhaps none; or why there can be none.
+    pub outcome: Result<Vec<InstanceValue>, PmStatus>,
+}
+
+/// The value of one instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceValue {
+    /// The instance, -1 (`PM_IN_NULL`) for a metric without an instance domain.
+    pub instance: InstId,
+    /// Its value.
+    pub value: RawValue,
+}
+
+impl FetchResult {
+    /// Copies the value sets of a batch. A value whose block is missing makes
+    /// its metric fail with [`PmStatus::IPC`].
+    pub fn of_batch(batch: &ResultBatch, changes: StateChange) -> FetchResult {
+        let sets = batch.parts().iter().flat_map(|part| {
+            part.sets().map(|set| {
+                let values = |_count| {
+                    let value = |lane: super::Lane| {
+                        let value = part.value(&set, lane).ok_or(PmStatus::IPC)?.to_owned();
+                        Ok(InstanceValue { instance: lane.instance, value })
+                    };
+                    set.lanes().map(value).collect::<Result<Vec<_>, PmStatus>>()
+                };
+                MetricValues { pmid: set.pmid, outcome: set.count.and_then(values) }
+            })
+        });
+        FetchResult { timestamp: batch.timestamp(), changes, sets: sets.collect() }
+    }
+
+    /// Brings the values of each metric into ascending order of instances
+    /// (pmSortInstances(3)); equal ones stay as they are.
+    pub fn sort_instances(&mut self) {
+        for values in self.sets.iter_mut().filter_map(|set| set.outcome.as_mut().ok()) {
+            values.sort_by_key(|value| value.instance);
+        }
+    }
+}
+
+impl MetricValues {
+    /// The values of a metric of type `value_type`, by instance.
+    ///
+    /// # Errors
+    /// Why there are none, or [`PmStatus::CONV`] where one is not of that type.
+    pub fn decode(&self, value_type: ValueType) -> Result<Vec<(InstId, Value)>, PmStatus> {
+        let values = self.outcome.as_ref().map_err(|status| *status)?;
+        let decoded = values.iter().map(|one| Ok((one.instance, one.value.decode(value_type)?)));
+        decoded.collect()
+    }
+}

@@ -1,0 +1,127 @@
+//! A connected stream socket whose waiting is the business of tokio.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tokio::io::{Interest, Ready};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::time::{timeout, timeout_at};
+
+use super::tcp::unknown_host;
+use super::{Deadline, Readiness, Transport};
+
+/// A connected stream socket for tasks of a tokio runtime with I/O and time.
+#[derive(Debug)]
+pub enum AsyncSocket {
+    /// Over the network.
+    Tcp(TcpStream),
+    /// On this machine.
+    Unix(UnixStream),
+}
+
+impl AsyncSocket {
+    async fn ready(&self, interest: Interest, deadline: Deadline) -> io::Result<Ready> {
+        let ready = async {
+            match self {
+                AsyncSocket::Tcp(stream) => stream.ready(interest).await,
+                AsyncSocket::Unix(stream) => stream.ready(interest).await,
+            }
+        };
+        match deadline.instant() {
+            Some(end) => timeout_at(end.into(), ready).await?,
+            None => ready.await,
+        }
+    }
+}
+
+/// Waits for an attempt to connect, but not for ever.
+async fn within<T>(
+    limit: Option<Duration>,
+    attempt: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    match limit {
+        Some(limit) => timeout(limit, attempt).await?,
+        None => attempt.await,
+    }
+}
+
+impl Transport for AsyncSocket {
+    async fn connect_unix(path: &Path, timeout: Option<Duration>) -> io::Result<AsyncSocket> {
+        within(timeout, UnixStream::connect(path)).await.map(AsyncSocket::Unix)
+    }
+
+    async fn connect_tcp(
+        host: &str,
+        ports: &[u16],
+        timeout: Option<Duration>,
+    ) -> io::Result<AsyncSocket> {
+        let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
+        for port in ports {
+            for address in AsyncSocket::lookup(host, *port, timeout).await? {
+                match within(timeout, TcpStream::connect(address)).await {
+                    Ok(stream) => {
+                        // A request waits for its reply: it must not wait for more bytes first.
+                        stream.set_nodelay(true)?;
+                        return Ok(AsyncSocket::Tcp(stream));
+                    }
+                    Err(error) => last = error,
+                }
+            }
+        }
+        Err(last)
+    }
+
+    /// A thread that tokio keeps for what blocks looks the name up.
+    async fn lookup(
+        host: &str,
+        port: u16,
+        timeout: Option<Duration>,
+    ) -> io::Result<Vec<SocketAddr>> {
+        match within(timeout, lookup_host((host, port))).await {
+            Ok(addresses) => Ok(addresses.collect()),
+            Err(error) => Err(unknown_host(&error)),
+        }
+    }
+
+    fn send_now(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let sent = match self {
+            AsyncSocket::Tcp(stream) => stream.try_write(bytes),
+            AsyncSocket::Unix(stream) => stream.try_write(bytes),
+        };
+        match sent {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            sent => sent,
+        }
+    }
+
+    async fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
+        loop {
+            // Bytes that drip in without end are no reason to go on for ever.
+            deadline.remaining(Self::now())?;
+            let received = match self {
+                AsyncSocket::Tcp(stream) => stream.try_read_buf(inbox),
+                AsyncSocket::Unix(stream) => stream.try_read_buf(inbox),
+            };
+            match received {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.ready(Interest::READABLE, deadline).await?;
+                }
+                received => return received,
+            }
+        }
+    }
+
+    async fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
+        let ready = self.ready(Interest::READABLE | Interest::WRITABLE, deadline).await?;
+        let receive = ready.is_readable() || ready.is_read_closed() || ready.is_error();
+        Ok(Readiness { receive, send: ready.is_writable() })
+    }
+
+    /// Tests may stop it and set it forward.
+    fn now() -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+}

@@ -1,0 +1,100 @@
+//! Whenever the writer is stopped, what is on disk is a readable archive:
+//! the beginning of the whole one.
+
+use pmderive_runtime::archive::{ArchiveContext, Version};
+use pmderive_runtime::archive_writer::{ArchiveWriter, Written};
+use pmderive_runtime::result::FetchResult;
+
+use crate::synthetic::{options, write_everything};
+use crate::tools::{print, scratch};
+
+fn written(version: Version) -> Written {
+    let mut options = options(version);
+    options.volume_bytes = Some(2000);
+    let (writer, written) = ArchiveWriter::in_memory(options).expect("the label is good");
+    write_everything(writer);
+    written
+}
+
+/// All records that can be read, and whether something else than the end came
+/// after them.
+fn records(mut context: ArchiveContext) -> (Vec<FetchResult>, bool) {
+    let mut records = Vec::new();
+    loop {
+        match context.next_record() {
+            Ok(record) => records.push(record),
+            Err(error) => return (records, !error.is_end_of_archive()),
+        }
+    }
+}
+
+/// True when, after `writes` writes, there are metadata, index and a volume:
+/// the first record makes it, and before that there is nothing to read.
+fn is_begun(sizes: &[(usize, bool)], writes: usize) -> bool {
+    sizes[..writes].iter().filter(|(_, is_first)| *is_first).count() >= 3
+}
+
+#[test]
+fn every_beginning_of_the_writes_is_a_beginning_of_the_archive() {
+    for version in [Version::V2, Version::V3] {
+        let written = written(version);
+        let sizes = written.sizes();
+        let (whole, _) = records(written.open(sizes.len(), 0).expect("it is complete"));
+        assert_eq!(whole.len(), 21);
+        let (mut before, mut torn_metadata) = (0, 0);
+        for writes in 0..sizes.len() {
+            if !is_begun(&sizes, writes) {
+                continue;
+            }
+            let (read, damaged) =
+                records(written.open(writes, 0).expect("a whole number of writes"));
+            assert!(!damaged && read[..] == whole[..read.len()], "{version:?} {writes}");
+            assert!((before..=before + 1).contains(&read.len()), "{version:?} {writes}");
+            before = read.len();
+            // Files come into being as a whole.
+            let (size, is_first) = sizes[writes];
+            for bytes in (1..size).filter(|_| !is_first) {
+                let context = match written.open(writes, bytes) {
+                    Ok(context) => context,
+                    // What libpcp does not read either: half a record of the metadata.
+                    Err(error) => {
+                        let at = error.to_string();
+                        assert!(at.ends_with("but the file ends before that"), "{at}");
+                        torn_metadata += 1;
+                        continue;
+                    }
+                };
+                let (part, _) = records(context);
+                assert_eq!(part, read, "{version:?} {writes} and {bytes} bytes");
+            }
+        }
+        // One list of instances, of which 8 bytes or more were written.
+        assert!((1..80).contains(&torn_metadata), "{torn_metadata}");
+    }
+}
+
+#[test]
+fn pcp_reads_every_beginning_of_the_writes() {
+    for version in [Version::V2, Version::V3] {
+        let written = written(version);
+        let sizes = written.sizes();
+        let folder = scratch();
+        let save = |name: String, writes, bytes| {
+            let base = folder.path().join(name);
+            written.save(&base, writes, bytes).expect("there is room");
+            base
+        };
+        let whole = save("whole".to_owned(), sizes.len(), 0);
+        let Some(whole) = print("pmdumplog", &["-m"], &whole) else { return };
+        for writes in 0..sizes.len() {
+            if !is_begun(&sizes, writes) {
+                continue;
+            }
+            let base = save(format!("cut{writes}"), writes, 0);
+            let dump = print("pmdumplog", &["-m"], &base).expect("it is installed");
+            assert!(whole.starts_with(dump.trim_end()), "{version:?} {writes}:\n{dump}");
+            let checked = print("pmlogcheck", &[], &base).expect("it is installed");
+            assert_eq!(checked, "", "{version:?} {writes}");
+        }
+    }
+}

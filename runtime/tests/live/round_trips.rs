@@ -1,0 +1,112 @@
+//! How often the client waits for its peer: over a network that is what
+//! asking costs.
+
+use std::sync::Arc;
+
+use crate::fakes::{numbers_host, values};
+use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
+use pmderive_runtime::fake_pmcd::Direct;
+use pmderive_runtime::model::{InDom, LabelLevel, Pmid, TextKind, TextSubject};
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::{FetchList, Freshness};
+use pmderive_runtime::transport::ready;
+
+/// A context over a peer with metrics `m.0`, `m.1`, ... up to `count`, which
+/// have texts as well.
+fn peer(count: u32) -> AsyncHostContext<Direct> {
+    let host = Arc::new(numbers_host(count));
+    host.change(|world| {
+        for number in 0..count.min(10_000) {
+            let subject = TextSubject::Metric(Pmid(number));
+            world.set_text(subject, TextKind::Help, "what it is");
+        }
+        for serial in 0..1000 {
+            world.set_instances(InDom(serial), &[(1, "one")]);
+        }
+    });
+    Direct::attach("memory", &host);
+    let options = ConnectOptions { request_timeout: None, ..ConnectOptions::default() };
+    let spec = "pcp://memory".parse().expect("a specification");
+    ready(AsyncHostContext::open_with(&spec, options)).expect("a peer")
+}
+
+/// Conversations that some work takes.
+fn conversations(work: impl FnOnce()) -> u64 {
+    let before = Direct::conversations();
+    work();
+    Direct::conversations() - before
+}
+
+/// Everything there is to know of ten thousand metrics takes one round trip for
+/// each kind of question, although neither requests nor replies fit into what
+/// the connection holds.
+#[test]
+fn ten_thousand_metrics_are_bound_in_a_few() {
+    const COUNT: u32 = 10_000;
+    let mut host = peer(COUNT);
+    let names: Vec<String> = (0..COUNT).map(|number| format!("m.{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids: Vec<Pmid> = (0..COUNT).map(Pmid).collect();
+    let made = conversations(|| {
+        let found = ready(host.lookup_names(&names)).expect("answers");
+        assert!(found.iter().zip(&pmids).all(|(found, pmid)| *found == Ok(*pmid)));
+    });
+    assert_eq!(made, 1);
+    let made = conversations(|| {
+        let found = ready(host.lookup_descs(&pmids)).expect("answers");
+        assert!(found.iter().zip(&pmids).all(|(found, pmid)| found.is_ok_and(|d| d.pmid == *pmid)));
+    });
+    assert_eq!(made, 1);
+    let subjects: Vec<TextSubject> = pmids.iter().map(|pmid| TextSubject::Metric(*pmid)).collect();
+    let levels: Vec<LabelLevel> = pmids.iter().map(|pmid| LabelLevel::Item(*pmid)).collect();
+    let indoms: Vec<InDom> = (0..1000).map(InDom).collect();
+    let made = conversations(|| {
+        let found = ready(host.text_of_each(&subjects, TextKind::Help)).expect("answers");
+        assert!(found.iter().all(|text| text.as_deref() == Ok("what it is")));
+    });
+    assert_eq!(made, 1);
+    let made = conversations(|| {
+        let found = ready(host.labels_of_each(&levels)).expect("answers");
+        assert!(found.iter().all(|sets| *sets == Ok(Vec::new())));
+        assert_eq!(ready(host.names_of_each(&pmids)).expect("answers").len(), pmids.len());
+    });
+    assert_eq!(made, 2);
+    let made = conversations(|| {
+        let found = ready(host.instance_domain_of_each(&indoms, Freshness::Cached));
+        assert!(found.expect("answers").iter().all(Result::is_ok));
+    });
+    assert_eq!(made, 1);
+    // What is known is not asked for again.
+    let made = conversations(|| {
+        ready(host.lookup_names(&names)).expect("answers");
+        ready(host.lookup_descs(&pmids)).expect("answers");
+        ready(host.instance_domain_of_each(&indoms, Freshness::Cached)).expect("answers");
+    });
+    assert_eq!(made, 0);
+}
+
+/// Names that are not found take one more for the reasons.
+#[test]
+fn failures_are_explained_all_together() {
+    let mut host = peer(10);
+    let names: Vec<String> = (0..500).map(|number| format!("m.{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(conversations(|| drop(ready(host.lookup_names(&names)).expect("answers"))), 2);
+}
+
+/// A fetch of more metrics than pmcd takes in one request, with its domains.
+#[test]
+fn a_fetch_takes_one_however_large() {
+    let mut host = peer(100_000);
+    let pmids: Vec<Pmid> = (0..100_000).map(Pmid).collect();
+    let list = FetchList::new(pmids.clone(), (0..50).map(InDom).collect());
+    let mut batch = ResultBatch::default();
+    for _ in 0..3 {
+        let made = conversations(|| {
+            ready(host.fetch(&list, &mut batch)).expect("values");
+        });
+        assert_eq!(made, 1);
+        assert_eq!(batch.parts().len(), 7);
+        assert_eq!(values(&batch), pmids.iter().map(|pmid| (*pmid, pmid.0)).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,48 @@
+//! The libpcp of this machine as a program that answers questions.
+
+use crate::program::{Oracle, answer};
+
+/// Stands for an option that is absent.
+pub const ABSENT: &str = "\u{1}";
+
+/// Asks libpcp; `None` without PCP, with a word on standard error. A question
+/// is its fields, see `oracle.c`; so is an answer.
+///
+/// # Panics
+/// PCP is missing although `CI` is set, or the program does not work.
+pub fn answers(questions: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/time/oracle.c");
+    let oracle = Oracle::compile(source, &[])?;
+    let mut input = String::new();
+    for question in questions {
+        assert!(question.iter().all(|field| !field.contains(['\t', '\n', '\0'])));
+        input.push_str(&question.join("\t"));
+        input.push('\n');
+    }
+    let mut command = oracle.command();
+    command.env_remove("TZ");
+    let text = answer(command, input);
+    let answers: Vec<Vec<String>> = text
+        .lines()
+        .map(|line| line.split('\t').map(|field| field.replace("\\n", "\n")).collect())
+        .collect();
+    assert_eq!(answers.len(), questions.len(), "as many answers as questions");
+    Some(answers)
+}
+
+/// A generator of numbers, the same in every run.
+pub struct Choices(pub u64);
+
+impl Choices {
+    /// Below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        // As in Knuth's MMIX; the upper bits are good.
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % limit as u64) as usize
+    }
+
+    pub fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        list[self.below(list.len())]
+    }
+}

@@ -1,0 +1,121 @@
+//! `pmderive archive`: what archives are: their labels in the words of
+//! `pmdumplog -L` (see pmdumplog(1)), their files, and whether they are whole.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use pmderive_runtime::archive::{ArchiveContext, ArchivePart, Version};
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::source::SourceError;
+use pmderive_runtime::time::TimeZone;
+
+use super::args::SourceArguments;
+use super::messages::Messages;
+use super::pcp_options::ZoneOptions;
+use super::val::Detail;
+use super::{Outcome, Stop};
+use crate::dialect::Dialect;
+
+/// Arguments of `archive`.
+#[derive(Debug, Args)]
+pub struct ArchiveArguments {
+    /// Archives; several are one that goes on from one to the next.
+    #[arg(value_name = "ARCHIVE", required = true)]
+    pub archives: Vec<PathBuf>,
+    /// The zone of times.
+    #[command(flatten)]
+    pub zone: ZoneOptions,
+    /// Read all records, and tell how many there are and what is damaged.
+    #[arg(long)]
+    pub scan: bool,
+}
+
+/// Damaged places that are told one by one.
+const MOST_DAMAGE: usize = 20;
+
+/// Runs the command.
+pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let source = SourceArguments { host: None, archive: arguments.archives.clone(), local: false };
+    let mut context = source.open(Dialect::Fixed, messages)?;
+    let zone = match &arguments.zone.timezone {
+        Some(zone) => TimeZone::parse(zone),
+        None if arguments.zone.hostzone => TimeZone::of_source(&mut context)?,
+        None => TimeZone::system(),
+    };
+    let Context::Archive(mut archive) = context else {
+        return Err(Stop::Usage("that is no archive".to_owned()));
+    };
+    let mut out = Vec::new();
+    let mut outcome = Outcome::Good;
+    for (position, part) in archive.parts().enumerate() {
+        if position > 0 {
+            writeln!(out)?;
+        }
+        if let Err(error) = write_part(&mut out, &part, &zone)? {
+            messages.error(&error);
+            outcome = Outcome::SourceFailed;
+        }
+    }
+    io::stdout().write_all(&out)?;
+    if arguments.scan && scan(&mut archive, messages)? > 0 {
+        outcome = Outcome::SourceFailed;
+    }
+    Ok(outcome)
+}
+
+/// Appends label and files. The inner error: the end cannot be found.
+fn write_part(
+    out: &mut Vec<u8>,
+    part: &ArchivePart<'_>,
+    zone: &TimeZone,
+) -> io::Result<Result<(), SourceError>> {
+    let label = part.label;
+    let (version, detail) = match label.version {
+        Version::V2 => (2, Detail::Microseconds),
+        Version::V3 => (3, Detail::Nanoseconds),
+    };
+    let time = |time: Timestamp| detail.of(time, zone);
+    writeln!(out, "Log Label (Log Format Version {version})")?;
+    writeln!(out, "Performance metrics from host {}", label.host)?;
+    writeln!(out, "    commencing {}", time(label.start))?;
+    let end = part.end_time();
+    if let Ok(end) = &end {
+        writeln!(out, "    ending     {}", time(*end))?;
+    }
+    writeln!(out, "Archive timezone: {}", label.timezone)?;
+    if !label.zoneinfo.is_empty() {
+        writeln!(out, "Archive zoneinfo: {}", label.zoneinfo)?;
+    }
+    writeln!(out, "PID for pmlogger: {}", label.pid)?;
+    for (file, size) in part.files() {
+        match size {
+            Ok(size) => writeln!(out, "File {file}: {size} bytes")?,
+            Err(error) => writeln!(out, "File {file}: {error}")?,
+        }
+    }
+    Ok(end.map(|_| ()))
+}
+
+/// Reads all records; gives the number of damaged places.
+fn scan(archive: &mut ArchiveContext, messages: &Messages) -> Result<usize, Stop> {
+    let (mut records, mut marks, mut damaged) = (0_u64, 0_u64, 0);
+    loop {
+        match archive.next_record() {
+            Ok(record) if record.sets.is_empty() => marks += 1,
+            Ok(_) => records += 1,
+            Err(error) if error.is_end_of_archive() => break,
+            Err(error) => {
+                damaged += 1;
+                messages.error(&error);
+                if damaged == MOST_DAMAGE {
+                    messages.error(&"there may be more damage; reading has stopped here");
+                    break;
+                }
+            }
+        }
+    }
+    writeln!(io::stdout(), "Records: {records}, and {marks} marks; damaged places: {damaged}")?;
+    Ok(damaged)
+}

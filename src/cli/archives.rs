@@ -1,0 +1,99 @@
+//! The archives that arguments name: several options make one list, and
+//! patterns become the archives that they match.
+//!
+//! In: the arguments of `-a`, as they were given. Out: a list with commas as
+//! `ArchiveContext::open` takes it. Whether there are such archives is for
+//! that to find out.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use pmderive_runtime::archive::base_of_file;
+
+/// Several arguments as one list with commas; what is in it already is not
+/// added again, as pmGetOptions(3) has it.
+pub fn joined(arguments: &[PathBuf]) -> Option<PathBuf> {
+    let mut list: Vec<u8> = arguments.first()?.as_os_str().as_bytes().to_vec();
+    for argument in &arguments[1..] {
+        let argument = argument.as_os_str().as_bytes();
+        if !list.split(|byte| *byte == b',').any(|known| known == argument) {
+            list.push(b',');
+            list.extend_from_slice(argument);
+        }
+    }
+    Some(OsString::from_vec(list).into())
+}
+
+/// A list with the archives that its patterns match in their places, in order
+/// of their names; a pattern that matches none stays as it is, and so does
+/// what exists under the very name.
+pub fn expanded(list: &Path) -> PathBuf {
+    let list = list.as_os_str().as_bytes();
+    let members = list.split(|byte| *byte == b',').map(|member| match matches(member) {
+        found if found.is_empty() => member.to_vec(),
+        found => found.join(&b','),
+    });
+    OsString::from_vec(members.collect::<Vec<_>>().join(&b',')).into()
+}
+
+/// The archives, and the directories, that a pattern matches; each archive
+/// once, however many of its files match. Nothing if it is no pattern.
+fn matches(pattern: &[u8]) -> Vec<Vec<u8>> {
+    let is_pattern = pattern.iter().any(|byte| b"*?[".contains(byte));
+    if !is_pattern || Path::new(OsStr::from_bytes(pattern)).exists() {
+        return Vec::new();
+    }
+    let found = std::str::from_utf8(pattern).ok().and_then(|pattern| glob::glob(pattern).ok());
+    let mut archives: Vec<Vec<u8>> = found
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|path| if path.is_dir() { Some(path) } else { base_of_file(&path) })
+        // A comma would make two names of it.
+        .filter(|path| !path.as_os_str().as_bytes().contains(&b','))
+        .map(|path| path.into_os_string().into_vec())
+        .collect();
+    archives.sort_unstable();
+    archives.dedup();
+    archives
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_options_make_one_list() {
+        let join = |arguments: &[&str]| {
+            joined(&arguments.iter().map(PathBuf::from).collect::<Vec<_>>())
+                .map(|list| list.display().to_string())
+        };
+        assert_eq!(join(&[]), None);
+        assert_eq!(join(&["a,b", "c", "a", "ab", "c"]).as_deref(), Some("a,b,c,ab"));
+        assert_eq!(join(&["a,a"]).as_deref(), Some("a,a"));
+    }
+
+    #[test]
+    fn patterns_become_archives() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = |name: &str| folder.path().join(name);
+        for name in ["b.0", "b.meta", "a.meta.xz", "a.index", "readme", "c*d.meta", "x,y.0"] {
+            std::fs::write(path(name), b"").expect("a file");
+        }
+        std::fs::create_dir(path("bdir")).expect("a folder");
+        let list = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| path(name).display().to_string()).collect();
+            PathBuf::from(names.join(","))
+        };
+        let cases = [
+            (list(&["*"]), list(&["a", "b", "bdir", "c*d"])),
+            (list(&["b*", "q", "[ac]*.meta*"]), list(&["b", "bdir", "q", "a", "c*d"])),
+            (list(&["c*d.meta", "none*"]), list(&["c*d.meta", "none*"])),
+            (list(&["b", ""]), list(&["b", ""])),
+        ];
+        for (given, expected) in cases {
+            assert_eq!(expanded(&given), expected);
+        }
+    }
+}

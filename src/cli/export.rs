@@ -1,0 +1,210 @@
+//! `pmderive export`: writes samples of metrics as a table, to a file or to
+//! standard output.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use pmderive_runtime::context::Context as AnySource;
+use pmderive_runtime::model::ValueType;
+
+use crate::engine::{Metric, Registry, Shown};
+use crate::export::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
+
+use super::messages::Messages;
+use super::sample_arguments::SampleArguments;
+use super::samples::{Session, Sink};
+use super::{Outcome, Stop};
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// What to export.
+    #[command(flatten)]
+    pub what: SampleArguments,
+    /// Form of the table [default: by the name of the file, else csv].
+    #[arg(long, value_enum)]
+    pub format: Option<ExportFormat>,
+    /// File to write, which has its name once it is complete; `-` is standard output [default: -].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Forms of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// One line for each value.
+    Csv,
+    /// A line about source and metrics, then one for each sample as of eval.
+    Json,
+    /// Arrow IPC; on standard output as a stream.
+    Arrow,
+    /// Parquet.
+    Parquet,
+}
+
+impl From<ExportFormat> for Format {
+    fn from(format: ExportFormat) -> Format {
+        match format {
+            ExportFormat::Csv => Format::Csv,
+            ExportFormat::Json => Format::Json,
+            ExportFormat::Arrow => Format::Arrow,
+            ExportFormat::Parquet => Format::Parquet,
+        }
+    }
+}
+
+impl ExportArguments {
+    /// The file, unless it is standard output.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    fn format(&self) -> Result<Format, Stop> {
+        let of_name = self.file().and_then(Format::of_name);
+        let format = match (self.format, of_name, self.file()) {
+            (Some(format), ..) => format.into(),
+            (None, Some(format), _) => format,
+            (None, None, None) => Format::Csv,
+            (None, None, Some(path)) => {
+                return Err(Stop::Usage(format!(
+                    "the name {} does not tell a form: give it with --format",
+                    path.display()
+                )));
+            }
+        };
+        match format.is_built_in() {
+            true => Ok(format),
+            false => Err(Stop::Usage(ExportError::NotBuiltIn.to_string())),
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let format = arguments.format()?;
+    let what = &arguments.what;
+    what.check()?;
+    let mut source = {
+        let dialect = what.definitions.language().dialect;
+        what.follow.open(|| Ok(what.source.open(dialect, messages)?))?
+    };
+    let (definitions, mut outcome) = what.select(Some(&mut source), messages)?;
+    if definitions.selection().is_empty() {
+        return Ok(outcome);
+    }
+    let file = arguments.file();
+    let destination = match file {
+        Some(path) => Destination::file(path).map_err(|error| named(file, error))?,
+        None => Destination::standard(),
+    };
+    let sampling = match (&source, what.time.interval) {
+        (AnySource::Archive(_), None) => Sampling::Records,
+        (AnySource::Archive(_), Some(_)) => Sampling::Interpolated,
+        _ => Sampling::Live,
+    };
+    let mut session = Session::open(what, false, &definitions, source, messages)?;
+    outcome = outcome.max(session.leave_out(is_event, |metric, messages| {
+        let name = &metric.name;
+        messages.error(&format_args!(
+            "{name}: event records are no values of a table; see `pmderive val`"
+        ));
+    })?);
+    session.take_all_of_archive();
+    session.show_progress(file.is_some() || !io::stdout().is_terminal())?;
+    session.end_by_signals()?;
+    let mut table = Table {
+        registry: &definitions.registry,
+        sampling,
+        format,
+        file,
+        destination: Some(destination),
+        exporter: None,
+        samples: 0,
+    };
+    let ran = session.run(&mut table);
+    let is_cut_off = session.is_ended_by_signal() || matches!(ran, Err(Stop::Source(_)));
+    match ran {
+        Ok(ran) if !is_cut_off => {
+            table.finish()?.complete().map_err(|error| named(file, error))?;
+            Ok(outcome.max(ran))
+        }
+        Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
+            let samples = table.samples;
+            let partial = table.finish()?.partial().map_err(|error| named(file, error))?;
+            if let Some(partial) = partial {
+                let partial = partial.display();
+                messages.error(&format_args!("the {samples} samples so far are in {partial}"));
+            }
+            ran.map(|_| Outcome::Failed)
+        }
+        ran => ran.map(|_| Outcome::Failed),
+    }
+}
+
+fn is_event(metric: &Metric) -> bool {
+    let events = [ValueType::Event, ValueType::HighResEvent];
+    metric.desc.is_ok_and(|desc| events.contains(&desc.value_type))
+}
+
+/// An error of a file, with its name.
+fn named(file: Option<&Path>, error: io::Error) -> Stop {
+    match file {
+        Some(path) => {
+            Stop::Output(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+        }
+        None => error.into(),
+    }
+}
+
+/// The table that is written.
+struct Table<'t> {
+    registry: &'t Registry,
+    sampling: Sampling,
+    format: Format,
+    file: Option<&'t Path>,
+    /// Until the table begins.
+    destination: Option<Destination>,
+    exporter: Option<Box<dyn Exporter>>,
+    samples: u64,
+}
+
+impl Table<'_> {
+    fn failed(&self, error: ExportError) -> Stop {
+        match error {
+            ExportError::Io(error) => named(self.file, error),
+            other => named(self.file, io::Error::other(other.to_string())),
+        }
+    }
+
+    /// Writes all that makes the table whole.
+    fn finish(&mut self) -> Result<Destination, Stop> {
+        match (self.exporter.take(), self.destination.take()) {
+            (Some(exporter), _) => exporter.finish().map_err(|error| self.failed(error)),
+            (None, Some(destination)) => Ok(destination),
+            (None, None) => Ok(Destination::standard()),
+        }
+    }
+}
+
+impl Sink for Table<'_> {
+    fn begin(&mut self, metrics: &[Metric], source: &mut AnySource) -> Result<(), Stop> {
+        let Some(destination) = self.destination.take() else { return Ok(()) };
+        let schema = Schema::look_up(metrics, self.registry, source, self.sampling)?;
+        let exporter = export(self.format, &schema, destination);
+        self.exporter = Some(exporter.map_err(|error| self.failed(error))?);
+        Ok(())
+    }
+
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop> {
+        self.samples += 1;
+        match &mut self.exporter {
+            Some(exporter) => exporter.sample(shown).map_err(|error| self.failed(error)),
+            None => Ok(()),
+        }
+    }
+
+    fn shows_failures(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,289 @@
+//! What is printed of each metric and of each instance domain.
+
+use std::io::{self, Write};
+
+use pmderive_runtime::model::{
+    InDom, InstanceProfile, MetricDesc, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
+};
+use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource, SourceError};
+
+use super::super::pcp_options::Source;
+use super::labels::Labels;
+use super::lookup::{Described, describe};
+use super::{Shown, values};
+use crate::cli::Stop;
+use crate::cli::fetch::{Domains, Values, fetch};
+
+/// Bytes that are kept before they are written.
+const ENOUGH: usize = 1 << 16;
+
+/// Reports on metrics, batch by batch.
+pub struct Report<'s> {
+    shown: Shown,
+    batch: usize,
+    source: &'s mut Source,
+    is_archive: bool,
+    labels: Option<Labels>,
+    domains: Domains,
+    out: Vec<u8>,
+}
+
+impl<'s> Report<'s> {
+    /// Nothing is reported yet.
+    pub fn new(shown: Shown, batch: usize, source: &'s mut Source) -> Report<'s> {
+        let mut out = Vec::new();
+        if let Some(note) = source.zone_note.take() {
+            let _ = write!(out, "{note}\n\n");
+        }
+        let is_archive = source.is_archive();
+        Report {
+            shown,
+            batch,
+            source,
+            is_archive,
+            labels: None,
+            domains: Domains::new(is_archive),
+            out,
+        }
+    }
+
+    /// Writes what is not written yet.
+    pub fn finish(mut self) -> Result<(), Stop> {
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), Stop> {
+        let mut out = io::stdout().lock();
+        out.write_all(&self.out)?;
+        out.flush()?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// Reports on metrics by their names.
+    pub fn metrics(&mut self, names: &[&str]) -> Result<(), Stop> {
+        let described = describe(&mut self.source.context, names, &self.shown)?;
+        for batch in described.chunks(self.batch) {
+            // Labels of an archive are those at the time of the values.
+            let is_placed = self.is_archive && self.shown.labels;
+            let fetched = match self.shown.needs_values() || is_placed {
+                true => self.fetch(batch)?,
+                false => Ok(Vec::new()),
+            };
+            if (self.shown.labels || self.shown.series) && !self.shown.verify {
+                self.look_up_labels(&described)?;
+            }
+            match fetched {
+                Ok(values) => {
+                    let mut values = values.into_iter();
+                    for metric in batch {
+                        self.metric(metric, values.next())?;
+                    }
+                }
+                Err(status) => {
+                    for metric in batch {
+                        let _ = writeln!(self.out, "{}: pmFetch: {status}", metric.name);
+                    }
+                }
+            }
+            if self.out.len() >= ENOUGH {
+                self.write()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_up_labels(&mut self, metrics: &[Described<'_>]) -> Result<(), SourceError> {
+        let Report { labels, source, is_archive, .. } = self;
+        let labels = match labels {
+            Some(labels) => labels,
+            None => {
+                let host = source.context.host_name()?;
+                labels.insert(Labels::new(&host, *is_archive, source.dialect))
+            }
+        };
+        let descs: Vec<MetricDesc> = metrics.iter().filter_map(|one| one.desc.ok()).collect();
+        let levels: Vec<_> = descs.iter().flat_map(|desc| labels.levels(desc)).collect();
+        labels.look_up(&mut source.context, levels.into_iter())
+    }
+
+    /// Fetches a batch. The inner error: the fetch as a whole failed.
+    fn fetch(
+        &mut self,
+        metrics: &[Described<'_>],
+    ) -> Result<Result<Vec<Values>, PmStatus>, SourceError> {
+        let pmids: Vec<Pmid> = metrics.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
+        let indoms = metrics.iter().filter_map(|one| one.desc.ok()?.indom);
+        let indoms = indoms.filter(|_| self.shown.prints_values());
+        fetch(self.source, &pmids, indoms, &mut self.domains)
+    }
+
+    fn metric(&mut self, metric: &Described<'_>, values: Option<Values>) -> Result<(), Stop> {
+        let Described { name, pmid, desc, one_line, help } = metric;
+        let shown = self.shown.clone();
+        if shown.needs_desc()
+            && let Err(status) = desc
+        {
+            let _ = writeln!(self.out, "{name}: pmLookupDesc: {status}");
+            return Ok(());
+        }
+        if shown.verify {
+            self.verify(name, *desc, values);
+            return Ok(());
+        }
+        if shown.prints_desc() || shown.helptext || shown.prints_values() || shown.labels {
+            self.out.push(b'\n');
+        }
+        self.out.extend_from_slice(name.as_bytes());
+        if shown.pmid || shown.fullpmid {
+            let pmid = pmid.unwrap_or(Pmid::NULL);
+            let _ = write!(self.out, " PMID: {pmid}");
+            if shown.fullpmid {
+                let _ = write!(self.out, " = {} = {:#x}", pmid.0, pmid.0);
+            }
+        }
+        self.print_one_line(shown.oneline.then_some(one_line));
+        if let (true, Ok(desc)) = (shown.prints_desc(), desc) {
+            self.print_desc(desc);
+        }
+        if let (Some(labels), Ok(desc)) = (&self.labels, desc) {
+            if shown.series {
+                labels.print_series(&mut self.out, name, desc);
+            }
+            if shown.labels {
+                labels.print_metric(&mut self.out, desc);
+            }
+        }
+        self.print_help(shown.helptext.then_some(help));
+        let Ok(desc) = desc else { return Ok(()) };
+        if let (true, Some(mut values)) = (shown.prints_values(), values) {
+            if shown.fetchall && values == Err(PmStatus::PROFILE) {
+                values = self.fetch_by_profile(name, desc)?;
+            }
+            let Report { out, source, domains, .. } = self;
+            values::print(out, source, domains, desc, &values, &shown)?;
+        }
+        if let (Some(labels), Some(indom)) = (&self.labels, desc.indom) {
+            let domain = self.domains.get(self.source, indom)?.unwrap_or_default();
+            if shown.series {
+                labels.print_instance_series(&mut self.out, indom, &domain);
+            }
+            if shown.labels {
+                labels.print_instances(&mut self.out, desc, indom, &domain);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what keeps a metric from having values.
+    fn verify(&mut self, name: &str, desc: Result<MetricDesc, PmStatus>, values: Option<Values>) {
+        let is_supported = desc.is_ok_and(|desc| desc.value_type != ValueType::NoSupport);
+        let _ = match values {
+            _ if !is_supported => writeln!(self.out, "{name}: Not Supported"),
+            Some(Err(status)) => writeln!(self.out, "{name}: {status}"),
+            Some(Ok(values)) if values.is_empty() => {
+                writeln!(self.out, "{name}: No value(s) available")
+            }
+            _ => Ok(()),
+        };
+    }
+
+    /// Ends the line with the name.
+    fn print_one_line(&mut self, text: Option<&Result<Box<str>, PmStatus>>) {
+        let _ = match text {
+            None => Ok(()),
+            // A line that is full already is not made longer.
+            Some(Ok(text)) if self.shown.fullpmid => write!(self.out, "\n    [{text}]"),
+            Some(Ok(text)) => write!(self.out, " [{text}]"),
+            Some(Err(status)) => write!(self.out, " One-line Help: Error: {status}"),
+        };
+        self.out.push(b'\n');
+    }
+
+    fn print_help(&mut self, text: Option<&Result<Box<str>, PmStatus>>) {
+        let _ = match text {
+            None => Ok(()),
+            Some(Ok(text)) if text.is_empty() => writeln!(self.out, "Help: <empty entry>"),
+            Some(Ok(text)) => {
+                writeln!(self.out, "Help:\n{}", text.strip_suffix('\n').unwrap_or(text))
+            }
+            Some(Err(status)) => writeln!(self.out, "Full Help: Error: {status}"),
+        };
+    }
+
+    fn print_desc(&mut self, desc: &MetricDesc) {
+        let value_type = desc.value_type.description().unwrap_or("Not Supported");
+        let _ = write!(self.out, "    Data Type: {value_type}  InDom: ");
+        self.print_indom(desc.indom);
+        let _ = write!(self.out, "\n    Semantics: {}", desc.semantics);
+        if let Semantics::Other(code) = desc.semantics {
+            let _ = write!(self.out, " ({code})");
+        }
+        let _ = match desc.units.to_string() {
+            units if units.is_empty() => writeln!(self.out, "  Units: none"),
+            units => writeln!(self.out, "  Units: {units}"),
+        };
+    }
+
+    fn print_indom(&mut self, indom: Option<InDom>) {
+        let _ = match indom {
+            Some(indom) => write!(self.out, "{indom}"),
+            None => write!(self.out, "PM_INDOM_NULL"),
+        };
+        let word = InDom::to_wire(indom);
+        if self.shown.fullindom {
+            let _ = write!(self.out, " = {word} =");
+        }
+        let _ = write!(self.out, " {word:#x}");
+    }
+
+    /// Fetches a metric by itself, with all instances of its domain named.
+    fn fetch_by_profile(&mut self, name: &str, desc: &MetricDesc) -> Result<Values, Stop> {
+        let Some(indom) = desc.indom else { return Ok(Err(PmStatus::PROFILE)) };
+        let context = &mut self.source.context;
+        let domain = match context.instance_domain(indom, Freshness::Current)? {
+            Ok(domain) => domain,
+            Err(status) => {
+                let _ = writeln!(self.out, "{name}: pmGetIndom: {status}");
+                return Ok(Err(PmStatus::PROFILE));
+            }
+        };
+        let instances: Vec<_> = domain.instances().map(|(id, _)| id).collect();
+        let mut profile = InstanceProfile::default();
+        profile.exclude_everything();
+        profile.include(indom, &instances);
+        context.set_profile(&profile)?;
+        let fetched = context.fetch_values(&[desc.pmid]);
+        context.set_profile(&InstanceProfile::default())?;
+        let set = fetched?.sets.pop();
+        Ok(set.map_or(Err(PmStatus::IPC), |set| set.outcome))
+    }
+
+    /// Reports on an instance domain.
+    pub fn domain(&mut self, indom: InDom) -> Result<(), Stop> {
+        let shown = self.shown.clone();
+        self.out.extend_from_slice(b"\nInDom: ");
+        self.print_indom(Some(indom));
+        let subject = TextSubject::Domain(indom);
+        let context = &mut self.source.context;
+        let one_line = match shown.oneline {
+            true => Some(context.text(subject, TextKind::OneLine)?),
+            false => None,
+        };
+        let help = match shown.helptext {
+            true => Some(context.text(subject, TextKind::Help)?),
+            false => None,
+        };
+        self.print_one_line(one_line.as_ref());
+        if shown.labels {
+            self.look_up_labels(&[])?;
+            let levels = Labels::levels_of_domain(indom).into_iter();
+            if let Some(labels) = &mut self.labels {
+                labels.look_up(&mut self.source.context, levels)?;
+                labels.print_domain(&mut self.out, indom);
+            }
+        }
+        self.print_help(help.as_ref());
+        Ok(())
+    }
+}

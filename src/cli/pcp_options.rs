@@ -1,0 +1,282 @@
+//! The options that the commands called after PCP's tools share, see
+//! pmGetOptions(3), and how they open a source: in the words of those tools.
+//!
+//! Options of a single tool stand in its file. What is printed of a source
+//! is not known here.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use pmderive_runtime::context::{Context, HostSpec};
+use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, WithNameSpace};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
+
+use crate::dialect::Dialect;
+use crate::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use crate::equivalent_domains::EquivalentDomains;
+
+use super::Stop;
+use super::args::{DefinitionArguments, SourceArguments};
+use super::definitions::Definitions;
+use super::messages::Messages;
+
+/// Options of `info`, `probe` and `val`.
+#[derive(Clone, Debug, Args)]
+pub struct PcpOptions {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Metrics of this container of the host.
+    #[arg(long, value_name = "NAME")]
+    pub container: Option<String>,
+    /// Definitions of derived metrics, besides those of the system.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Names of metrics from this file instead of the source's own.
+    #[arg(short, long, value_name = "FILE")]
+    pub namespace: Option<PathBuf>,
+    /// As -n, where no metric may have two names.
+    #[arg(short = 'N', long, value_name = "FILE", conflicts_with = "namespace")]
+    pub uniqnames: Option<PathBuf>,
+    /// The zone of times.
+    #[command(flatten)]
+    pub zone: ZoneOptions,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(short = 'K', long = "spec-local", value_name = "SPEC", hide = true)]
+    pub spec_local: Vec<String>,
+}
+
+/// The zone that times are shown and read in.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ZoneOptions {
+    /// Times in the zone of the host that the metrics are of.
+    #[arg(short = 'z', long, conflicts_with = "timezone")]
+    pub hostzone: bool,
+    /// Times in this zone, in the form of the TZ environment variable.
+    #[arg(short = 'Z', long, value_name = "TZ")]
+    pub timezone: Option<String>,
+}
+
+/// The option of tools that report on one time only.
+#[derive(Debug, Default, Args)]
+pub struct OriginOption {
+    /// Values of an archive from this time on.
+    #[arg(short = 'O', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub origin: Option<String>,
+}
+
+/// Options of tools that report on a stretch of time, see pmParseTimeWindow(3).
+#[derive(Debug, Default, Args)]
+pub struct WindowOptions {
+    /// Start of the time that is reported on.
+    #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub start: Option<String>,
+    /// End of the time that is reported on.
+    #[arg(short = 'T', long, value_name = "TIME", allow_hyphen_values = true)]
+    pub finish: Option<String>,
+    /// Start at a multiple of this, as in `1hour`.
+    #[arg(short = 'A', long, value_name = "ALIGN", allow_hyphen_values = true)]
+    pub align: Option<String>,
+}
+
+/// A source of any kind, with its own names or with those of a file.
+pub type AnyNamed = WithNameSpace<Context>;
+
+/// An open source, with what the options say of it.
+pub struct Source {
+    /// The source, with derived metrics.
+    pub context: DerivedContext<AnyNamed>,
+    /// The version of PCP whose answers are given.
+    pub dialect: Dialect,
+    /// From when in an archive values are; without it, from its start.
+    pub origin: Option<Timestamp>,
+    /// The zone that times are shown in.
+    pub zone: TimeZone,
+    /// What PCP's tools say when a zone was chosen; an empty line follows.
+    pub zone_note: Option<String>,
+}
+
+impl PcpOptions {
+    /// Opens the source, with the derived metrics of the system and of the
+    /// options. What is wrong with definitions is told.
+    ///
+    /// # Errors
+    /// The source cannot be opened, or the options do not fit it.
+    pub fn open(&self, messages: &mut Messages) -> Result<Source, Stop> {
+        let wrong = |what: &str| Err(Stop::Tool(what.to_owned()));
+        if !self.spec_local.is_empty() {
+            return wrong(
+                "-K names agents that are shared libraries of PCP, and pmderive loads none; \
+                 the metrics of -L are its own",
+            );
+        }
+        if self.zone.hostzone && self.source.host.is_none() && self.source.archive.is_empty() {
+            return wrong("use of timezone from metric source requires a source");
+        }
+        let dialect = self.definitions.language().dialect;
+        let names = self.load_names(messages)?;
+        let source = self.open_source(dialect, messages)?;
+        let Definitions { registry, sources, diagnostics, .. } =
+            Definitions::read(&self.definitions);
+        messages.diagnostics(diagnostics, &sources);
+        let engine = Engine::new(self.definitions.language(), Backend::Interp)
+            .with_equivalent_domains(EquivalentDomains::of_this_machine());
+        let shared = SharedRegistry::with(registry, sources);
+        let source = match names {
+            Some(names) => WithNameSpace::new(names.into(), source),
+            None => WithNameSpace::own(source),
+        };
+        let context = DerivedContext::new(engine.into(), shared.into(), source);
+        let mut source =
+            Source { context, dialect, origin: None, zone: TimeZone::system(), zone_note: None };
+        if let Some(zone) = &self.zone.timezone {
+            source.zone = TimeZone::parse(zone);
+            source.zone_note = Some(format!("Note: timezone set to \"TZ={zone}\""));
+        } else if self.zone.hostzone {
+            source.zone = TimeZone::of_source(&mut source.context)?;
+            let (host, from) = (source.context.host_name()?, source.is_archive());
+            let from = if from { " from archive" } else { "" };
+            source.zone_note =
+                Some(format!("Note: timezone set to local timezone of host \"{host}\"{from}"));
+        }
+        Ok(source)
+    }
+
+    fn load_names(&self, messages: &Messages) -> Result<Option<LocalNameSpace>, Stop> {
+        let (file, duplicates) = match (&self.namespace, &self.uniqnames) {
+            (Some(file), _) => (file, true),
+            (None, Some(file)) => (file, false),
+            (None, None) => return Ok(None),
+        };
+        let options = LoadOptions { duplicates, ..LoadOptions::default() };
+        LocalNameSpace::load(Some(file), &options).map(Some).map_err(|error| {
+            messages.line(&error);
+            let (file, status) = (file.display(), error.status());
+            Stop::Tool(format!("Cannot load namespace from \"{file}\": {status}"))
+        })
+    }
+
+    fn open_source(&self, dialect: Dialect, messages: &Messages) -> Result<Context, Stop> {
+        let host = self.source.host.clone();
+        let is_host = self.source.archive.is_empty() && !self.source.local;
+        let opened = match &self.container {
+            Some(container) if is_host => {
+                let mut spec = host.clone().unwrap_or_else(HostSpec::local);
+                spec.container.get_or_insert_with(|| container.clone());
+                SourceArguments { host: Some(spec), archive: vec![], local: false }
+                    .open(dialect, messages)
+            }
+            _ => self.source.open(dialect, messages),
+        };
+        opened.map_err(|error| {
+            let status = error.status();
+            let failed = match self.source.archives() {
+                Some(archive) => format!("Cannot open archive \"{}\": {status}", archive.display()),
+                None => {
+                    let spec = host.unwrap_or_else(HostSpec::local);
+                    format!("Cannot connect to PMCD on host \"{spec}\": {status}")
+                }
+            };
+            Stop::Tool(match &error {
+                SourceError::Connect { help, .. } => format!("{failed}\n{help}"),
+                // There is no more to say.
+                SourceError::Io { .. }
+                | SourceError::Timeout { .. }
+                | SourceError::Status { .. } => failed,
+                _ => format!("{failed}\n{error}"),
+            })
+        })
+    }
+}
+
+impl Source {
+    /// The source itself.
+    pub fn kind(&mut self) -> &mut Context {
+        self.context.source().source()
+    }
+
+    /// True if the metrics are an archive's.
+    pub fn is_archive(&mut self) -> bool {
+        matches!(self.kind(), Context::Archive(_))
+    }
+
+    /// First and last time that there are values of: of an archive; for a live
+    /// source now, and no end. Where that of an archive cannot be found there
+    /// is none either: what comes before the damage may be of use.
+    fn bounds(&mut self, messages: &Messages) -> (Timestamp, Option<Timestamp>) {
+        let Context::Archive(archive) = self.kind() else { return (Timestamp::now(), None) };
+        let end = archive.end_time();
+        let start = archive.label().start;
+        if let Err(error) = &end {
+            let (archive, status) = (self.context.name(), error.status());
+            messages.error(&format_args!("Cannot locate end of archive {archive}: {status}"));
+        }
+        (start, end.ok())
+    }
+
+    /// The part of time that options choose (`pmGetContextOptions(3)`). What
+    /// could not be followed is told.
+    ///
+    /// # Errors
+    /// One of the options makes no sense.
+    pub fn window(
+        &mut self,
+        spec: &WindowSpec<'_>,
+        messages: &Messages,
+    ) -> Result<TimeWindow, Stop> {
+        let bounds = self.bounds(messages);
+        let window = TimeWindow::parse(spec, bounds, &self.zone)
+            .map_err(|error| Stop::Tool(format!("invalid time window.\n{error}\n")))?;
+        if let Some(warning) = &window.warning {
+            messages.line(warning);
+        }
+        Ok(window)
+    }
+
+    /// For tools that report on one time only: chooses the origin. As to those
+    /// tools, zones and origins are matters of archives.
+    ///
+    /// # Errors
+    /// The origin makes no sense.
+    pub fn start_at(&mut self, option: &OriginOption, messages: &Messages) -> Result<(), Stop> {
+        let origin = option.origin.as_deref();
+        if self.is_archive() {
+            if origin.is_some() {
+                let spec = WindowSpec { origin, ..WindowSpec::default() };
+                self.origin = Some(self.window(&spec, messages)?.origin);
+            }
+            return Ok(());
+        }
+        if origin.is_some() {
+            let wrong = "time window options are supported for archives only";
+            return Err(Stop::Tool(wrong.to_owned()));
+        }
+        self.zone_note = None;
+        if self.dialect == Dialect::Pcp6_0 {
+            self.zone = TimeZone::system();
+        }
+        Ok(())
+    }
+
+    /// Makes the next fetch from an archive begin at the origin again
+    /// (`pmSetMode(3)` with `PM_MODE_FORW`).
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn rewind(&mut self) -> Result<(), SourceError> {
+        let origin = self.origin;
+        let Context::Archive(archive) = self.kind() else { return Ok(()) };
+        archive.set_position(origin.unwrap_or(archive.label().start))
+    }
+}
+
+/// The argument of `-b`.
+///
+/// # Errors
+/// It is not a number of metrics.
+pub fn batch(text: &str) -> Result<usize, String> {
+    let batch = text.parse().ok().filter(|batch| *batch > 0);
+    batch.ok_or_else(|| "-b requires numeric argument".to_owned())
+}

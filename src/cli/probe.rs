@@ -1,0 +1,293 @@
+//! `pmderive probe`: which metrics have values, as pmprobe(1) prints it.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use super::fetch::{Domain, Domains, Values, fetch, print_value};
+use super::messages::Messages;
+use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
+use super::{Outcome, Stop, walk};
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+pub struct ProbeArguments {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub options: PcpOptions,
+    /// From when in an archive values are.
+    #[command(flatten)]
+    pub origin: OriginOption,
+    /// What is printed.
+    #[command(flatten)]
+    pub shown: Shown,
+    /// Metrics or nodes of the name space; without any, all metrics.
+    #[arg(value_name = "METRIC")]
+    pub names: Vec<String>,
+}
+
+/// What is printed besides the number of values.
+#[derive(Debug, Args)]
+pub struct Shown {
+    /// Metrics that are fetched at a time [default: 128, of an archive always 1].
+    #[arg(short, long, value_name = "N", value_parser = batch)]
+    pub batch: Option<usize>,
+    /// All instances that there are, whether they have values or not.
+    #[arg(short, long)]
+    pub force: bool,
+    /// Take the names for those of metrics, and do not look below them.
+    #[arg(short = 'F', long)]
+    pub faster: bool,
+    /// Identifiers of instances.
+    #[arg(short, long)]
+    pub internal: bool,
+    /// Names of instances.
+    #[arg(short = 'I', long)]
+    pub external: bool,
+    /// Values.
+    #[arg(short, long)]
+    pub values: bool,
+    /// Taken so that it can be said why it is of no use.
+    #[arg(short = 'V', long, hide = true)]
+    pub verbose: bool,
+}
+
+impl Shown {
+    fn instances(&self) -> bool {
+        self.internal || self.external
+    }
+
+    fn needs_desc(&self) -> bool {
+        self.instances() || self.values
+    }
+}
+
+/// Metrics fetched at a time.
+const BATCH: usize = 128;
+
+/// Metrics that are looked up together.
+const GROUP: usize = 4096;
+
+/// A metric to look at, which is `PM_ID_NULL` for a name that is none.
+type Metric = (String, Pmid);
+
+/// Runs the command. Whatever comes of single metrics, the exit status is 0.
+pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let shown = &arguments.shown;
+    if shown.values && shown.instances() {
+        let wrong = "at most one of -v and (-i or -I) allowed";
+        return Err(Stop::Tool(wrong.to_owned()));
+    }
+    if shown.verbose {
+        let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
+        return Err(Stop::Tool(wrong.to_owned()));
+    }
+    let mut source = arguments.options.open(messages)?;
+    source.start_at(&arguments.origin, messages)?;
+    let mut out = Vec::new();
+    if let Some(note) = source.zone_note.take() {
+        let _ = write!(out, "{note}\n\n");
+    }
+    let metrics = match shown.faster && !arguments.names.is_empty() {
+        true => look_up(&mut source, arguments.names.clone(), &mut out)?,
+        false => {
+            let names = below(&mut source, &arguments.names, &mut out)?;
+            look_up(&mut source, names, &mut out)?
+        }
+    };
+    let batch = match source.is_archive() {
+        true => 1,
+        false => shown.batch.unwrap_or(BATCH),
+    };
+    let mut probe = Probe { shown, domains: Domains::of_all_times(), source, out };
+    for group in metrics.chunks(GROUP.max(batch)) {
+        probe.group(group, batch)?;
+    }
+    Ok(Outcome::Good)
+}
+
+/// All metrics at or below the nodes. What is no node is printed.
+fn below(source: &mut Source, nodes: &[String], out: &mut Vec<u8>) -> Result<Vec<String>, Stop> {
+    let root = [String::new()];
+    let nodes = if nodes.is_empty() { &root } else { nodes };
+    let mut names = Vec::new();
+    for node in nodes {
+        match walk::metrics_below(source, node)? {
+            Ok(below) => names.extend(below),
+            Err(status) => print_status(out, node, status, ""),
+        }
+    }
+    Ok(names)
+}
+
+/// Identifiers of metrics. A name that is none is printed, but only if it is
+/// the only one: so much does libpcp tell.
+fn look_up(
+    source: &mut Source,
+    names: Vec<String>,
+    out: &mut Vec<u8>,
+) -> Result<Vec<Metric>, SourceError> {
+    let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids = source.context.lookup_names(&texts)?;
+    if let [Err(status)] = pmids[..] {
+        print_status(out, &names[0], status, "");
+        return Ok(Vec::new());
+    }
+    Ok(names.into_iter().zip(pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL))).collect())
+}
+
+fn print_status(out: &mut Vec<u8>, name: &str, status: PmStatus, function: &str) {
+    // Writing to a vector does not fail.
+    let _ = writeln!(out, "{name} {} {status}{function}", status.0);
+}
+
+/// Prints what is found.
+struct Probe<'a> {
+    shown: &'a Shown,
+    source: Source,
+    domains: Domains,
+    out: Vec<u8>,
+}
+
+impl Probe<'_> {
+    fn group(&mut self, metrics: &[Metric], batch: usize) -> Result<(), Stop> {
+        let pmids: Vec<Pmid> = metrics.iter().map(|(_, pmid)| *pmid).collect();
+        let descs = match self.shown.needs_desc() {
+            true => self.source.context.lookup_descs(&pmids)?,
+            false => vec![Err(PmStatus::PMID); metrics.len()],
+        };
+        let shown = self.shown;
+        for (metrics, descs) in metrics.chunks(batch).zip(descs.chunks(batch)) {
+            if shown.force && shown.instances() {
+                for ((name, _), desc) in metrics.iter().zip(descs) {
+                    self.known_instances(name, *desc)?;
+                }
+            } else {
+                self.batch(metrics, descs)?;
+            }
+            let mut out = io::stdout().lock();
+            out.write_all(&self.out)?;
+            out.flush()?;
+            self.out.clear();
+        }
+        Ok(())
+    }
+
+    /// All instances that a metric may have values for.
+    fn known_instances(
+        &mut self,
+        name: &str,
+        desc: Result<MetricDesc, PmStatus>,
+    ) -> Result<(), SourceError> {
+        let indom = match desc {
+            Err(status) => {
+                print_status(&mut self.out, name, status, " (pmLookupDesc)");
+                return Ok(());
+            }
+            Ok(desc) => desc.indom,
+        };
+        let Some(indom) = indom else {
+            let _ = writeln!(self.out, "{name} 1 PM_IN_NULL");
+            return Ok(());
+        };
+        match self.domains.get(&mut self.source, indom)? {
+            Err(status) => print_status(&mut self.out, name, status, " (pmGetInDom)"),
+            Ok(domain) => {
+                let _ = write!(self.out, "{name} {}", domain.len());
+                for (instance, external) in domain.instances() {
+                    self.print_instance(instance, Some(external));
+                }
+                self.out.push(b'\n');
+            }
+        }
+        Ok(())
+    }
+
+    fn print_instance(&mut self, instance: i32, name: Option<&str>) {
+        if self.shown.internal {
+            let _ = write!(self.out, " ?{instance}");
+        }
+        if self.shown.external {
+            let _ = match name {
+                Some(name) => write!(self.out, " \"{name}\""),
+                None => write!(self.out, " ?{instance}"),
+            };
+        }
+    }
+
+    fn batch(
+        &mut self,
+        metrics: &[Metric],
+        descs: &[Result<MetricDesc, PmStatus>],
+    ) -> Result<(), SourceError> {
+        let needs_desc = self.shown.needs_desc();
+        let is_fetched = |desc: &Result<MetricDesc, PmStatus>| !needs_desc || desc.is_ok();
+        let both = || metrics.iter().zip(descs);
+        let pmids = both().filter(|(_, desc)| is_fetched(desc)).map(|((_, pmid), _)| *pmid);
+        let pmids: Vec<Pmid> = pmids.collect();
+        let indoms = descs.iter().filter_map(|desc| desc.ok()?.indom);
+        let indoms = indoms.filter(|_| self.shown.external);
+        let fetched = match pmids.is_empty() {
+            true => Ok(Vec::new()),
+            false => fetch(&mut self.source, &pmids, indoms, &mut self.domains)?,
+        };
+        let mut values = fetched.as_ref().map(|fetched| fetched.iter()).map_err(|status| *status);
+        for ((name, _), desc) in both() {
+            match (desc, &mut values) {
+                (Err(status), _) if needs_desc => {
+                    print_status(&mut self.out, name, *status, " (pmLookupDesc)");
+                }
+                (_, Err(status)) => print_status(&mut self.out, name, *status, " (pmFetch)"),
+                (desc, Ok(values)) => match values.next() {
+                    Some(values) => self.metric(name, desc.ok(), values)?,
+                    None => print_status(&mut self.out, name, PmStatus::IPC, " (pmFetch)"),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn metric(
+        &mut self,
+        name: &str,
+        desc: Option<MetricDesc>,
+        values: &Values,
+    ) -> Result<(), SourceError> {
+        let values = match values {
+            Err(status) => {
+                print_status(&mut self.out, name, *status, "");
+                return Ok(());
+            }
+            Ok(values) => values,
+        };
+        let _ = write!(self.out, "{name} {}", values.len());
+        let indom = desc.and_then(|desc| desc.indom);
+        let domain: Domain = match indom {
+            Some(indom) if self.shown.external && !values.is_empty() => {
+                self.domains.get(&mut self.source, indom)?
+            }
+            _ => Err(PmStatus::INDOM),
+        };
+        for one in values {
+            match (desc, indom) {
+                (Some(desc), _) if self.shown.values => {
+                    self.out.push(b' ');
+                    print_value(&mut self.out, &self.source, desc.value_type, &one.value);
+                }
+                (_, Some(_)) => {
+                    let name = domain.as_ref().ok().and_then(|domain| domain.name(one.instance));
+                    self.print_instance(one.instance, name);
+                }
+                (Some(_), None) => {
+                    let kinds = usize::from(self.shown.internal) + usize::from(self.shown.external);
+                    self.out.extend_from_slice(" PM_IN_NULL".repeat(kinds).as_bytes());
+                }
+                (None, None) => {}
+            }
+        }
+        self.out.push(b'\n');
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! How far a scan of an archive has come: a line on standard error.
+//!
+//! In: the times that a scan begins and ends at, and the times it comes to.
+//! Out: a bar, on a terminal only, once the scan has taken a while, and gone
+//! when it ends. What is scanned, and where its rows go, is not known here.
+
+use std::io::{self, IsTerminal};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::source::SourceError;
+
+/// Scans that end sooner show nothing.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// Steps of the whole, which are what a look at the clock is worth.
+const STEPS: u32 = 1000;
+
+/// How often a terminal is drawn to, in a second.
+const RATE: u8 = 10;
+
+/// The bar that stands on the terminal, so that messages can go beside it.
+static DRAWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// How far a scan over a stretch of time has come; the default shows nothing.
+#[derive(Default)]
+pub struct Progress(Option<Line>);
+
+struct Line {
+    bar: ProgressBar,
+    from: Timestamp,
+    /// Length of the stretch in seconds; negative when time goes backward.
+    span: f64,
+    /// The step at which the clock is looked at next.
+    next: f64,
+    begun: Instant,
+    delay: Duration,
+}
+
+impl Progress {
+    /// Follows a scan between two times, the earlier one first unless it goes
+    /// backward. Nothing is ever shown unless `visible`, which is false where
+    /// rows go to the terminal themselves, and standard error is a terminal.
+    pub fn new((from, to): (Timestamp, Timestamp), visible: bool) -> Progress {
+        if !visible || !io::stderr().is_terminal() {
+            return Progress(None);
+        }
+        Progress::drawn_to(ProgressDrawTarget::stderr_with_hz(RATE), (from, to), DELAY)
+    }
+
+    /// Follows a scan of an archive from where it is to the last time of the
+    /// scan, without one to its end; of other sources the end is not known, and
+    /// nothing is shown. As for [`Progress::new`] otherwise.
+    ///
+    /// # Errors
+    /// The archive has no end.
+    pub fn of(
+        context: &mut Context,
+        last: Option<Timestamp>,
+        visible: bool,
+    ) -> Result<Progress, SourceError> {
+        let Context::Archive(archive) = context else { return Ok(Progress(None)) };
+        // Where an archive ends may be costly to find out.
+        if !visible || !io::stderr().is_terminal() {
+            return Ok(Progress(None));
+        }
+        let last = match last {
+            Some(last) => last,
+            None => archive.end_time()?,
+        };
+        Ok(Progress::new((archive.origin(), last), visible))
+    }
+
+    fn drawn_to(
+        target: ProgressDrawTarget,
+        (from, to): (Timestamp, Timestamp),
+        delay: Duration,
+    ) -> Progress {
+        let bar = ProgressBar::with_draw_target(Some(STEPS.into()), target);
+        // A template that is wrong is found by the test.
+        if let Ok(style) = ProgressStyle::with_template("{percent:>3} % [{bar:30}] {eta} left") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        let span = to.seconds_since(from);
+        Progress(Some(Line { bar, from, span, next: 1.0, begun: Instant::now(), delay }))
+    }
+
+    /// The scan has come to a time. Costs next to nothing, whatever is shown.
+    pub fn at(&mut self, time: Timestamp) {
+        let Some(line) = &mut self.0 else { return };
+        let step = time.seconds_since(line.from) / line.span * f64::from(STEPS);
+        if step.is_nan() || step < line.next {
+            return;
+        }
+        line.next = step.floor() + 1.0;
+        if line.begun.elapsed() >= line.delay {
+            line.show(step as u64);
+        }
+    }
+
+    /// The scan has ended: takes away what is shown.
+    pub fn finish(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Line {
+    fn show(&self, step: u64) {
+        let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bar.set_position(step.min(STEPS.into()));
+        drawn.get_or_insert_with(|| self.bar.clone());
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if drawn.take().is_some() {
+            self.bar.finish_and_clear();
+        }
+    }
+}
+
+/// Writes to standard error beside what is shown there.
+pub fn beside<T>(write: impl FnOnce() -> T) -> T {
+    let drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*drawn {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    use indicatif::TermLike;
+
+    /// A terminal that keeps what is drawn.
+    #[derive(Clone, Debug, Default)]
+    struct Paper(Arc<Mutex<String>>);
+
+    impl TermLike for Paper {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().expect("nobody panics").push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.write_str("|")
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::new(1_700_000_000 + seconds, 0)
+    }
+
+    #[test]
+    fn a_bar_grows_in_either_direction_and_goes() {
+        for over in [(at(0), at(2000)), (at(2000), at(0))] {
+            let paper = Paper::default();
+            let target = ProgressDrawTarget::term_like_with_hz(Box::new(paper.clone()), 255);
+            let mut progress = Progress::drawn_to(target, over, Duration::ZERO);
+            progress.at(over.0);
+            assert_eq!(*paper.0.lock().expect("nobody panics"), "", "nothing has passed");
+            progress.at(at(1000));
+            let drawn = std::mem::take(&mut *paper.0.lock().expect("nobody panics"));
+            assert!(drawn.contains(" 50 % [===============>"), "{drawn:?}");
+            beside(|| drop(paper.write_str("a message")));
+            let drawn = std::mem::take(&mut *paper.0.lock().expect("nobody panics"));
+            let (before, after) = drawn.split_once("a message").expect("it was written");
+            assert!(before.contains('|') && after.contains(" 50 %"), "{drawn:?}");
+            progress.finish();
+            let drawn = std::mem::take(&mut *paper.0.lock().expect("nobody panics"));
+            assert!(drawn.ends_with('|') || drawn.trim().is_empty(), "{drawn:?}");
+        }
+    }
+
+    #[test]
+    fn short_and_invisible_scans_show_nothing() {
+        let paper = Paper::default();
+        let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
+        let mut progress = Progress::drawn_to(target, (at(0), at(10)), DELAY);
+        (0..=10).for_each(|second| progress.at(at(second)));
+        progress.finish();
+        assert_eq!(*paper.0.lock().expect("nobody panics"), "");
+        assert!(Progress::new((at(0), at(10)), false).0.is_none());
+        // Nothing lasts no time: this does not divide by it either.
+        let mut progress = Progress::new((at(0), at(0)), true);
+        progress.at(at(0));
+    }
+}

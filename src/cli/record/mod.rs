@@ -1,0 +1,170 @@
+//! `pmderive record`: records a source into an archive, derived metrics
+//! among the others, as pmlogger(1) and pmlogextract(1) do.
+//!
+//! ```text
+//! arguments ──► definitions, source, window ──► Recorder ──► session ──► archive
+//! ```
+
+mod arguments;
+mod refusal;
+mod session;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use pmderive_runtime::context::Context;
+use pmderive_runtime::source::SourceError;
+
+pub use self::arguments::RecordArguments;
+use self::refusal::refuse;
+use self::session::Session;
+use super::definitions::Definitions;
+use super::ending::Ending;
+use super::messages::Messages;
+use super::pace::Pace;
+use super::progress::Progress;
+use super::time_options::{Course, DEFAULT_INTERVAL};
+use super::{Outcome, Stop};
+use crate::engine::{DerivedContext, Engine, SharedRegistry};
+use crate::equivalent_domains::EquivalentDomains;
+use crate::record::{Origin, Recorder, Recording};
+
+/// Runs the command.
+pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    if arguments.definitions.configs.is_empty() && arguments.metrics.is_empty() {
+        return Err(Stop::Usage(
+            "nothing to record: give a definition file (-c CONFIG) or names of metrics".to_owned(),
+        ));
+    }
+    messages.set_words(arguments.diag);
+    let mut definitions = Definitions::read(&arguments.definitions);
+    let mistakes = std::mem::take(&mut definitions.diagnostics);
+    let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
+    let mistaken: HashSet<Box<str>> =
+        mistakes.iter().filter_map(|mistake| mistake.metric.clone()).collect();
+    messages.diagnostics(mistakes, &definitions.sources);
+    let names: Vec<Box<str>> = match arguments.metrics.is_empty() {
+        true => definitions.own().map(|definition| definition.name.clone()).collect(),
+        false => arguments.names().map(Box::from).collect(),
+    };
+    if names.is_empty() {
+        return match outcome {
+            Outcome::Good => Err(Stop::Usage("nothing to record: no metric is defined".to_owned())),
+            outcome => Ok(outcome),
+        };
+    }
+    check_target(&arguments.output)?;
+    let mut source = arguments.source.open(arguments.definitions.language().dialect, messages)?;
+    let course = arguments.time.choose(&mut source, false, messages)?;
+    let recording = recording(arguments, &mut source, names, &course)?;
+    let is_archive = recording.is_archive;
+    let mut context = derived(arguments, &definitions, source);
+    course.begin(context.source())?;
+    let mut recorder = Recorder::new(context, recording)?;
+    outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
+    if outcome == Outcome::Mistake && !arguments.metrics.is_empty() || recorder.metrics() == 0 {
+        messages.error(&format_args!("nothing was recorded, {} was not made", target(arguments)));
+        return Ok(outcome.max(Outcome::Failed));
+    }
+    let progress = Progress::of(recorder.context().source(), course.last(), true)?;
+    let mut session = Session {
+        recorder,
+        pace: (!is_archive).then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
+        end: course.last(),
+        samples: arguments.samples,
+        ending: Ending::watch().map_err(Stop::Output)?,
+        messages,
+        failure: None,
+        progress,
+    };
+    let recorded = session.run();
+    Ok(outcome.max(session.finish(&target(arguments), recorded)?))
+}
+
+/// The archive for messages.
+fn target(arguments: &RecordArguments) -> String {
+    arguments.output.display().to_string()
+}
+
+/// Finds out early what would make the archive impossible, as recording may
+/// begin much later.
+fn check_target(base: &Path) -> Result<(), Stop> {
+    let stop = |problem: String| Err(Stop::Archive(format!("{}: {problem}", base.display())));
+    let name = base.file_name().unwrap_or_default().to_string_lossy();
+    if name.is_empty() || base.is_dir() {
+        let example = base.join("NAME");
+        return stop(format!("a folder; give an archive in it a name: {}", example.display()));
+    }
+    for ending in ["meta", "index", "0"] {
+        let file = base.with_file_name(format!("{name}.{ending}"));
+        if file.exists() {
+            return stop(format!(
+                "{} exists already; archives are never overwritten: give another name, or \
+                 remove that archive if nobody needs it",
+                file.display()
+            ));
+        }
+    }
+    let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    match tempfile::tempfile_in(folder) {
+        Ok(_) => Ok(()),
+        Err(error) => stop(format!("no file can be made in {}: {error}", folder.display())),
+    }
+}
+
+/// A source with the derived metrics of the definitions.
+fn derived(
+    arguments: &RecordArguments,
+    definitions: &Definitions,
+    source: Context,
+) -> DerivedContext<Context> {
+    let language = arguments.definitions.language();
+    let backend = arguments.backend.for_samples(arguments.samples);
+    let engine = Engine::new(language, backend)
+        .with_equivalent_domains(EquivalentDomains::of_this_machine());
+    let shared = SharedRegistry::with(definitions.registry.clone(), definitions.sources.clone());
+    DerivedContext::new(engine.into(), shared.into(), source)
+}
+
+/// What is recorded of a source.
+///
+/// # Errors
+/// The source failed.
+fn recording(
+    arguments: &RecordArguments,
+    source: &mut Context,
+    names: Vec<Box<str>>,
+    course: &Course,
+) -> Result<Recording<Context>, SourceError> {
+    let mut recording = Recording {
+        base: arguments.output.clone(),
+        version: arguments.archive_version.into(),
+        volume_bytes: arguments.volume_size,
+        origin: match source {
+            Context::Archive(archive) => Origin::of_archive(archive.label()),
+            Context::Host(_) | Context::Local(_) => Origin::of_live(source)?,
+        },
+        names,
+        with_operands: arguments.with_operands,
+        end: course.last(),
+        is_archive: false,
+        label_times: Vec::new(),
+        holds: None,
+    };
+    if let Context::Archive(archive) = source {
+        recording.is_archive = true;
+        recording.label_times = archive.label_times();
+        if course.interval.is_none() {
+            recording.holds = Some(|source, pmid| match source {
+                Context::Archive(archive) => archive.record_holds(pmid),
+                Context::Host(_) | Context::Local(_) => true,
+            });
+        }
+        if course.is_part() {
+            // What was recorded before is not in the new archive.
+            recording.origin.start = None;
+        }
+    }
+    Ok(recording)
+}

@@ -1,0 +1,96 @@
+//! What is asked for and cannot be recorded, in words.
+
+use std::collections::HashSet;
+
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use super::RecordArguments;
+use crate::cli::Outcome;
+use crate::cli::definitions::Definitions;
+use crate::cli::messages::Messages;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::record::{LeftOut, Recorder};
+use crate::source::Span;
+use crate::syntax::{name_mistake, nearest_metric};
+
+/// What an argument is called in diagnostics.
+const ARGUMENT: &str = "<metric>";
+
+/// Tells what will not be recorded, and how bad that is: a definition that
+/// cannot be used in this source has failed, a name that is none is a mistake.
+/// Of definitions that are `mistaken` in themselves it was told before.
+///
+/// # Errors
+/// The source failed.
+pub fn refuse(
+    recorder: &mut Recorder<Context>,
+    arguments: &RecordArguments,
+    definitions: &Definitions,
+    mistaken: &HashSet<Box<str>>,
+    messages: &mut Messages,
+) -> Result<Outcome, SourceError> {
+    let left_out: Vec<(String, LeftOut)> =
+        recorder.left_out().map(|(name, why)| (name.to_owned(), why.clone())).collect();
+    let mut outcome = Outcome::Good;
+    for (name, why) in left_out {
+        if definitions.registry.definition(&name).is_some() {
+            let (diagnostics, sources) = recorder.context().mistakes(&name)?;
+            messages.diagnostics(diagnostics, &sources);
+            outcome = outcome.max(Outcome::Failed);
+            continue;
+        }
+        match why {
+            LeftOut::Unknown(status) if arguments.names().any(|argument| argument == name) => {
+                if !mistaken.contains(&*name) {
+                    unknown(recorder, &name, status, definitions, messages)?;
+                }
+                outcome = Outcome::Mistake;
+            }
+            why => {
+                messages.error(&format_args!("{name}: {why}"));
+                outcome = outcome.max(Outcome::Failed);
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// Tells of an argument that is the name of nothing.
+fn unknown(
+    recorder: &mut Recorder<Context>,
+    name: &str,
+    status: PmStatus,
+    definitions: &Definitions,
+    messages: &mut Messages,
+) -> Result<(), SourceError> {
+    let mut sources = definitions.sources.clone();
+    let source = sources.add(ARGUMENT, name);
+    let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let span = Span::new(source, 0, offset(name.len()));
+    let diagnostic = match name_mistake(name) {
+        Some(mistake) => {
+            let place = Span::new(source, offset(mistake.at.start), offset(mistake.at.end));
+            let message = format!("`{name}` is not the name of a metric");
+            Diagnostic::error(Code::UnknownMetric, place, message)
+                .label(place, mistake.rule)
+                .help("an expression is recorded by a name: define it in a file, for -c")
+        }
+        None => {
+            let known = recorder.context().traverse("")?;
+            let near = nearest_metric(name, known.iter().map(String::as_str));
+            let message = format!("unknown metric `{name}`");
+            let diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
+                .label(span, status.to_string().to_lowercase());
+            match near {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic.help("`pmderive info` lists the metrics of a source"),
+            }
+        }
+    };
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.push(diagnostic);
+    messages.diagnostics(diagnostics, &sources);
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! From sample to sample until the end, whatever it is.
+//!
+//! A live source that fails after the first sample is tried again at the next
+//! interval; the archive gets a mark for the gap.
+
+use std::time::Duration;
+
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::{Timestamp, UtcTime};
+use pmderive_runtime::source::SourceError;
+
+use crate::cli::ending::Ending;
+use crate::cli::messages::Messages;
+use crate::cli::pace::Pace;
+use crate::cli::progress::Progress;
+use crate::cli::{Outcome, Stop};
+use crate::record::{Extent, Recorder, RecorderError, Step};
+
+/// One run.
+pub struct Session<'r> {
+    /// What records.
+    pub recorder: Recorder<Context>,
+    /// When to sample a live source.
+    pub pace: Option<Pace>,
+    /// When to end.
+    pub end: Option<Timestamp>,
+    /// Samples to record; `None` for all that there are.
+    pub samples: Option<u64>,
+    /// Signals that ask to end.
+    pub ending: Ending,
+    /// Where it is told what goes on.
+    pub messages: &'r Messages,
+    /// How much of an archive has been recorded.
+    pub progress: Progress,
+    /// Why the source failed since the last sample.
+    pub failure: Option<String>,
+}
+
+impl Session<'_> {
+    /// Records until the end.
+    ///
+    /// # Errors
+    /// The source failed in a way that time does not mend, or the archive
+    /// cannot be written any more.
+    pub fn run(&mut self) -> Result<(), RecorderError> {
+        let mut taken = 0;
+        while !self.ending.is_asked() && self.samples.is_none_or(|samples| taken < samples) {
+            match self.recorder.sample() {
+                Ok(Step::Recorded(time)) => {
+                    self.progress.at(time);
+                    taken += 1;
+                    self.failure = None;
+                }
+                Ok(Step::NoMetrics) if self.pace.is_some() => {}
+                Ok(Step::NoMetrics | Step::End) => break,
+                Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
+                    self.lost(&error);
+                }
+                Err(error) => return Err(error),
+            }
+            for notice in self.recorder.take_notices() {
+                self.messages.warning(&notice);
+            }
+            if self.samples == Some(taken) || !self.wait() {
+                break;
+            }
+        }
+        self.progress.finish();
+        Ok(())
+    }
+
+    /// Waits for the next sample; false if there is none.
+    fn wait(&mut self) -> bool {
+        let Some(pace) = &mut self.pace else { return true };
+        let wait = pace.until_next();
+        if self.end.is_some_and(|end| until(end) < wait) {
+            return false;
+        }
+        self.ending.wait(wait);
+        true
+    }
+
+    fn may_recover(&self, error: &SourceError) -> bool {
+        self.pace.is_some() && error.is_transient()
+    }
+
+    fn lost(&mut self, error: &SourceError) {
+        // Between attempts there is nothing new to tell.
+        if self.failure.is_some() && matches!(error, SourceError::TooSoon { .. }) {
+            return;
+        }
+        let failure = error.to_string();
+        // A host that stays away is spoken of once.
+        if self.failure.as_ref() != Some(&failure) {
+            self.messages.error(&failure);
+        }
+        self.failure = Some(failure);
+    }
+
+    /// Ends the archive, and tells what is in it. What is left out at the end
+    /// has failed.
+    ///
+    /// # Errors
+    /// Why recording stopped, if that was before its end.
+    pub fn finish(
+        self,
+        target: &str,
+        recorded: Result<(), RecorderError>,
+    ) -> Result<Outcome, Stop> {
+        let (extent, metrics) = (self.recorder.extent(), self.recorder.most_metrics());
+        let is_whole = extent.records > 0 && self.recorder.left_out().next().is_none();
+        let finished = self.recorder.finish();
+        let summary = summary(target, extent, metrics);
+        match (recorded, finished) {
+            (Err(RecorderError::Source(error)), _) => {
+                self.messages.line(&summary);
+                Err(Stop::Source(error))
+            }
+            (Err(RecorderError::Write(error)), _) | (Ok(_), Err(error)) => {
+                let stays = match extent.records {
+                    0 => String::new(),
+                    _ => format!("; what was written before stays readable: {summary}"),
+                };
+                Err(Stop::Archive(format!("{error}{stays}")))
+            }
+            (Ok(()), Ok(_)) => {
+                self.messages.line(&summary);
+                Ok(if is_whole { Outcome::Good } else { Outcome::Failed })
+            }
+        }
+    }
+}
+
+/// How much was recorded.
+fn summary(target: &str, extent: Extent, metrics: usize) -> String {
+    let Extent { records, times: Some((first, last)) } = extent else {
+        return format!("nothing was recorded, {target} was not made");
+    };
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
+    format!(
+        "{target}: {records} record{} of {metrics} metric{}, {} to {}",
+        plural(records),
+        plural(metrics as u64),
+        UtcTime(first),
+        UtcTime(last)
+    )
+}
+
+/// How long it is until a time by the clock of this machine; nothing once it
+/// has passed.
+fn until(time: Timestamp) -> Duration {
+    Duration::try_from_secs_f64(time.seconds_since(Timestamp::now())).unwrap_or_default()
+}

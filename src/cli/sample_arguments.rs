@@ -1,0 +1,129 @@
+//! What `eval` and `export` are asked for: metrics of a source, and which
+//! samples of them.
+
+use clap::Args;
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use super::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
+use super::definitions::Definitions;
+use super::following::FollowArgument;
+use super::messages::Messages;
+use super::time_options::TimeArguments;
+use super::{Outcome, Stop};
+use crate::engine::Registry;
+use crate::syntax::name_mistake;
+
+/// Which samples of which metrics.
+#[derive(Debug, Args)]
+pub struct SampleArguments {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Number of samples [default: 1, of an archive all].
+    #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
+    pub samples: Option<u64>,
+    /// Which samples are taken.
+    #[command(flatten)]
+    pub time: TimeArguments,
+    /// What to do at the end.
+    #[command(flatten)]
+    pub follow: FollowArgument,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
+    /// How expressions are computed.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendArgument,
+    /// Derived metrics by name, and expressions; without any, all metrics that
+    /// the definition files define.
+    #[arg(value_name = "NAME|EXPRESSION")]
+    pub metrics: Vec<String>,
+}
+
+/// The argument of `-s`.
+///
+/// # Errors
+/// It is not a number of samples.
+pub(super) fn samples(text: &str) -> Result<u64, String> {
+    let samples = text.trim().parse().ok().filter(|samples| *samples > 0);
+    samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
+}
+
+impl SampleArguments {
+    /// Makes sure that something is asked for.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check(&self) -> Result<(), Stop> {
+        match self.definitions.configs.is_empty() && self.metrics.is_empty() {
+            true => Err(Stop::Usage(
+                "nothing to evaluate: give a definition file (-c CONFIG) or an expression"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads the definitions and selects what the arguments name; what is
+    /// wrong with them is told, and makes the outcome. Nothing may be selected
+    /// then. With a source, the name of a group of metrics stands for all of it.
+    ///
+    /// # Errors
+    /// There is nothing to evaluate, and no mistake is the cause; the source failed.
+    pub fn select(
+        &self,
+        groups: Option<&mut dyn MetadataSource>,
+        messages: &mut Messages,
+    ) -> Result<(Definitions, Outcome), Stop> {
+        self.check()?;
+        messages.set_words(self.diag);
+        let mut definitions = Definitions::read(&self.definitions);
+        match (self.metrics.is_empty(), groups) {
+            (true, _) => definitions.select_all(),
+            (false, None) => definitions.select(&self.metrics),
+            (false, Some(source)) => {
+                let names = without_groups(&self.metrics, &definitions.registry, source)?;
+                definitions.select(&names);
+            }
+        }
+        let mut outcome = Outcome::Good;
+        let mistakes = std::mem::take(&mut definitions.diagnostics);
+        if mistakes.errors() > 0 {
+            outcome = Outcome::Mistake;
+        }
+        definitions.warn_of_system_mistakes(messages);
+        messages.diagnostics(mistakes, &definitions.sources);
+        if definitions.selection().is_empty() && outcome == Outcome::Good {
+            return Err(Stop::Usage("nothing to evaluate: no metric is defined".to_owned()));
+        }
+        Ok((definitions, outcome))
+    }
+}
+
+/// Puts the metrics of a group, derived ones last, in the place of its name.
+fn without_groups(
+    texts: &[String],
+    registry: &Registry,
+    source: &mut dyn MetadataSource,
+) -> Result<Vec<String>, SourceError> {
+    let mut names = Vec::new();
+    for text in texts {
+        let name = text.trim();
+        let before = names.len();
+        if name_mistake(name).is_none() && registry.definition(name).is_none() {
+            if source.children(name)?.is_ok_and(|children| !children.is_empty()) {
+                names.extend(source.traverse(name)?);
+            }
+            let group = format!("{name}.");
+            let derived = registry.beginning_with(&group).iter();
+            names.extend(derived.map(|one| one.name.to_string()));
+        }
+        if names.len() == before {
+            names.push(text.clone());
+        }
+    }
+    Ok(names)
+}

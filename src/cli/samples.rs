@@ -1,0 +1,416 @@
+//! Samples of a selection of metrics, one after the other: what `eval` prints
+//! and `export` writes.
+//!
+//! A live source that fails after the first fetch is tried again at the next
+//! interval; the end of an archive ends the samples. What becomes of a sample
+//! is the affair of a [`Sink`].
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use pmderive_runtime::context::Context as AnySource;
+use pmderive_runtime::eval::Workspace;
+use pmderive_runtime::model::{InstanceDomain, PmStatus};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+use pmderive_runtime::time::TimeZone;
+
+use crate::check::typed::Desc;
+use crate::diag::Diagnostics;
+use crate::dialect::Dialect;
+use crate::engine::{Context, Engine, Finding, Metric, Registered, Sample, Shown};
+use crate::equivalent_domains::EquivalentDomains;
+
+use super::definitions::{Definitions, concerns};
+use super::ending::Ending;
+use super::following::Follower;
+use super::messages::Messages;
+use super::pace::Pace;
+use super::progress::Progress;
+use super::sample_arguments::SampleArguments;
+use super::source::tell_warnings;
+use super::time_options::{Course, DEFAULT_INTERVAL};
+use super::{Outcome, Stop};
+
+/// Takes samples, one after the other.
+pub trait Sink {
+    /// Called once, after the first fetch and before the first sample, and if
+    /// there is none, in the end.
+    ///
+    /// # Errors
+    /// The source fails, or what is to stand before samples cannot be brought
+    /// to where it belongs.
+    fn begin(&mut self, metrics: &[Metric], source: &mut AnySource) -> Result<(), Stop> {
+        let _ = (metrics, source);
+        Ok(())
+    }
+
+    /// Takes a sample.
+    ///
+    /// # Errors
+    /// It cannot be brought to where it belongs.
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop>;
+
+    /// False for one that has no place for metrics that fail.
+    fn shows_failures(&self) -> bool {
+        true
+    }
+}
+
+/// One run over one source.
+pub struct Session<'r> {
+    definitions: &'r Definitions,
+    selection: Vec<&'r Registered>,
+    engine: Arc<Engine>,
+    context: Context<AnySource>,
+    /// What is wrong with metrics that cannot be used; parallel to the selection.
+    mistakes: Vec<Option<String>>,
+    /// Samples to take; `None` for all that there are.
+    samples: Option<u64>,
+    /// Which samples are taken.
+    course: Course,
+    /// True if the first sample of all only serves the next one.
+    is_primed: bool,
+    /// True once the sink has begun.
+    has_begun: bool,
+    /// When to fetch from a live source.
+    pace: Option<Pace>,
+    /// Present while an archive is followed.
+    follower: Option<Follower>,
+    /// How much of an archive has been read.
+    progress: Progress,
+    /// Signals to end at, if they are not to end the process.
+    ending: Option<Ending>,
+    workspace: Workspace,
+    messages: &'r mut Messages,
+    /// Why the source failed since the last sample.
+    failure: Option<String>,
+    domains: Vec<Option<Arc<InstanceDomain>>>,
+    /// Failures that the sink has no place for, by metric; told once.
+    failures: Vec<Option<PmStatus>>,
+}
+
+impl<'r> Session<'r> {
+    /// Compiles the selection for a source that is open, and says what is
+    /// wrong with it there. `is_reverse` goes through an archive towards its start.
+    ///
+    /// # Errors
+    /// The source failed, or the options about time make no sense.
+    pub fn open(
+        arguments: &SampleArguments,
+        is_reverse: bool,
+        definitions: &'r Definitions,
+        mut source: AnySource,
+        messages: &'r mut Messages,
+    ) -> Result<Session<'r>, Stop> {
+        let is_live = !matches!(source, AnySource::Archive(_));
+        let course = arguments.time.choose(&mut source, is_reverse, messages)?;
+        course.begin(&mut source)?;
+        let follower = arguments.follow.begin(&mut source, messages)?;
+        let mut samples = match (arguments.samples, course.live_samples()) {
+            (Some(samples), Some(until)) => Some(samples.min(until)),
+            (samples, until) => samples.or(until).or(is_live.then_some(1)),
+        };
+        let backend = arguments.backend.for_samples(samples);
+        let engine = Arc::new(
+            Engine::new(arguments.definitions.language(), backend)
+                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
+        );
+        let selection = definitions.selection();
+        let mut diagnostics = Diagnostics::default();
+        let context = Context::new(
+            Arc::clone(&engine),
+            source,
+            &definitions.registry,
+            &selection,
+            &mut diagnostics,
+        )?;
+        let diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
+        let mistakes = mistakes(&selection, &diagnostics);
+        messages.diagnostics(diagnostics, &definitions.sources);
+        if follower.is_none() && context.metrics().iter().all(|metric| metric.output.is_none()) {
+            // More samples would say the same.
+            samples = Some(1);
+        }
+        // Differences need a sample that comes before the first one.
+        let is_primed = context.needs_two_samples() && !course.is_reverse();
+        Ok(Session {
+            definitions,
+            selection,
+            engine,
+            context,
+            mistakes,
+            samples,
+            is_primed,
+            has_begun: false,
+            pace: is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
+            course,
+            follower,
+            progress: Progress::default(),
+            ending: None,
+            workspace: Workspace::default(),
+            messages,
+            failure: None,
+            domains: Vec::new(),
+            failures: Vec::new(),
+        })
+    }
+
+    /// Number of samples that will be taken, if that is known.
+    pub fn samples(&self) -> Option<u64> {
+        self.samples
+    }
+
+    /// The zone that times are to be shown in, if one was asked for.
+    pub fn zone(&self) -> Option<TimeZone> {
+        self.course.zone.clone()
+    }
+
+    /// Shows how much of an archive has been read. `visible` is false where
+    /// samples go to the terminal themselves.
+    ///
+    /// # Errors
+    /// The archive has no end.
+    pub fn show_progress(&mut self, visible: bool) -> Result<(), Stop> {
+        self.progress = Progress::of(self.context.source(), self.course.last(), visible)?;
+        Ok(())
+    }
+
+    /// Has every sample that an archive holds, the first one as well, where
+    /// differences have no values yet.
+    pub fn take_all_of_archive(&mut self) {
+        self.is_primed &= self.pace.is_some();
+    }
+
+    /// From now on SIGINT and SIGTERM end the samples and not the process.
+    ///
+    /// # Errors
+    /// The system has no more descriptors.
+    pub fn end_by_signals(&mut self) -> Result<(), Stop> {
+        self.ending = Some(Ending::watch().map_err(Stop::Output)?);
+        Ok(())
+    }
+
+    /// True if a signal has ended the samples.
+    pub fn is_ended_by_signal(&self) -> bool {
+        self.ending.as_ref().is_some_and(Ending::is_asked)
+    }
+
+    /// Leaves metrics out of the selection, and says so.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn leave_out(
+        &mut self,
+        is_unwanted: impl Fn(&Metric) -> bool,
+        say: impl Fn(&Metric, &Messages),
+    ) -> Result<Outcome, Stop> {
+        let unwanted: Vec<bool> = self.context.metrics().iter().map(is_unwanted).collect();
+        if !unwanted.contains(&true) {
+            return Ok(Outcome::Good);
+        }
+        let of_selection = self.context.metrics().iter().zip(&unwanted);
+        of_selection
+            .filter(|(_, leave)| **leave)
+            .for_each(|(metric, _)| say(metric, self.messages));
+        let mut leave = unwanted.into_iter();
+        self.selection.retain(|_| leave.next() != Some(true));
+        self.compile()?;
+        Ok(Outcome::Failed)
+    }
+
+    /// Brings all samples to a sink.
+    ///
+    /// # Errors
+    /// The source or the sink failed.
+    pub fn run(&mut self, sink: &mut dyn Sink) -> Result<Outcome, Stop> {
+        let source = self.context.source().name();
+        let mut outcome = Outcome::Good;
+        let mut taken = 0;
+        let mut is_first = true;
+        let mut is_priming = self.is_primed;
+        while self.samples.is_none_or(|samples| taken < samples) {
+            if !is_first && let Some(pace) = &mut self.pace {
+                match &self.ending {
+                    Some(ending) => ending.wait(pace.until_next()),
+                    None => pace.wait(),
+                }
+            }
+            if self.is_ended_by_signal() {
+                break;
+            }
+            match self.sample(&source, (!is_priming).then_some(&mut *sink)) {
+                Ok(Some(sample)) => {
+                    outcome = outcome.max(sample);
+                    taken += u64::from(!is_priming);
+                    is_priming = false;
+                    self.failure = None;
+                }
+                Ok(None) if self.waits()? => continue,
+                Ok(None) => {
+                    self.progress.finish();
+                    if taken == 0 {
+                        self.nothing_found(!is_first);
+                        outcome = outcome.max(Outcome::Failed);
+                    }
+                    break;
+                }
+                Err(Stop::Source(error)) if !is_first && self.may_recover(&error) => {
+                    self.lost(&error);
+                }
+                Err(stop) => return Err(stop),
+            }
+            is_first = false;
+            if let Some(warning) = self.engine.take_warning() {
+                self.messages.warning(&warning);
+            }
+            tell_warnings(self.context.source(), self.messages);
+        }
+        if !self.has_begun {
+            let (metrics, source) = self.context.metrics_and_source();
+            sink.begin(metrics, source)?;
+        }
+        Ok(outcome)
+    }
+
+    /// At the end of an archive that is followed, waits until there may be
+    /// more of it. False if the archive is not followed any more.
+    fn waits(&mut self) -> Result<bool, Stop> {
+        let Some(follower) = &mut self.follower else { return Ok(false) };
+        self.progress.finish();
+        let ending = &self.ending;
+        let pause = |time| match ending {
+            Some(ending) => {
+                ending.wait(time);
+                !ending.is_asked()
+            }
+            None => {
+                std::thread::sleep(time);
+                true
+            }
+        };
+        if !follower.wait(self.context.source(), pause)? {
+            // What was withheld until now comes yet.
+            self.follower = None;
+        }
+        Ok(true)
+    }
+
+    /// Compiles the selection anew.
+    fn compile(&mut self) -> Result<(), Stop> {
+        let mut diagnostics = Diagnostics::default();
+        self.context.recompile(&self.definitions.registry, &self.selection, &mut diagnostics)?;
+        let diagnostics = self.definitions.without_hidden_ones_of_system(diagnostics);
+        self.mistakes = mistakes(&self.selection, &diagnostics);
+        self.messages.diagnostics(diagnostics, &self.definitions.sources);
+        Ok(())
+    }
+
+    /// Fetches; without a sink the values only serve the next sample. `None`
+    /// after the last one.
+    fn sample(
+        &mut self,
+        source: &str,
+        sink: Option<&mut dyn Sink>,
+    ) -> Result<Option<Outcome>, Stop> {
+        // After a failure the connection is made anew, perhaps to another pmcd.
+        let lost = self.failure.is_some() && self.engine.dialect() == Dialect::Fixed;
+        if lost || self.context.is_stale() {
+            self.compile()?;
+        }
+        let mut sample = match self.context.fetch(&mut self.workspace) {
+            Ok(sample) if self.course.is_over(sample.values.timestamp()) => {
+                self.follower = None;
+                return Ok(None);
+            }
+            Ok(sample) => sample,
+            Err(error) if error.is_end_of_archive() => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        self.progress.at(sample.values.timestamp());
+        let Some(sink) = sink else { return Ok(Some(Outcome::Good)) };
+        if !std::mem::replace(&mut self.has_begun, true) {
+            sink.begin(sample.metrics, sample.source)?;
+        }
+        self.domains.clear();
+        for metric in sample.metrics {
+            let domain = instances(metric, &mut sample)?;
+            self.domains.push(domain);
+        }
+        let shown = Shown {
+            source,
+            metrics: sample.metrics,
+            values: &sample.values,
+            domains: &self.domains,
+            mistakes: &self.mistakes,
+        };
+        sink.sample(&shown)?;
+        let mut outcome = Outcome::Good;
+        self.failures.resize(shown.metrics.len(), None);
+        for ((metric, finding), before) in shown.findings().zip(&mut self.failures) {
+            let failure = match finding {
+                Finding::Values(_) | Finding::Empty(_) => None,
+                Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
+            };
+            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::Failed));
+            if let Some(status) = failure.filter(|_| !sink.shows_failures())
+                && *before != failure
+            {
+                self.messages.error(&format_args!("{}: {status}", metric.name));
+            }
+            *before = failure;
+        }
+        Ok(Some(outcome))
+    }
+
+    fn may_recover(&self, error: &SourceError) -> bool {
+        self.pace.is_some() && error.is_transient()
+    }
+
+    fn lost(&mut self, error: &SourceError) {
+        // Between attempts there is nothing new to tell.
+        if self.failure.is_some() && matches!(error, SourceError::TooSoon { .. }) {
+            return;
+        }
+        let failure = error.to_string();
+        // A host that stays away is spoken of once.
+        if self.failure.as_ref() != Some(&failure) {
+            self.messages.error(&failure);
+        }
+        self.failure = Some(failure);
+    }
+
+    /// The archive ended before there was a sample.
+    fn nothing_found(&mut self, is_primed: bool) {
+        let archive = self.context.source().name();
+        let found = match is_primed {
+            true => "only one sample holds values of the metrics, and a difference needs two",
+            false => "no record holds a value of the metrics",
+        };
+        let part = if self.course.is_part() { "in this part of its time " } else { "" };
+        self.messages.error(&format_args!("{archive}: {part}{found}"));
+    }
+}
+
+/// What is wrong with each definition of a selection, if anything is.
+fn mistakes(selection: &[&Registered], diagnostics: &Diagnostics) -> Vec<Option<String>> {
+    let mistake = |registered: &&Registered| {
+        let found = diagnostics.iter().filter(|diagnostic| concerns(diagnostic, registered));
+        found.min_by_key(|one| Reverse(one.severity)).map(|worst| worst.message.clone())
+    };
+    selection.iter().map(mistake).collect()
+}
+
+/// The instances of a metric's domain, if it has both a domain and values.
+fn instances(
+    metric: &Metric,
+    sample: &mut Sample<'_, AnySource>,
+) -> Result<Option<Arc<InstanceDomain>>, SourceError> {
+    let (Ok(Desc { indom: Some(indom), .. }), Some(output)) = (metric.desc, metric.output) else {
+        return Ok(None);
+    };
+    let values = sample.values.get(output);
+    if values.is_empty() {
+        return Ok(None);
+    }
+    Ok(sample.instance_names(indom, values.instances)?.ok())
+}

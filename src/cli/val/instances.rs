@@ -1,0 +1,165 @@
+//! The instances that a report has columns for.
+//!
+//! All that the source knows, or those that were asked for. Instances come in
+//! ascending order of their identifiers, as the values of a sample do.
+
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::{InDom, InstId, InstanceProfile};
+use pmderive_runtime::source::{FetchSource, MetadataSource};
+
+use crate::cli::Stop;
+use crate::cli::pcp_options::AnyNamed;
+use crate::engine::DerivedContext;
+
+/// The columns of a metric with an instance domain.
+pub struct Instances {
+    indom: InDom,
+    /// True when none was asked for by name.
+    are_all: bool,
+    /// Identifiers, ascending, with names.
+    shown: Vec<(InstId, Box<str>)>,
+}
+
+impl Instances {
+    /// All instances of a domain: those of now, or of an archive all that it
+    /// ever saw.
+    ///
+    /// # Errors
+    /// The source failed, or knows no such domain.
+    pub fn all(source: &mut DerivedContext<AnyNamed>, indom: InDom) -> Result<Instances, Stop> {
+        let mut instances = Instances { indom, are_all: true, shown: Vec::new() };
+        instances.refresh(source)?;
+        Ok(instances)
+    }
+
+    /// Instances by name, as often as they are named. From now on fetches
+    /// deliver no others.
+    ///
+    /// # Errors
+    /// The source failed, or has no instance of one of the names.
+    pub fn named(
+        source: &mut DerivedContext<AnyNamed>,
+        indom: InDom,
+        names: &[String],
+    ) -> Result<Instances, Stop> {
+        let mut shown = Vec::new();
+        for name in names {
+            let id = match source.source().source() {
+                // Of any time, not only of its beginning.
+                Context::Archive(_) => {
+                    source.known_instances(indom)?.ok().and_then(|domain| domain.lookup(name))
+                }
+                Context::Host(_) | Context::Local(_) => source.lookup_instance(indom, name)?.ok(),
+            };
+            let id = id.ok_or_else(|| Stop::Tool(format!("instance {name} not available")))?;
+            shown.push((id, name.as_str().into()));
+        }
+        let mut profile = InstanceProfile::default();
+        let ids: Vec<InstId> = shown.iter().map(|(id, _)| *id).collect();
+        match ids.is_empty() {
+            true => profile.include_all(indom),
+            false => profile.include(indom, &ids),
+        }
+        source.set_profile(&profile)?;
+        shown.sort_by_key(|(id, _)| *id);
+        Ok(Instances { indom, are_all: false, shown })
+    }
+
+    /// Asks for the instances of now.
+    fn refresh(&mut self, source: &mut DerivedContext<AnyNamed>) -> Result<(), Stop> {
+        let domain = source
+            .known_instances(self.indom)?
+            .map_err(|status| Stop::Tool(format!("pmGetInDom({}): {status}", self.indom)))?;
+        self.shown = domain.instances().map(|(id, name)| (id, name.into())).collect();
+        self.shown.sort_by_key(|(id, _)| *id);
+        Ok(())
+    }
+
+    /// Asks again for all instances if one of `found` is not among them; true
+    /// if that was so.
+    ///
+    /// # Errors
+    /// As for [`Instances::all`].
+    pub fn follow(
+        &mut self,
+        source: &mut DerivedContext<AnyNamed>,
+        mut found: impl Iterator<Item = InstId>,
+    ) -> Result<bool, Stop> {
+        let has_news = self.are_all && !found.all(|id| self.has(id));
+        if has_news {
+            self.refresh(source)?;
+        }
+        Ok(has_news)
+    }
+
+    /// True when none was asked for by name, so that every value has a column.
+    pub fn are_all(&self) -> bool {
+        self.are_all
+    }
+
+    /// True if the instance has a column.
+    pub fn has(&self, id: InstId) -> bool {
+        self.name(id).is_some()
+    }
+
+    /// The name of an instance that has a column.
+    pub fn name(&self, id: InstId) -> Option<&str> {
+        let at = self.shown.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&self.shown[at].1)
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> impl Iterator<Item = (InstId, &str)> {
+        self.shown.iter().map(|(id, name)| (*id, &**name))
+    }
+}
+
+/// The names in a list of instances (`-i`): between commas and blanks, or
+/// between quotes of either kind, then with what they hold.
+pub fn names_in(list: &str) -> Vec<String> {
+    let is_between = |c: char| matches!(c, ',' | ' ' | '\t' | '\n');
+    let mut names = Vec::new();
+    let mut rest = list.trim_start_matches(is_between);
+    while let Some(first) = rest.chars().next() {
+        let (name, after) = match first {
+            '"' | '\'' => {
+                let quoted = &rest[1..];
+                quoted.split_once(first).unwrap_or((quoted, ""))
+            }
+            _ => rest.split_at(rest.find(is_between).unwrap_or(rest.len())),
+        };
+        names.push(name.to_owned());
+        // What stands right behind a closing quote counts for nothing.
+        let mut after = after.chars();
+        after.next();
+        rest = after.as_str().trim_start_matches(is_between);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_taken_apart_as_pmval_does_it() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            (" ,\t", &[]),
+            ("one", &["one"]),
+            ("one,two three", &["one", "two", "three"]),
+            (",one,,two,", &["one", "two"]),
+            ("'1 minute','5 minute'", &["1 minute", "5 minute"]),
+            ("\"1 minute\" \"5 minute\"", &["1 minute", "5 minute"]),
+            ("\"it's\" 'a \"b\"'", &["it's", "a \"b\""]),
+            ("'open end", &["open end"]),
+            ("''", &[""]),
+            ("mid\"quote x", &["mid\"quote", "x"]),
+            ("'a'xb,c", &["a", "b", "c"]),
+            ("\u{e9}t\u{e9} 'h\u{f4}te'\u{e9}x", &["\u{e9}t\u{e9}", "h\u{f4}te", "x"]),
+        ];
+        for (list, expected) in cases {
+            assert_eq!(names_in(list), *expected, "{list:?}");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! `pmderive val`: what pmval(1) prints of one metric, sample after sample.
+//!
+//! ```text
+//! arguments ──► source, window, metric ──► header ──┐
+//!                                                   ├──► standard output
+//!           samples ──► report ──► table, events ───┘
+//! ```
+
+mod arguments;
+mod events;
+mod header;
+mod instances;
+mod moment;
+mod number;
+mod report;
+mod table;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pmderive_runtime::context::pcp_conf::PcpConf;
+use pmderive_runtime::context::{Context, HostSpec};
+use pmderive_runtime::model::{
+    MetricDesc, MetricSpec, PmStatus, RawValue, Semantics, SpecSource, Timestamp, Value, ValueType,
+};
+use pmderive_runtime::result::{InstanceValue, MetricValues};
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
+use pmderive_runtime::time::{TimeWindow, WindowSpec};
+
+use self::arguments::DEFAULT_INTERVAL;
+pub use self::arguments::ValArguments;
+use self::header::Header;
+use self::instances::{Instances, names_in};
+pub use self::moment::Detail;
+use self::number::NumberFormat;
+use self::report::{Form, Report, Sampling, State, elapsed};
+use self::table::Table;
+use super::messages::Messages;
+use super::pace::Pace;
+use super::pcp_options::{PcpOptions, Source, WindowOptions};
+use super::{Outcome, Stop};
+use crate::dialect::Dialect;
+
+/// Runs the command.
+pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    if arguments.guimode || arguments.guiport.is_some() {
+        return Err(tool(
+            "-g and -p let pmtime control a report, and pmderive does not speak with it; \
+             -d replays an archive as time goes by",
+        ));
+    }
+    let (options, spec) = with_source(arguments)?;
+    let archive = options.source.archives().map(|path| path.display().to_string());
+    if arguments.delay && archive.is_none() {
+        return Err(tool("delay can only be used with archives"));
+    }
+    let mut source = arguments.follow.open(|| options.open(messages))?;
+    let host = source.context.host_name()?;
+    let mut out = Vec::new();
+    if let Some(note) = &source.zone_note {
+        writeln!(out, "{note}\n")?;
+    }
+    write(&mut out)?;
+    let mut window = window(arguments, &mut source, messages)?;
+    if arguments.follow.follow.is_some() && arguments.window.finish.is_none() {
+        // The present end is none.
+        window.end = None;
+    }
+    if source.dialect != Dialect::Fixed {
+        // As to pmval, the first second of 1970 is no end.
+        window.end = window.end.filter(|end| end.sec != 0);
+    }
+    let name = spec.metric.as_str();
+    let desc = describe(&mut source, name)?;
+    let instances = choose_instances(arguments, &spec, &mut source, name, desc)?;
+    if let Some(filter) = arguments.filter.as_ref().filter(|_| archive.is_none()) {
+        store(&mut source, filter, desc, instances.as_ref())?;
+    }
+    let is_event = matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent);
+    let by_record = archive.is_some() && (arguments.nointerp.is_some() || is_event);
+    let interval = arguments.interval.unwrap_or(DEFAULT_INTERVAL);
+    let samples = match (arguments.samples, window.end) {
+        (None, Some(end)) if !by_record && !is_event => {
+            Some(samples_until(end, window.origin, interval, source.dialect))
+        }
+        (samples, _) => samples,
+    };
+    let step = step(interval, source.dialect);
+    if archive.is_some() {
+        let mode = if by_record { Mode::Forward } else { Mode::Interpolated { step } };
+        let origin = match source.dialect {
+            Dialect::Fixed => window.origin,
+            // pmval drops what is finer than microseconds.
+            _ => Timestamp { nsec: window.origin.nsec / 1000 * 1000, ..window.origin },
+        };
+        source.context.set_mode(mode, Some(origin))?;
+    }
+    let follower = arguments.follow.begin(source.kind(), messages)?;
+    if source.zone_note.is_none() && !is_event {
+        writeln!(out)?;
+    }
+    // What stands there already is printed even if the columns make no sense.
+    write(&mut out)?;
+    let format = number_format(arguments, desc)?;
+    let detail = arguments.detail();
+    let has_exact_bounds = source.dialect != Dialect::Pcp6_0 && detail != Detail::Clock;
+    let bound = |time| match has_exact_bounds {
+        true => detail.of(time, &source.zone),
+        false => source.zone.ctime(time),
+    };
+    let header = Header {
+        metric: (!is_event).then_some((name, desc)),
+        is_raw: arguments.raw,
+        archive: archive
+            .as_deref()
+            .map(|archive| (archive, bound(window.origin), window.end.map(&bound))),
+        host: &host,
+        samples,
+        interval: (!by_record).then_some(interval),
+    };
+    write!(out, "{header}")?;
+    let shows_rates = desc.semantics == Semantics::Counter && !arguments.raw;
+    let margin = if archive.is_some() { detail.width() } else { 0 };
+    let table = Table::new(desc, format, shows_rates, margin, source.dialect);
+    let paced = archive.is_none() || arguments.delay;
+    let mut report = Report {
+        source,
+        name,
+        desc,
+        instances,
+        form: match (is_event, shows_rates) {
+            (true, _) => Form::Events(events::Parameters::default()),
+            (false, true) => Form::Rates(table),
+            (false, false) => Form::Values(table),
+        },
+        sampling: Sampling {
+            list: FetchList::new(vec![desc.pmid], Vec::new()),
+            by_record,
+            step,
+            left: samples,
+            end: window.end,
+            pace: paced.then(|| Pace::new(interval)),
+            follower,
+        },
+        detail: archive.is_some().then_some(detail),
+        is_verbose: arguments.verbose,
+        messages,
+        out,
+        state: State::default(),
+    };
+    report.run()?;
+    Ok(Outcome::Good)
+}
+
+/// How numbers are laid out in columns for the metric's type.
+fn number_format(arguments: &ValArguments, desc: MetricDesc) -> Result<NumberFormat, Stop> {
+    let ValArguments { width, precision, .. } = *arguments;
+    let width = width.or_else(|| table::width(desc.value_type)).ok_or_else(|| {
+        tool(&format!("unknown performance metric value type {}", desc.value_type))
+    })?;
+    match precision.filter(|digits| *digits > 0 && *digits + 2 > width) {
+        Some(digits) => Err(tool(&format!("-f {digits} too large for column width {width}"))),
+        None => Ok(NumberFormat { width, precision }),
+    }
+}
+
+fn tool(message: &str) -> Stop {
+    Stop::Tool(message.to_owned())
+}
+
+/// Brings to standard output what there is.
+fn write(out: &mut Vec<u8>) -> io::Result<()> {
+    let mut standard = io::stdout().lock();
+    standard.write_all(out)?;
+    standard.flush()?;
+    out.clear();
+    Ok(())
+}
+
+/// The time to report on.
+fn window(
+    arguments: &ValArguments,
+    source: &mut Source,
+    messages: &Messages,
+) -> Result<TimeWindow, Stop> {
+    let WindowOptions { start, finish, align } = &arguments.window;
+    let spec = WindowSpec {
+        start: start.as_deref(),
+        finish: finish.as_deref(),
+        align: align.as_deref(),
+        origin: arguments.origin.origin.as_deref(),
+    };
+    let only_end = WindowSpec { finish: spec.finish, ..WindowSpec::default() };
+    if !source.is_archive() && spec != only_end {
+        return Err(tool("time window options are supported for archives only"));
+    }
+    source.window(&spec, messages)
+}
+
+/// How many samples there are at an interval until the end of a window.
+fn samples_until(end: Timestamp, origin: Timestamp, interval: Duration, dialect: Dialect) -> u64 {
+    let intervals = elapsed(origin, end, dialect) / header::seconds(interval);
+    // One is at the origin itself.
+    if intervals <= -1.0 { 0 } else { (intervals as u64).saturating_add(1) }
+}
+
+/// Nanoseconds between samples that an archive interpolates.
+fn step(interval: Duration, dialect: Dialect) -> i64 {
+    const MOST_MILLISECONDS: u64 = i32::MAX as u64 / 1000;
+    let interval = match dialect {
+        // Milliseconds or, of long intervals, seconds.
+        Dialect::Pcp6_0 if interval.as_secs() < MOST_MILLISECONDS => {
+            Duration::new(interval.as_secs(), interval.subsec_millis() * 1_000_000)
+        }
+        Dialect::Pcp6_0 => Duration::from_secs(interval.as_secs()),
+        Dialect::Pcp7_2 => Duration::new(interval.as_secs(), interval.subsec_micros() * 1000),
+        Dialect::Fixed => interval,
+    };
+    i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The descriptor of a metric.
+fn describe(source: &mut Source, name: &str) -> Result<MetricDesc, Stop> {
+    let pmid = source.context.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
+    let pmid = pmid.map_err(|status| tool(&format!("pmLookupName({name}): {status}")))?;
+    let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
+    desc.map_err(|status| tool(&format!("pmLookupDesc: {status}")))
+}
+
+/// The instances to show, if the metric has any.
+fn choose_instances(
+    arguments: &ValArguments,
+    spec: &MetricSpec,
+    source: &mut Source,
+    name: &str,
+    desc: MetricDesc,
+) -> Result<Option<Instances>, Stop> {
+    let Some(indom) = desc.indom else {
+        return match spec.instances.is_empty() {
+            true => Ok(None),
+            false => Err(tool(&format!("{name}: singular metrics do not have instances"))),
+        };
+    };
+    let names = match spec.instances.is_empty() {
+        true => arguments.instances.iter().flat_map(|list| names_in(list)).collect(),
+        false => spec.instances.clone(),
+    };
+    let instances = match spec.instances.is_empty() && arguments.instances.is_empty() {
+        true => Instances::all(&mut source.context, indom),
+        false => Instances::named(&mut source.context, indom, &names),
+    };
+    instances.map(Some)
+}
+
+/// Stores a value for the metric, that of each instance shown if it has an
+/// instance domain (pmStore(3)).
+fn store(
+    source: &mut Source,
+    text: &str,
+    desc: MetricDesc,
+    instances: Option<&Instances>,
+) -> Result<(), Stop> {
+    let value = match desc.value_type {
+        ValueType::Event | ValueType::HighResEvent => Ok(Value::Text(text.into())),
+        value_type => Value::parse(text, value_type),
+    };
+    let value_type = desc.value_type;
+    let value = value.map_err(|status| {
+        tool(&match status {
+            PmStatus::TYPE => {
+                format!("filter \"{text}\" incompatible with metric type (PM_TYPE_{value_type})")
+            }
+            _ => format!(
+                "filter value \"{text}\" is out of range for metric data type (PM_TYPE_{value_type})"
+            ),
+        })
+    })?;
+    let value = RawValue::encode(&value);
+    let of = |instance| InstanceValue { instance, value: value.clone() };
+    let values = match instances.filter(|instances| instances.columns().next().is_some()) {
+        Some(instances) => instances.columns().map(|(id, _)| of(id)).collect(),
+        None => vec![of(-1)],
+    };
+    let sets = [MetricValues { pmid: desc.pmid, outcome: Ok(values) }];
+    source
+        .context
+        .store(&sets)?
+        .map_err(|status| tool(&format!("store value \"{text}\" failed: {status}")))
+}
+
+/// The options, with the source that the metric came with if it did.
+fn with_source(arguments: &ValArguments) -> Result<(PcpOptions, MetricSpec), Stop> {
+    let spec = MetricSpec::parse(&arguments.metric, SpecSource::Host(None))
+        .map_err(|error| tool(&error.to_string()))?;
+    let mut options = arguments.options.clone();
+    let given = &mut options.source;
+    if let Some(archive) = &arguments.nointerp {
+        given.archive = vec![archive.clone()];
+    }
+    let (has_host, has_archive) = (given.host.is_some(), !given.archive.is_empty());
+    let is_second = match &spec.source {
+        SpecSource::Host(None) | SpecSource::Archive(None) => false,
+        SpecSource::Host(Some(_)) => has_archive || given.local,
+        SpecSource::Archive(Some(_)) => has_host || given.local,
+        SpecSource::Local => has_host || has_archive,
+    };
+    if is_second {
+        return Err(tool("only one host or archive allowed"));
+    }
+    match &spec.source {
+        SpecSource::Host(Some(host)) => {
+            given.host = Some(host.parse().map_err(|error| tool(&format!("{error}")))?);
+        }
+        SpecSource::Archive(Some(archive)) => given.archive = vec![archive.into()],
+        SpecSource::Local => given.local = true,
+        _ if given.is_given() => {}
+        _ if arguments.origin.origin.is_some() => given.archive = vec![archives_of_this_host()?],
+        _ => given.host = Some(HostSpec::local()),
+    }
+    Ok((options, spec))
+}
+
+/// Where pmlogger keeps what it records of this host.
+fn archives_of_this_host() -> Result<PathBuf, Stop> {
+    let conf = PcpConf::load();
+    let folder = conf.get("PCP_ARCHIVE_DIR").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(PathBuf::from(conf.get("PCP_LOG_DIR")?).join("pmlogger")));
+    Ok(folder.unwrap_or_default().join(Context::local().host_name()?))
+}

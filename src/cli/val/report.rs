@@ -1,0 +1,381 @@
+//! From sample to sample: fetches, and prints what came of it.
+//!
+//! What a row needs of the sample before it is kept here; how rows look is
+//! known to [`Table`] and [`Events`].
+
+use std::io::{self, Write};
+
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::{MetricDesc, PmStatus, Timestamp};
+use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
+
+use super::events::{Events, Parameters};
+use super::instances::Instances;
+use super::moment::Detail;
+use super::table::Table;
+use crate::cli::Stop;
+use crate::cli::following::Follower;
+use crate::cli::messages::Messages;
+use crate::cli::pace::Pace;
+use crate::cli::pcp_options::Source;
+use crate::cli::source::tell_warnings;
+use crate::dialect::Dialect;
+
+/// A report that goes on from sample to sample.
+pub struct Report<'r> {
+    /// Where values come from.
+    pub source: Source,
+    /// The metric's name.
+    pub name: &'r str,
+    /// Its descriptor.
+    pub desc: MetricDesc,
+    /// Its instances, if it has an instance domain.
+    pub instances: Option<Instances>,
+    /// How values become text.
+    pub form: Form,
+    /// How samples are taken.
+    pub sampling: Sampling,
+    /// In front of values, for archives.
+    pub detail: Option<Detail>,
+    /// Say that there are no event records.
+    pub is_verbose: bool,
+    /// Where failures of the metric are told.
+    pub messages: &'r Messages,
+    /// What is to be printed.
+    pub out: Vec<u8>,
+    /// How far it has come.
+    pub state: State,
+}
+
+/// How values become text.
+pub enum Form {
+    /// As they are.
+    Values(Table),
+    /// Their growth per time.
+    Rates(Table),
+    /// Event records.
+    Events(Parameters),
+}
+
+/// Which samples are taken, and when.
+pub struct Sampling {
+    /// The metric.
+    pub list: FetchList,
+    /// True for the records of an archive as they are, marks included.
+    pub by_record: bool,
+    /// Nanoseconds between samples that an archive interpolates.
+    pub step: i64,
+    /// Rows left to print; `None` for as many as there are.
+    pub left: Option<u64>,
+    /// Samples after this are not shown.
+    pub end: Option<Timestamp>,
+    /// When to take them; `None` for at once.
+    pub pace: Option<Pace>,
+    /// Present while an archive is followed.
+    pub follower: Option<Follower>,
+}
+
+/// What a report knows of the samples before.
+#[derive(Default)]
+pub struct State {
+    /// The sample before, if there were values in it.
+    before: Option<Sample>,
+    /// A fetch came to nothing since the last row.
+    has_missed: bool,
+    /// A row was printed since the start, or since logging was suspended.
+    has_reported: bool,
+    /// A sample was taken.
+    has_sampled: bool,
+    batch: ResultBatch,
+}
+
+/// The values of one fetch.
+pub struct Sample {
+    time: Timestamp,
+    /// In ascending order of instances.
+    values: Vec<InstanceValue>,
+}
+
+/// What the source delivers next.
+struct Next {
+    time: Timestamp,
+    /// Values, or why there can be none; `None` for a mark.
+    outcome: Result<Option<Vec<InstanceValue>>, PmStatus>,
+}
+
+/// What a fetch came to.
+enum Fetched {
+    Sample(Sample),
+    /// Nothing; what there is to say was said.
+    Nothing,
+    /// The end of what is shown.
+    End,
+}
+
+impl Report<'_> {
+    /// Prints rows until there are no more.
+    ///
+    /// # Errors
+    /// The source failed, or a value makes no sense.
+    pub fn run(&mut self) -> Result<(), Stop> {
+        while self.sampling.left != Some(0) {
+            self.sampling.left = self.sampling.left.map(|left| left - 1);
+            let goes_on = self.turn();
+            self.flush()?;
+            tell_warnings(self.source.kind(), self.messages);
+            if !goes_on? {
+                break;
+            }
+        }
+        self.flush()
+    }
+
+    /// One row, which for the first rate takes two samples. False at the end.
+    fn turn(&mut self) -> Result<bool, Stop> {
+        if self.state.before.is_none() {
+            match self.fetch()? {
+                Fetched::End => return Ok(false),
+                Fetched::Nothing => self.state.has_missed = true,
+                Fetched::Sample(sample) => {
+                    self.write_labels();
+                    if !matches!(self.form, Form::Rates(_)) {
+                        self.write_row(None, &sample)?;
+                        self.state.before = Some(sample);
+                        return Ok(true);
+                    }
+                    // Rows have begun, but this one lacks a sample before it.
+                    if self.state.has_missed || self.state.has_reported {
+                        self.write_nothing(sample.time);
+                    }
+                    self.state.has_missed = false;
+                    self.state.before = Some(sample);
+                }
+            }
+        }
+        self.flush()?;
+        if let Some(pace) = &mut self.sampling.pace {
+            pace.wait();
+        }
+        let Some(before) = self.state.before.take() else { return Ok(true) };
+        match self.fetch()? {
+            Fetched::End => return Ok(false),
+            Fetched::Nothing => {}
+            Fetched::Sample(sample) => {
+                self.follow_instances(&sample)?;
+                self.write_row(Some(&before), &sample)?;
+                self.state.before = Some(sample);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives new instances columns.
+    fn follow_instances(&mut self, sample: &Sample) -> Result<(), Stop> {
+        let Some(instances) = &mut self.instances else { return Ok(()) };
+        // pmval leaves out the records of instances that come later.
+        if matches!(self.form, Form::Events(_)) && self.source.dialect != Dialect::Fixed {
+            return Ok(());
+        }
+        let found = sample.values.iter().map(|value| value.instance);
+        if instances.follow(&mut self.source.context, found)? {
+            self.write_labels();
+        }
+        Ok(())
+    }
+
+    fn write_labels(&mut self) {
+        if let (Some(instances), Form::Values(table) | Form::Rates(table)) =
+            (&self.instances, &mut self.form)
+        {
+            table.write_labels(&mut self.out, instances);
+        }
+    }
+
+    fn write_row(&mut self, before: Option<&Sample>, sample: &Sample) -> Result<(), Stop> {
+        self.write_time(sample.time);
+        let instances = self.instances.as_ref();
+        let written = match (&mut self.form, before) {
+            (Form::Events(parameters), _) => {
+                if self.detail.is_some() {
+                    self.out.extend_from_slice(b"  ");
+                }
+                let Source { context, zone, .. } = &mut self.source;
+                let (metric, value_type) = (self.name, self.desc.value_type);
+                let events = Events { metric, value_type, instances, zone };
+                events.write(&mut self.out, &sample.values, parameters, context)?;
+                Ok(())
+            }
+            (Form::Rates(table), Some(before)) => {
+                let elapsed = elapsed(before.time, sample.time, self.source.dialect);
+                table.write_rates(&mut self.out, instances, &before.values, &sample.values, elapsed)
+            }
+            (Form::Values(table) | Form::Rates(table), _) => {
+                table.write_values(&mut self.out, instances, &sample.values)
+            }
+        };
+        self.state.has_reported = true;
+        written.map_err(|status| Stop::Tool(format!("pmExtractValue: {status}")))
+    }
+
+    fn write_time(&mut self, time: Timestamp) {
+        if let Some(detail) = self.detail {
+            self.out.extend_from_slice(detail.of(time, &self.source.zone).as_bytes());
+        }
+    }
+
+    fn write_nothing(&mut self, time: Timestamp) {
+        let is_events = matches!(self.form, Form::Events(_));
+        if is_events && !self.is_verbose && self.source.dialect == Dialect::Fixed {
+            return;
+        }
+        self.write_time(time);
+        self.out.extend_from_slice(if self.detail.is_some() { b"  " } else { b"" });
+        let _ = match (is_events, self.is_verbose) {
+            (false, _) => writeln!(self.out, "No values available"),
+            (true, true) => writeln!(self.out, "{}: No values available", self.name),
+            // pmval does not even end the line.
+            (true, false) => Ok(()),
+        };
+    }
+
+    /// Takes the next sample.
+    fn fetch(&mut self) -> Result<Fetched, Stop> {
+        let Some(Next { time, outcome }) = self.next()? else { return Ok(Fetched::End) };
+        let outcome = match outcome {
+            Ok(None) => {
+                self.write_time(time);
+                self.out.extend_from_slice(b"  Archive logging suspended\n");
+                self.state.has_reported = false;
+                return Ok(Fetched::Nothing);
+            }
+            Ok(Some(values)) => Ok(values),
+            Err(status) => Err(status),
+        };
+        if self.sampling.end.is_some_and(|end| time > end) {
+            return Ok(Fetched::End);
+        }
+        match outcome {
+            Ok(values) if values.is_empty() => {
+                self.write_nothing(time);
+                Ok(Fetched::Nothing)
+            }
+            Ok(mut values) => {
+                values.sort_by_key(|value| value.instance);
+                Ok(Fetched::Sample(Sample { time, values }))
+            }
+            Err(status) => {
+                self.flush()?;
+                self.messages.error(&format_args!("{}: {status}", self.sampling.call()));
+                Ok(Fetched::Nothing)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), Stop> {
+        let mut out = io::stdout().lock();
+        out.write_all(&self.out)?;
+        out.flush()?;
+        self.out.clear();
+        Ok(())
+    }
+}
+
+impl Report<'_> {
+    /// The next values of the metric; `None` at the end of an archive.
+    fn next(&mut self) -> Result<Option<Next>, Stop> {
+        loop {
+            let next = match self.sampling.by_record {
+                true => self.next_record(),
+                false => self.next_sample(),
+            };
+            match (next, &mut self.sampling.follower) {
+                (Ok(next), _) => return Ok(Some(next)),
+                (Err(error), None) if error.is_end_of_archive() => return Ok(None),
+                (Err(error), Some(_)) if error.is_end_of_archive() => self.wait()?,
+                (Err(error), _) => return Err(failed(self.sampling.call(), &error)),
+            }
+        }
+    }
+
+    /// Waits until there may be more of an archive that is followed.
+    fn wait(&mut self) -> Result<(), Stop> {
+        self.flush()?;
+        let pause = |time| {
+            std::thread::sleep(time);
+            true
+        };
+        if let Some(follower) = &mut self.sampling.follower
+            && !follower.wait(self.source.kind(), pause)?
+        {
+            // What was withheld until now comes yet.
+            self.sampling.follower = None;
+        }
+        Ok(())
+    }
+
+    fn next_sample(&mut self) -> Result<Next, SourceError> {
+        let batch = &mut self.state.batch;
+        let events = self.source.context.fetch(&self.sampling.list, batch)?;
+        let FetchResult { timestamp, sets, .. } = FetchResult::of_batch(batch, events.changes);
+        let time = self.as_shown(timestamp);
+        self.state.has_sampled = true;
+        let set = sets.into_iter().next();
+        Ok(Next { time, outcome: set.map_or(Err(PmStatus::IPC), |set| set.outcome.map(Some)) })
+    }
+
+    /// The next record of an archive that has the metric or is a mark.
+    fn next_record(&mut self) -> Result<Next, SourceError> {
+        let source = self.source.kind();
+        let Context::Archive(archive) = source else {
+            return Err(SourceError::Status { target: source.name(), status: PmStatus::MODE });
+        };
+        loop {
+            let FetchResult { timestamp: time, sets, .. } = archive.next_record()?;
+            if sets.is_empty() {
+                return Ok(Next { time, outcome: Ok(None) });
+            }
+            let mut sets = sets.into_iter();
+            if let Some(set) = sets.find(|set| set.pmid == self.desc.pmid) {
+                return Ok(Next { time, outcome: set.outcome.map(Some) });
+            }
+        }
+    }
+
+    /// libpcp counts on to a full second without carrying it over.
+    fn as_shown(&self, time: Timestamp) -> Timestamp {
+        let is_fractional = self.sampling.step % NSEC_PER_SEC != 0;
+        let is_exact = self.source.dialect == Dialect::Fixed;
+        if is_fractional && !is_exact && time.nsec == 0 && self.state.has_sampled {
+            return Timestamp { sec: time.sec - 1, nsec: 1_000_000_000 };
+        }
+        time
+    }
+}
+
+impl Sampling {
+    /// The function of libpcp that takes a sample, for messages.
+    fn call(&self) -> &'static str {
+        if self.by_record { "pmFetchArchive" } else { "pmFetch" }
+    }
+}
+
+const NSEC_PER_SEC: i64 = 1_000_000_000;
+
+/// Seconds from one time to another; of libpcp's versions with the precision
+/// that seconds since the epoch have as a floating-point number.
+pub fn elapsed(from: Timestamp, to: Timestamp, dialect: Dialect) -> f64 {
+    let seconds = |time: Timestamp| time.sec as f64 + f64::from(time.nsec) / NSEC_PER_SEC as f64;
+    match dialect {
+        Dialect::Fixed => to.seconds_since(from),
+        Dialect::Pcp6_0 | Dialect::Pcp7_2 => seconds(to) - seconds(from),
+    }
+}
+
+fn failed(call: &str, error: &SourceError) -> Stop {
+    let status = error.status();
+    Stop::Tool(match error {
+        SourceError::Status { .. } => format!("{call}: {status}"),
+        _ => format!("{call}: {status}\n{error}"),
+    })
+}

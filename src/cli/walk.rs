@@ -1,0 +1,63 @@
+//! Walks through the name space as pmTraversePMNS(3) does.
+
+use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
+
+use super::pcp_options::Source;
+use crate::engine::DerivedContext;
+
+/// The names of the metrics at or below a node; the empty name is the root.
+///
+/// pmcd lists them itself, and derived metrics follow. Where the client has
+/// the name space, from an archive or a file, each node's own children come
+/// before those that derived metrics add to it.
+///
+/// # Errors
+/// The source failed. The inner error: there is no such node.
+pub fn metrics_below(
+    source: &mut Source,
+    node: &str,
+) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
+    if source.is_archive() || source.context.source().is_replaced() {
+        return node_by_node(&mut source.context, node);
+    }
+    match source.context.traverse(node) {
+        Ok(names) => Ok(Ok(names)),
+        Err(SourceError::Status { status, .. }) => Ok(Err(status)),
+        Err(error) => Err(error),
+    }
+}
+
+fn node_by_node<S: FetchSource>(
+    context: &mut DerivedContext<S>,
+    start: &str,
+) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
+    let mut metrics = Vec::new();
+    // Nodes still to be looked at, the next one last.
+    let mut open = match context.children(start)? {
+        Err(status) => return Ok(Err(status)),
+        Ok(children) if children.is_empty() && !start.is_empty() => {
+            return Ok(Ok(vec![start.to_owned()]));
+        }
+        Ok(children) => below(start, children),
+    };
+    while let Some((name, is_leaf)) = open.pop() {
+        if is_leaf {
+            metrics.push(name);
+            continue;
+        }
+        if let Ok(children) = context.children(&name)? {
+            open.extend(below(&name, children));
+        }
+    }
+    Ok(Ok(metrics))
+}
+
+/// Full names of children, the first one last.
+fn below(node: &str, children: Vec<pmderive_runtime::source::Child>) -> Vec<(String, bool)> {
+    let name = |child: &str| match node {
+        "" => child.to_owned(),
+        _ => format!("{node}.{child}"),
+    };
+    children.iter().rev().map(|child| (name(&child.name), child.is_leaf)).collect()
+}

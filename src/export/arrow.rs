@@ -1,0 +1,69 @@
+//! The table as Arrow IPC: the form for files, which can be mapped and read
+//! from anywhere, or where it goes to a stream the form for streams.
+
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions, StreamWriter};
+
+use super::columns::{Columns, refused};
+use super::{Destination, ExportError, Exporter, Schema};
+use crate::engine::Shown;
+
+/// See the module's description.
+pub struct Arrow {
+    columns: Columns,
+    writer: Writer,
+}
+
+enum Writer {
+    File(FileWriter<Destination>),
+    Stream(StreamWriter<Destination>),
+}
+
+impl Arrow {
+    pub fn begin(schema: &Schema, destination: Destination) -> Result<Arrow, ExportError> {
+        let columns = Columns::new(schema);
+        // Files have no other way for a dictionary to grow.
+        let options =
+            IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
+        let schema = columns.schema();
+        let writer = match destination.is_stream() {
+            false => Writer::File(
+                FileWriter::try_new_with_options(destination, schema, options).map_err(refused)?,
+            ),
+            true => Writer::Stream(
+                StreamWriter::try_new_with_options(destination, schema, options)
+                    .map_err(refused)?,
+            ),
+        };
+        Ok(Arrow { columns, writer })
+    }
+}
+
+impl Writer {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ExportError> {
+        match self {
+            Writer::File(writer) => writer.write(batch),
+            Writer::Stream(writer) => writer.write(batch),
+        }
+        .map_err(refused)
+    }
+}
+
+impl Exporter for Arrow {
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
+        let Arrow { columns, writer } = self;
+        columns.sample(shown, |batch| writer.write(&batch))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Destination, ExportError> {
+        if let Some(batch) = self.columns.rest()? {
+            self.writer.write(&batch)?;
+        }
+        match self.writer {
+            // Both write their ends.
+            Writer::File(writer) => writer.into_inner(),
+            Writer::Stream(writer) => writer.into_inner(),
+        }
+        .map_err(refused)
+    }
+}

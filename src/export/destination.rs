@@ -1,0 +1,143 @@
+//! Where a table goes: a file that has its name only once it is complete, or
+//! a stream.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Stdout, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+/// Bytes that are gathered before they are written.
+const BUFFER: usize = 256 * 1024;
+
+/// See the module's description. What is written to a file stands in a
+/// temporary one beside it until [`Destination::complete`], and is gone when
+/// the destination is dropped before.
+#[derive(Debug)]
+pub struct Destination(BufWriter<Target>);
+
+#[derive(Debug)]
+enum Target {
+    Standard(Stdout),
+    /// Something that is there already and is no regular file.
+    Device(File),
+    File {
+        unfinished: NamedTempFile,
+        path: PathBuf,
+    },
+}
+
+impl Destination {
+    /// Standard output.
+    pub fn standard() -> Destination {
+        Destination::to(Target::Standard(io::stdout()))
+    }
+
+    /// A file. What is there under its name stays until the new one is complete.
+    /// A device or pipe is written to as it is.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn file(path: &Path) -> io::Result<Destination> {
+        // A link stays one.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if fs::metadata(&path).is_ok_and(|about| !about.is_file() && !about.is_dir()) {
+            let device = OpenOptions::new().write(true).open(&path)?;
+            return Ok(Destination::to(Target::Device(device)));
+        }
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let Some(name) = path.file_name() else {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        fs::metadata(folder)?;
+        let mut prefix = OsString::from(".");
+        prefix.push(name);
+        prefix.push(".");
+        let unfinished = tempfile::Builder::new()
+            .prefix(&prefix)
+            .suffix(".unfinished")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder)
+            // Without the temporary name, which tells nobody anything.
+            .map_err(|error| error.kind())?;
+        Ok(Destination::to(Target::File { unfinished, path }))
+    }
+
+    fn to(target: Target) -> Destination {
+        Destination(BufWriter::with_capacity(BUFFER, target))
+    }
+
+    /// True for one that does not end where the table ends.
+    pub fn is_stream(&self) -> bool {
+        !matches!(self.0.get_ref(), Target::File { .. })
+    }
+
+    /// Ends a table that is complete: a file gets its name.
+    ///
+    /// # Errors
+    /// What is still to be written cannot be, or the file cannot be renamed;
+    /// it is gone then.
+    pub fn complete(self) -> io::Result<()> {
+        self.end(|path| path).map(drop)
+    }
+
+    /// Ends a table that could be read, and is not all that it should be. A
+    /// file gets its name with `.partial` behind it, which is returned.
+    ///
+    /// # Errors
+    /// As [`Destination::complete`].
+    pub fn partial(self) -> io::Result<Option<PathBuf>> {
+        self.end(|mut path| {
+            path.as_mut_os_string().push(".partial");
+            path
+        })
+    }
+
+    fn end(mut self, name: impl FnOnce(PathBuf) -> PathBuf) -> io::Result<Option<PathBuf>> {
+        self.0.flush()?;
+        match self.0.into_parts().0 {
+            Target::Standard(_) | Target::Device(_) => Ok(None),
+            Target::File { unfinished, path } => {
+                let path = name(path);
+                // Else a crash might leave the name, and not all of the bytes.
+                unfinished.as_file().sync_all()?;
+                unfinished.persist(&path).map_err(|error| error.error)?;
+                Ok(Some(path))
+            }
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::Standard(out) => out.write(bytes),
+            Target::Device(file) => file.write(bytes),
+            Target::File { unfinished, .. } => unfinished.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::Standard(out) => out.flush(),
+            Target::Device(file) => file.flush(),
+            Target::File { unfinished, .. } => unfinished.flush(),
+        }
+    }
+}

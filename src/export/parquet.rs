@@ -1,0 +1,58 @@
+//! The table as Parquet, compressed with Snappy, which every reader knows.
+
+use std::sync::Arc;
+
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+
+use super::columns::{Columns, metadata, refused};
+use super::{Destination, ExportError, Exporter, Schema};
+use crate::engine::Shown;
+
+/// Rows of a row group, which is what readers skip or share among processors.
+const ROWS: usize = 1024 * 1024;
+
+/// Bytes after which a row group ends, however few its rows; it is in memory
+/// until then.
+const BYTES: usize = 64 * 1024 * 1024;
+
+/// See the module's description.
+pub struct Parquet {
+    columns: Columns,
+    writer: ArrowWriter<Destination>,
+}
+
+impl Parquet {
+    pub fn begin(schema: &Schema, destination: Destination) -> Result<Parquet, ExportError> {
+        let columns = Columns::new(schema);
+        // Not all readers look for metadata where Arrow puts its own.
+        let metadata = metadata(schema).map(|(key, value)| KeyValue::new(key, value)).collect();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_max_row_group_row_count(Some(ROWS))
+            .set_max_row_group_bytes(Some(BYTES))
+            .set_key_value_metadata(Some(metadata))
+            .set_created_by(concat!("pmderive ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        let bare = arrow_schema::Schema::clone(columns.schema())
+            .with_metadata(arrow_schema::Metadata::default());
+        let writer = ArrowWriter::try_new(destination, Arc::new(bare), Some(properties));
+        Ok(Parquet { columns, writer: writer.map_err(refused)? })
+    }
+}
+
+impl Exporter for Parquet {
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
+        let Parquet { columns, writer } = self;
+        columns.sample(shown, |batch| writer.write(&batch).map_err(refused))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<Destination, ExportError> {
+        if let Some(batch) = self.columns.rest()? {
+            self.writer.write(&batch).map_err(refused)?;
+        }
+        self.writer.into_inner().map_err(refused)
+    }
+}

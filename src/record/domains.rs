@@ -1,0 +1,138 @@
+//! Instance domains: which instances there are, before values of them.
+//!
+//! An archive knows its domains as of any time. A live source is asked again
+//! when a metric has values of other instances than before, so that in the
+//! usual case no sample costs more than its fetch.
+
+use std::sync::Arc;
+
+use pmderive_runtime::archive_writer::ArchiveWriter;
+use pmderive_runtime::model::{InDom, InstId, InstanceDomain, Pmid, Timestamp};
+use pmderive_runtime::result::{InstanceValue, MetricValues};
+use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::RecorderError;
+use super::selection::Metric;
+use crate::engine::DerivedContext;
+
+/// What the archive says of domains.
+#[derive(Debug, Default)]
+pub struct Domains {
+    /// As the source gave each, and as it was written.
+    known: FxHashMap<InDom, (Arc<InstanceDomain>, Arc<InstanceDomain>)>,
+    /// Instances of each metric in the sample before, in their order.
+    instances: FxHashMap<Pmid, Vec<InstId>>,
+    /// Domains to look at for this sample, each once, with whether a metric has
+    /// other instances than in the sample before.
+    due: Vec<(InDom, bool)>,
+    /// Those of them that were written.
+    written: Vec<InDom>,
+}
+
+impl Domains {
+    /// Writes the domains that are not those written before.
+    ///
+    /// # Errors
+    /// The source failed, or the archive cannot be written.
+    pub fn write<S: FetchSource>(
+        &mut self,
+        context: &mut DerivedContext<S>,
+        is_archive: bool,
+        metrics: &[Metric],
+        sets: &[MetricValues],
+        time: Timestamp,
+        writer: &mut ArchiveWriter,
+    ) -> Result<(), RecorderError> {
+        self.written.clear();
+        self.find_due(is_archive, metrics, sets);
+        if self.due.is_empty() {
+            return Ok(());
+        }
+        let freshness = if is_archive { Freshness::Cached } else { Freshness::Current };
+        let indoms: Vec<InDom> = self.due.iter().map(|(indom, _)| *indom).collect();
+        let answers = context.instance_domain_of_each(&indoms, freshness)?;
+        for ((indom, has_changed), domain) in self.due.drain(..).zip(answers) {
+            // Values without names are better than none.
+            let Ok(domain) = domain else { continue };
+            let known = self.known.get(&indom);
+            let is_known = known.is_some_and(|(known, _)| Arc::ptr_eq(known, &domain));
+            if is_known && !has_changed {
+                continue;
+            }
+            let (_, last) = known.cloned().unwrap_or_default();
+            let values = || {
+                let of_domain = metrics.iter().filter(|metric| metric.desc.indom == Some(indom));
+                let lists = of_domain.filter_map(|one| self.instances.get(&one.recorded.pmid));
+                lists.flatten().copied()
+            };
+            let missing = values().filter(|id| domain.name(*id).is_none());
+            let missing: FxHashSet<InstId> = missing.collect();
+            let whole = complete(context, indom, &domain, missing, &last)?;
+            if self.known.get(&indom).is_none_or(|(_, last)| *whole != **last) {
+                writer.instances(time, indom, &whole)?;
+                self.written.push(indom);
+            }
+            self.known.insert(indom, (domain, whole));
+        }
+        Ok(())
+    }
+
+    /// Domains that were written for the last sample.
+    pub fn written(&self) -> &[InDom] {
+        &self.written
+    }
+
+    /// The instances of a domain as they are in the archive now.
+    pub fn get(&self, indom: InDom) -> Option<&InstanceDomain> {
+        self.known.get(&indom).map(|(_, written)| &**written)
+    }
+
+    /// Finds the domains that may not be as they were written.
+    fn find_due(&mut self, is_archive: bool, metrics: &[Metric], sets: &[MetricValues]) {
+        // Sets are in the order of metrics, some of which are left out; but for
+        // those of a selection that was made for another fetch.
+        let mut from_here = metrics.iter().cycle();
+        for set in sets {
+            let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
+            let metric = from_here.by_ref().take(metrics.len()).find(of);
+            let Some(indom) = metric.and_then(|metric| metric.desc.indom) else { continue };
+            let values: &[InstanceValue] = set.outcome.as_deref().unwrap_or_default();
+            let known = self.instances.entry(set.pmid).or_default();
+            let is_same = known.iter().copied().eq(values.iter().map(|value| value.instance));
+            if !is_same {
+                known.clear();
+                known.extend(values.iter().map(|value| value.instance));
+            }
+            let has_changed = !is_same || !self.known.contains_key(&indom);
+            match self.due.iter_mut().find(|(due, _)| *due == indom) {
+                Some((_, changed)) => *changed |= has_changed,
+                None if is_archive || has_changed => self.due.push((indom, has_changed)),
+                None => {}
+            }
+        }
+    }
+}
+
+/// A domain with the instances besides that values are of and that it lacks:
+/// those that went between the fetch and the question, or that an archive
+/// knows from another time.
+fn complete<S: FetchSource>(
+    context: &mut DerivedContext<S>,
+    indom: InDom,
+    domain: &Arc<InstanceDomain>,
+    mut missing: FxHashSet<InstId>,
+    last: &InstanceDomain,
+) -> Result<Arc<InstanceDomain>, RecorderError> {
+    // Agents may give instances that no reader takes.
+    let is_sound = |(id, name): (InstId, &str)| id >= 0 && !name.contains('\0');
+    if missing.is_empty() && domain.instances().all(is_sound) {
+        return Ok(Arc::clone(domain));
+    }
+    let ever = context.known_instances(indom)?.unwrap_or_default();
+    let others = last.instances().chain(ever.instances());
+    let others: Vec<_> = others.filter(|(id, _)| missing.remove(id)).collect();
+    let all = domain.instances().chain(others).filter(|one| is_sound(*one));
+    let all = all.map(|(id, name)| (id, name.into()));
+    Ok(Arc::new(InstanceDomain::new(all.collect())))
+}

@@ -1,0 +1,383 @@
+//! Recording: what a source delivers, base and derived metrics alike, becomes
+//! an archive that every tool of PCP reads.
+//!
+//! ```text
+//! names ──► selection ──► DerivedContext ──► results ──► ArchiveWriter
+//!               │               │               ▲
+//!               │               ├──► domains ───┤  instances, before their values
+//!               └───────────────┴──► metadata ──┘  descriptors, names, texts, labels
+//! ```
+//!
+//! When to take the next sample, and what to do when the source fails, is for
+//! the caller to decide; options and messages are not known here.
+
+mod domains;
+mod identifiers;
+mod label;
+mod metadata;
+mod selection;
+mod tidy;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pmderive_runtime::archive::Version;
+use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError, WriterOptions};
+use pmderive_runtime::model::{InstId, LabelLevel, Pmid, Timestamp};
+use pmderive_runtime::result::{FetchResult, MetricValues, ResultBatch};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
+use rustc_hash::FxHashMap;
+
+use crate::engine::DerivedContext;
+
+use self::domains::Domains;
+pub use self::label::Origin;
+use self::metadata::Described;
+pub use self::selection::{LeftOut, Notice};
+use self::selection::{Metric, Selection};
+use self::tidy::tidy;
+
+/// What is recorded, and into which archive.
+pub struct Recording<S> {
+    /// Base name of the archive; none of its files may exist.
+    pub base: PathBuf,
+    /// Version of the archive.
+    pub version: Version,
+    /// Size at which a volume is followed by the next one, in bytes.
+    pub volume_bytes: Option<u64>,
+    /// What the label says of where the values are from.
+    pub origin: Origin,
+    /// Metrics, and nodes of the name space all metrics below which are meant.
+    pub names: Vec<Box<str>>,
+    /// True if the operands of derived metrics are recorded besides.
+    pub with_operands: bool,
+    /// The last time that is recorded.
+    pub end: Option<Timestamp>,
+    /// True if the values are an archive's, which has instances as of any time.
+    pub is_archive: bool,
+    /// When labels of an archive change, in order of time.
+    pub label_times: Vec<Timestamp>,
+    /// Of an archive that is read record by record: whether the record that
+    /// was fetched last has a metric, be it without values. What a record
+    /// lacks is not recorded.
+    pub holds: Option<Holds<S>>,
+}
+
+/// Whether the record that a source fetched last has a metric.
+pub type Holds<S> = fn(&mut S, Pmid) -> bool;
+
+/// Why recording came to a stop.
+#[derive(Debug, thiserror::Error)]
+pub enum RecorderError {
+    /// The source failed; what was written is whole.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The archive cannot be made or written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What became of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The values of this time are recorded, as far as there are any.
+    Recorded(Timestamp),
+    /// There is no metric to record now.
+    NoMetrics,
+    /// The archive or the time that is recorded is over.
+    End,
+}
+
+/// How much was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Records, marks not counted.
+    pub records: u64,
+    /// Times of the first and the last one.
+    pub times: Option<(Timestamp, Timestamp)>,
+}
+
+/// A recording that goes on; the archive comes into being with its first
+/// record.
+pub struct Recorder<S> {
+    context: DerivedContext<S>,
+    recording: Recording<S>,
+    selection: Selection,
+    list: FetchList,
+    batch: ResultBatch,
+    /// Metadata of the source that the selection was looked up with.
+    epoch: u64,
+    /// The source failed, and may be another one now.
+    is_lost: bool,
+    /// A gap since the record before that is not marked yet.
+    gap: bool,
+    writer: Option<ArchiveWriter>,
+    described: Described,
+    domains: Domains,
+    extent: Extent,
+    /// Most metrics that were recorded at a time.
+    most_metrics: usize,
+    notices: Vec<Notice>,
+    /// Metrics with instances without a name, each with the one that was met
+    /// last; `None` once that was told.
+    nameless: FxHashMap<Pmid, Option<InstId>>,
+    /// The last sample was before the last record.
+    is_back_in_time: bool,
+    /// Changes of labels up to the last record.
+    labels_passed: usize,
+}
+
+impl<S: FetchSource> Recorder<S> {
+    /// Looks the metrics of a recording up; nothing is written yet.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn new(
+        context: DerivedContext<S>,
+        recording: Recording<S>,
+    ) -> Result<Recorder<S>, SourceError> {
+        let mut recorder = Recorder {
+            epoch: context.metadata_epoch(),
+            context,
+            selection: Selection::default(),
+            list: FetchList::new(Vec::new(), Vec::new()),
+            recording,
+            batch: ResultBatch::default(),
+            is_lost: false,
+            gap: false,
+            writer: None,
+            described: Described::default(),
+            domains: Domains::default(),
+            extent: Extent::default(),
+            most_metrics: 0,
+            notices: Vec::new(),
+            nameless: FxHashMap::default(),
+            is_back_in_time: false,
+            labels_passed: 0,
+        };
+        recorder.select()?;
+        // The caller asks for these by themselves.
+        recorder.notices.clear();
+        Ok(recorder)
+    }
+
+    /// The source, with derived metrics.
+    pub fn context(&mut self) -> &mut DerivedContext<S> {
+        &mut self.context
+    }
+
+    /// Names that are asked for and not recorded now, in the order of names.
+    pub fn left_out(&self) -> impl Iterator<Item = (&str, &LeftOut)> {
+        self.selection.left_out()
+    }
+
+    /// Number of metrics that are recorded now.
+    pub fn metrics(&self) -> usize {
+        self.selection.metrics.len()
+    }
+
+    /// Most metrics that were recorded at a time.
+    pub fn most_metrics(&self) -> usize {
+        self.most_metrics
+    }
+
+    /// How much was recorded.
+    pub fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    /// What happened to metrics since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Fetches and writes a record.
+    ///
+    /// # Errors
+    /// The source failed: the next call connects to it anew where that may
+    /// help, and a gap is marked. Or the archive cannot be written; what was
+    /// written before is whole, and no more should be tried.
+    pub fn sample(&mut self) -> Result<Step, RecorderError> {
+        let outcome = self.fetch_and_write();
+        if let Err(RecorderError::Source(error)) = &outcome {
+            self.is_lost |= error.is_transient();
+        }
+        outcome
+    }
+
+    fn fetch_and_write(&mut self) -> Result<Step, RecorderError> {
+        if self.is_lost || self.context.metadata_epoch() != self.epoch {
+            self.select()?;
+            self.is_lost = false;
+        }
+        if self.selection.metrics.is_empty() {
+            return Ok(Step::NoMetrics);
+        }
+        let events = match self.context.fetch(&self.list, &mut self.batch) {
+            Err(error) if error.is_end_of_archive() => return Ok(Step::End),
+            events => events?,
+        };
+        let time = self.batch.timestamp();
+        if self.recording.end.is_some_and(|end| time > end) {
+            return Ok(Step::End);
+        }
+        self.gap |= events.gap;
+        let fetched = Arc::clone(&self.selection.metrics);
+        if self.context.metadata_epoch() != self.epoch {
+            // The very values may be of other metrics than those asked for.
+            self.select()?;
+        }
+        let result = FetchResult::of_batch(&self.batch, events.changes);
+        self.write(&fetched, result, events)?;
+        Ok(Step::Recorded(time))
+    }
+
+    /// Looks the selection up anew.
+    fn select(&mut self) -> Result<(), SourceError> {
+        let before = Arc::clone(&self.selection.metrics);
+        self.selection.look_up(&mut self.context, &self.recording, &mut self.notices)?;
+        // The first question may have made a connection to another peer.
+        self.epoch = self.context.metadata_epoch();
+        if before != self.selection.metrics {
+            let pmids = self.selection.metrics.iter().map(|metric| metric.desc.pmid);
+            self.list = FetchList::new(pmids.collect(), Vec::new());
+        }
+        self.described.labels_are_due = true;
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        fetched: &Arc<[Metric]>,
+        result: FetchResult,
+        events: FetchEvents,
+    ) -> Result<(), RecorderError> {
+        let time = result.timestamp;
+        if let Some((_, last)) = self.extent.times
+            && time < last
+        {
+            if !std::mem::replace(&mut self.is_back_in_time, true) {
+                self.notices.push(Notice::TimeWentBack { from: last, to: time });
+            }
+            return Ok(());
+        }
+        self.is_back_in_time = false;
+        let mut sets = self.choose(fetched, result.sets);
+        // A record without metrics would be a mark.
+        if sets.is_empty() {
+            return Ok(());
+        }
+        let is_first = self.writer.is_none();
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(create(&self.recording, time)?),
+        };
+        if std::mem::take(&mut self.gap)
+            && let Some((_, last)) = self.extent.times
+        {
+            writer.mark(behind(last, time))?;
+        }
+        let metrics = &self.selection.metrics;
+        let times = &self.recording.label_times;
+        let passed = times.partition_point(|change| *change <= time);
+        self.described.labels_are_due |=
+            is_first || passed > self.labels_passed || events.changes.concerns_labels();
+        self.labels_passed = passed;
+        self.described.write(&mut self.context, metrics, time, writer)?;
+        self.described.write_parameters(&mut self.context, metrics, &sets, writer)?;
+        let is_archive = self.recording.is_archive;
+        self.domains.write(&mut self.context, is_archive, metrics, &sets, time, writer)?;
+        for indom in self.domains.written() {
+            let levels = [LabelLevel::Instances(*indom)];
+            self.described.write_labels(&mut self.context, &levels, time, writer)?;
+        }
+        self.notices.extend(self.described.take_refused());
+        // Sets are in the order of metrics.
+        let mut from_here = metrics.iter().cycle();
+        for set in &mut sets {
+            let of = |metric: &&Metric| metric.recorded.pmid == set.pmid;
+            let Some(metric) = from_here.by_ref().take(metrics.len()).find(of) else { continue };
+            let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
+            let Some(instance) = tidy(metric, domain, set) else { continue };
+            // One that went between the fetch and the question for its name is
+            // nothing to speak of.
+            match self.nameless.insert(set.pmid, Some(instance)) {
+                Some(Some(before)) if before == instance => {
+                    self.nameless.insert(set.pmid, None);
+                    self.notices.push(Notice::Nameless(metric.name.clone(), instance));
+                }
+                Some(None) => {
+                    self.nameless.insert(set.pmid, None);
+                }
+                Some(Some(_)) | None => {}
+            }
+        }
+        writer.record(&FetchResult { timestamp: time, changes: result.changes, sets })?;
+        self.most_metrics = self.most_metrics.max(metrics.len());
+        let first = self.extent.times.map_or(time, |(first, _)| first);
+        self.extent = Extent { records: self.extent.records + 1, times: Some((first, time)) };
+        Ok(())
+    }
+
+    /// The sets that are recorded, each with the identifier that its metric has
+    /// in the archive.
+    fn choose(&mut self, fetched: &Arc<[Metric]>, sets: Vec<MetricValues>) -> Vec<MetricValues> {
+        let now = Arc::clone(&self.selection.metrics);
+        let is_same = Arc::ptr_eq(fetched, &now);
+        let mut chosen = Vec::with_capacity(sets.len());
+        for (metric, set) in fetched.iter().zip(sets) {
+            if !is_same && !now.contains(metric) {
+                continue;
+            }
+            let has_values = !matches!(&set.outcome, Ok(values) if values.is_empty());
+            if has_values || self.is_in_record(metric) {
+                chosen.push(MetricValues { pmid: metric.recorded.pmid, ..set });
+            }
+        }
+        chosen
+    }
+
+    /// False if an archive's record says nothing of a metric.
+    fn is_in_record(&mut self, metric: &Metric) -> bool {
+        let Some(holds) = self.recording.holds else { return true };
+        let source = self.context.source();
+        match metric.operands.as_deref() {
+            None => holds(source, metric.desc.pmid),
+            Some(operands) => operands.iter().any(|operand| holds(source, *operand)),
+        }
+    }
+
+    /// Ends the archive as it should end, and tells how much is in it. Without
+    /// a record there is none.
+    ///
+    /// # Errors
+    /// The last bytes cannot be written; what was written before is whole.
+    pub fn finish(self) -> Result<Extent, WriteError> {
+        if let Some(writer) = self.writer {
+            writer.finish()?;
+        }
+        Ok(self.extent)
+    }
+}
+
+fn create<S>(recording: &Recording<S>, first: Timestamp) -> Result<ArchiveWriter, WriteError> {
+    let Origin { host, timezone, zoneinfo, pid, start } = &recording.origin;
+    let options = WriterOptions {
+        version: recording.version,
+        // Whatever the source's label says, nothing may be before the start.
+        start: start.map_or(first, |start| start.min(first)),
+        host: host.clone(),
+        timezone: timezone.clone(),
+        zoneinfo: zoneinfo.clone(),
+        pid: *pid,
+        volume_bytes: recording.volume_bytes,
+    };
+    ArchiveWriter::create(&recording.base, options)
+}
+
+/// The time of a mark after a record at `last`: a millisecond later, as PCP's
+/// tools have it, but not behind the record at `next`.
+fn behind(last: Timestamp, next: Timestamp) -> Timestamp {
+    const MILLISECOND: i64 = 1_000_000;
+    Timestamp::new(last.sec, i64::from(last.nsec) + MILLISECOND).min(next)
+}

@@ -1,0 +1,162 @@
+//! `--follow`: archives that are written while the command reads them, by a
+//! test and by the real pmlogger, give what they give once they are finished.
+
+mod command;
+#[path = "../runtime/tests/live/real_pmcd.rs"]
+mod real_pmcd;
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use command::{finished, pmderive, run};
+use real_pmcd::RealPmcd;
+
+/// A process that ends with the test at the latest.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).expect("it can be written");
+}
+
+#[test]
+fn lines_come_as_records_are_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("a");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-dyn");
+    let read = |suffix: &str| std::fs::read(own.with_extension(suffix)).expect("it is there");
+    let volume = read("0");
+    append(&base.with_extension("meta"), &read("meta"));
+    // Nothing but the label, and the half of a record.
+    append(&base.with_extension("0"), &volume[..1000]);
+    let own = own.to_str().expect("a plain path");
+    let archive = base.to_str().expect("a plain path");
+    let metric = "oth.i.u32 + 1";
+    let whole = run(&["eval", "-a", own, "--format", "csv", metric]).out;
+    let times: BTreeSet<&str> =
+        whole.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    let samples = times.len().to_string();
+    let arguments = ["eval", "-a", archive, "--format", "csv", "--follow", "-s", &samples, metric];
+    let mut command = pmderive(&arguments);
+    command.stdout(Stdio::piped());
+    let mut child = Running(command.spawn().expect("the command"));
+    let mut lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
+    let mut line = || lines.next().map(|line| line.expect("text"));
+    let (mut at, mut written) = (1000, 1000);
+    let mut followed = Vec::new();
+    while at < volume.len() {
+        at = (at + 3000).min(volume.len());
+        append(&base.with_extension("0"), &volume[written..at]);
+        written = at;
+        // The header and the value of the first record, as soon as it is whole.
+        while followed.len() < 2 {
+            followed.push(line().expect("a line"));
+        }
+    }
+    followed.extend(std::iter::from_fn(line));
+    assert!(followed.len() > 40, "{followed:?}");
+    assert_eq!(followed, whole.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_cannot_grow_is_not_followed() {
+    let live = run(&["eval", "--local", "--follow", "kernel.all.load"]);
+    assert_eq!(live.status, Some(2), "{}", live.err);
+    assert!(live.err.contains("--follow is for archives"), "{}", live.err);
+    let own = "tests/archives/own-dyn";
+    for arguments in [
+        &["eval", "-a", own, "oth.i.u32"][..],
+        &["eval", "-a", own, "-t", "1.3", "rate(sc.c.u32)"],
+        &["val", "-a", own, "-t", "2", "oth.i.u32"],
+        &["val", "-U", own, "oth.i.u32"],
+    ] {
+        let plain = run(arguments);
+        let followed = run(&[&arguments[..1], &["--follow=1msec"], &arguments[1..]].concat());
+        // What is followed has no end, which val says in its header.
+        let of_end = ["end: ", "samples: ", "interval: "];
+        let lines = |text: &str| {
+            let lines = text.lines().filter(|line| !of_end.iter().any(|key| line.starts_with(key)));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(plain.status, followed.status, "{}", followed.err);
+        assert_eq!(lines(&plain.out), lines(&followed.out), "{}", followed.err);
+    }
+}
+
+#[test]
+fn an_archive_of_the_real_pmlogger_is_followed() {
+    let Some(pmcd) = RealPmcd::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let config = "log mandatory on 100 msec { sample.bin sample.seconds }\n\
+                  log mandatory on 300 msec { sample.colour sample.milliseconds }\n";
+    std::fs::write(path("config"), config).expect("it can be written");
+    let mut logger = Command::new("pmlogger");
+    logger
+        .args(["-h", &format!("localhost:{}", pmcd.port), "-s", "40", "-v", "15"])
+        .arg("-c")
+        .arg(path("config"))
+        .arg("-l")
+        .arg(path("log"))
+        .arg(path("archive"))
+        .env("PCP_DERIVED_CONFIG", "");
+    let mut logger = Running(logger.spawn().expect("pmlogger"));
+    // A first sample is not taken back when its metrics turn out to exist. pmlogger
+    // describes a metric just before its first value.
+    let is_described = |name: &str| {
+        let metadata = std::fs::read(path("archive.meta")).unwrap_or_default();
+        metadata.windows(name.len()).any(|window| window == name.as_bytes())
+    };
+    let all = ["sample.bin", "sample.seconds", "sample.colour", "sample.milliseconds"];
+    while !all.into_iter().all(is_described) {
+        assert!(logger.0.try_wait().expect("a process").is_none(), "pmlogger has ended");
+        std::thread::yield_now();
+    }
+    let archive = path("archive");
+    let archive = archive.to_str().expect("a plain path");
+    let metrics = ["sample.bin", "sum(sample.colour) + 1", "sample.milliseconds"];
+    let modes: [&[&str]; 2] = [&[], &["-t", "250msec"]];
+    let follow = |mode: &[&str]| {
+        let arguments = ["eval", "-a", archive, "--format", "csv", "--follow=10sec"];
+        let mut command = pmderive(&[&arguments, mode, &metrics].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command")
+    };
+    let children: Vec<Child> = modes.into_iter().map(follow).collect();
+    assert!(logger.0.wait().expect("a process").success());
+    assert!(path("archive.1").exists(), "a further volume");
+    for (mode, child) in modes.into_iter().zip(children) {
+        let followed = finished(child.wait_with_output().expect("the command"));
+        let whole = run(&[&["eval", "-a", archive, "--format", "csv"], mode, &metrics].concat());
+        assert!(whole.out.lines().count() > 60, "{}", whole.out);
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&followed.out), sorted(&whole.out), "{}", followed.err);
+    }
+
+    // As pmval has it, once everything is there.
+    let val = |program: &mut Command| {
+        let arguments = ["-z", "-a", archive, "-t", "250msec", "-r", "sample.milliseconds"];
+        finished(program.args(arguments).output().expect("a process")).out
+    };
+    let pmval = val(Command::new("pmval").env("PCP_DERIVED_CONFIG", ""));
+    let followed = val(&mut pmderive(&["val", "--compat", "6.0", "--follow=1msec"]));
+    let rows = |text: &str| {
+        let rows = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(rows(&pmval).len() > 10, "{pmval}");
+    assert_eq!(rows(&followed), rows(&pmval));
+}
