@@ -17,14 +17,18 @@
 
 use std::io::{self, Read};
 
+use crc::{CRC_64_XZ, Crc, Digest, Table};
 use lzma_rust2::filter::bcj::BcjReader;
 use lzma_rust2::filter::delta::DeltaReader;
 use lzma_rust2::{Lzma2Reader, LzmaReader};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::expansion;
 use super::input::Input;
 use super::output::Output;
+
+/// Tables for sixteen bytes at a time.
+static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 
 const MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
 const FOOTER_MAGIC: [u8; 2] = *b"YZ";
@@ -75,7 +79,7 @@ enum Checker {
     /// None, or one that nobody has defined.
     Unknown,
     Crc32(crc32fast::Hasher),
-    Crc64(u64),
+    Crc64(Digest<'static, u64, Table<16>>),
     Sha256(Sha256),
 }
 
@@ -83,7 +87,7 @@ impl Checker {
     fn new(check: Check) -> Checker {
         match check {
             Check(1) => Checker::Crc32(crc32fast::Hasher::new()),
-            Check(4) => Checker::Crc64(!0),
+            Check(4) => Checker::Crc64(CRC64.digest()),
             Check(10) => Checker::Sha256(Sha256::new()),
             _ => Checker::Unknown,
         }
@@ -93,7 +97,7 @@ impl Checker {
         match self {
             Checker::Unknown => {}
             Checker::Crc32(hasher) => hasher.update(bytes),
-            Checker::Crc64(crc) => *crc = crc64(*crc, bytes),
+            Checker::Crc64(digest) => digest.update(bytes),
             Checker::Sha256(hasher) => hasher.update(bytes),
         }
     }
@@ -102,31 +106,10 @@ impl Checker {
         match self {
             Checker::Unknown => true,
             Checker::Crc32(hasher) => hasher.finalize().to_le_bytes() == stored,
-            Checker::Crc64(crc) => (!crc).to_le_bytes() == stored,
+            Checker::Crc64(digest) => digest.finalize().to_le_bytes() == stored,
             Checker::Sha256(hasher) => hasher.finalize().as_slice() == stored,
         }
     }
-}
-
-/// Per byte, what eight divisions by the polynomial of ECMA-182 make of it.
-const CRC64: [u64; 256] = {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = byte as u64;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 1 == 1 { crc >> 1 ^ 0xc96c_5795_d787_0f42 } else { crc >> 1 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-};
-
-fn crc64(crc: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(crc, |crc, byte| CRC64[(crc as u8 ^ byte) as usize] ^ crc >> 8)
 }
 
 /// The next number of seven bits to a byte.
