@@ -176,6 +176,11 @@ impl Candidates {
         self.limit = SHAPES_LIMIT.max(2 * self.size);
     }
 
+    /// The lanes that value sets of a shape have.
+    pub(super) fn lanes_of(&self, shape: u32) -> impl Iterator<Item = usize> {
+        self.shapes[shape as usize].positions.iter().map(|(lane, _)| *lane as usize)
+    }
+
     /// Position of a lane in the value sets of a shape.
     pub(super) fn position(&self, shape: u32, lane: u32) -> Option<u32> {
         let positions = &self.shapes[shape as usize].positions;

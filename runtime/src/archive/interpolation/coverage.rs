@@ -211,6 +211,17 @@ impl Coverage {
         self.first + self.records.partition_point(|record| record.time <= time) as Ordinal
     }
 
+    /// Ordinals of the first record at `time` or later and of the first one
+    /// after it, given what they were at another time: between two records
+    /// they stay the same.
+    pub(super) fn around(&self, time: f64, other: (Ordinal, Ordinal)) -> (Ordinal, Ordinal) {
+        let (from, after) = other;
+        let is_between = from == after
+            && self.record(from - 1).is_some_and(|record| record.time < time)
+            && self.record(from).is_some_and(|record| record.time > time);
+        if is_between { other } else { (self.from(time), self.after(time)) }
+    }
+
     /// The last mark up to an ordinal.
     pub(super) fn mark_up_to(&self, ordinal: Ordinal) -> Option<Ordinal> {
         let count = self.marks.partition_point(|mark| *mark <= ordinal);
@@ -224,7 +235,8 @@ impl Coverage {
 
     /// True when a mark lies between two times or at one of them.
     pub(super) fn has_mark_within(&self, earlier: f64, later: f64) -> bool {
-        self.mark_from(self.from(earlier)).is_some_and(|mark| mark < self.after(later))
+        !self.marks.is_empty()
+            && self.mark_from(self.from(earlier)).is_some_and(|mark| mark < self.after(later))
     }
 
     /// Damage that nobody was told of and that reading has passed when it

@@ -34,7 +34,8 @@ use std::collections::HashMap;
 pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
 
 use self::candidates::Candidates;
-use self::coverage::{Coverage, Side};
+use self::coverage::{Coverage, Ordinal, Side};
+use self::far::Census;
 use self::room::Room;
 use self::track::{Cut, Found, Sources, Track};
 use self::value::{Between, Rule, is_number, looks_ahead};
@@ -58,6 +59,13 @@ pub(super) struct Interpolator {
     far: Option<Box<Coverage>>,
     /// Lanes that are looked for there: tracks and lanes in them.
     missing: Vec<(usize, usize)>,
+    /// Something was looked for there that does not exist.
+    was_in_vain: bool,
+    /// What it takes to look for no such thing again.
+    census: Option<Census>,
+    /// Number of records looked at there.
+    #[cfg(test)]
+    passed: usize,
     /// Number of value sets noted in the records covered.
     noted: usize,
     /// Reads records again, for their values.
@@ -72,6 +80,8 @@ pub(super) struct Interpolator {
     wanted: Vec<Result<usize, PmStatus>>,
     /// Time of the fetch before, while it counts.
     last: Option<f64>,
+    /// Where the last time was among the records covered.
+    place: (Ordinal, Ordinal),
     /// The fetch that failed last did so because of damage that it told of
     /// once: another one goes on.
     has_passed: bool,
@@ -101,6 +111,10 @@ impl Interpolator {
             coverage: Coverage::new(records, start, rules.marks)?,
             far: None,
             missing: Vec::new(),
+            was_in_vain: false,
+            census: None,
+            #[cfg(test)]
+            passed: 0,
             noted: 0,
             reader: records.another()?,
             domains: Vec::new(),
@@ -110,6 +124,7 @@ impl Interpolator {
             list: None,
             wanted: Vec::new(),
             last: None,
+            place: (0, 0),
             has_passed: false,
             sets: Vec::new(),
             found: Vec::new(),
@@ -329,6 +344,7 @@ impl Interpolator {
         self.coverage.clear();
         self.tracks.iter_mut().for_each(Track::forget);
         self.noted = 0;
+        (self.census, self.was_in_vain) = (None, false);
     }
 
     /// Covers the records around a time, and says where it is among them.
@@ -345,7 +361,9 @@ impl Interpolator {
                 self.make_room(side, time);
             }
         }
-        Ok(Cut { time, from: self.coverage.from(time), after: self.coverage.after(time) })
+        self.place = self.coverage.around(time, self.place);
+        let (from, after) = self.place;
+        Ok(Cut { time, from, after })
     }
 
     /// Time of the fetch before, or a little earlier: marks since then count.

@@ -100,12 +100,25 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::archive::ArchiveContext;
-    use crate::result::ResultBatch;
+    use crate::archive::{ArchiveContext, Version};
+    use crate::archive_writer::{ArchiveWriter, WriterOptions};
+    use crate::model::{
+        InDom, InstanceDomain, MetricDesc, Pmid, RawValue, Semantics, Timestamp, Units, Value,
+        ValueType,
+    };
+    use crate::result::{FetchResult, InstanceValue, MetricValues, ResultBatch};
     use crate::source::{FetchList, FetchSource, MetadataSource, Mode};
 
-    /// All that a scan delivers, or why it stopped.
+    const NARROW: Room = Room { kept: 3, kept_at_least: 3, remembered: 0 };
+
+    /// All that a scan delivers, and why it stopped.
     fn scan(path: &Path, step: i64, room: Room) -> (Vec<Vec<u8>>, String) {
+        let (delivered, end, _) = scan_and_count(path, step, room);
+        (delivered, end)
+    }
+
+    /// And the number of records that were looked at far from the time.
+    fn scan_and_count(path: &Path, step: i64, room: Room) -> (Vec<Vec<u8>>, String, usize) {
         let mut context = ArchiveContext::open(path).expect("a good archive");
         let names = context.traverse("").expect("it has names");
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -121,9 +134,66 @@ mod tests {
         loop {
             match context.fetch(&list, &mut batch) {
                 Ok(_) => delivered.push(batch.parts()[0].bytes.clone()),
-                Err(error) => return (delivered, error.to_string()),
+                Err(error) => {
+                    let passed = context.interpolator.as_ref().map_or(0, |used| used.passed);
+                    return (delivered, error.to_string(), passed);
+                }
             }
             context.interpolator.as_mut().expect("it was used").room = room;
+        }
+    }
+
+    /// An archive of records a second apart, in each of which one instance
+    /// leaves for good and another one comes.
+    fn write_churn(path: &Path, records: i32) {
+        const ALIVE: i32 = 20;
+        let (pmid, indom) = (Pmid::new(60, 0, 1), InDom::new(60, 1));
+        let time = |record: i32| Timestamp::new(1_700_000_000 + i64::from(record), 0);
+        let options = WriterOptions {
+            version: Version::V3,
+            start: time(0),
+            host: "churn.example".into(),
+            timezone: "UTC".into(),
+            zoneinfo: "".into(),
+            pid: 1,
+            volume_bytes: None,
+        };
+        let mut writer = ArchiveWriter::create(path, options).expect("a new archive");
+        let (value_type, semantics) = (ValueType::U64, Semantics::Counter);
+        let desc =
+            MetricDesc { pmid, value_type, indom: Some(indom), semantics, units: Units::default() };
+        writer.describe(&desc, &["churn.metric"]).expect("it is new");
+        for record in 0..records {
+            let alive = record..record + ALIVE;
+            let names = alive.clone().map(|id| (id, format!("process {id}").into())).collect();
+            writer
+                .instances(time(record), indom, &InstanceDomain::new(names))
+                .expect("later than before");
+            let value = |instance: i32| InstanceValue {
+                instance,
+                value: RawValue::encode(&Value::U64((record * instance).unsigned_abs().into())),
+            };
+            let sets = vec![MetricValues { pmid, outcome: Ok(alive.map(value).collect()) }];
+            let result = FetchResult { timestamp: time(record), sets, ..FetchResult::default() };
+            writer.record(&result).expect("all is described");
+        }
+        writer.finish().expect("there is room");
+    }
+
+    /// The rest of the archive is not read again for each instance that leaves.
+    #[test]
+    fn instances_that_leave_cost_no_search_each() {
+        const RECORDS: i32 = 400;
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("churn");
+        write_churn(&path, RECORDS);
+        for step in [250_000_000, 1_500_000_000, -250_000_000, -1_500_000_000] {
+            let wide = scan(&path, step, Room::default());
+            let (delivered, end, passed) = scan_and_count(&path, step, NARROW);
+            assert!((delivered, end) == wide, "{step}");
+            assert!(wide.0.len() > 200, "{}", wide.0.len());
+            assert!(passed > 0, "{step}: nothing was far away");
+            assert!(passed < 4 * RECORDS as usize, "{step}: {passed} records");
         }
     }
 
