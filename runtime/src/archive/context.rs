@@ -158,6 +158,11 @@ impl ArchiveContext {
         std::mem::take(&mut self.warnings)
     }
 
+    /// True when [`ArchiveContext::take_warnings`] has something to tell.
+    pub fn has_warnings(&self) -> bool {
+        !self.warnings.is_empty()
+    }
+
     /// Passes over nothing, as libpcp before 7.1.4: an archive that cannot be
     /// used is an error, and damage that one archive cannot be read behind
     /// stays in the way. To be called before anything else.

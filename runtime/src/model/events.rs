@@ -253,10 +253,10 @@ pub(super) struct EventSummary {
 
 /// What is in an array of events of this type, whatever its parameters are.
 pub(super) fn summarize_events(
-    value: &RawValue,
+    value: RawValueRef<'_>,
     value_type: ValueType,
 ) -> Result<EventSummary, PmStatus> {
-    let RawValue::Block { bytes, .. } = value else { return Err(PmStatus::CONV) };
+    let RawValueRef::Block { bytes, .. } = value else { return Err(PmStatus::CONV) };
     let (mut cursor, records) = Cursor::new(value_type, bytes)?;
     let mut summary = EventSummary { records, missed: 0, span: None };
     for _ in 0..records {

@@ -7,13 +7,26 @@ use std::io::Write;
 
 use super::events::{EventSummary, summarize_events};
 use super::value_text::{native_block, write_double, write_float};
-use super::{RawValue, Timestamp, Value, ValueType};
+use super::{RawValue, RawValueRef, Timestamp, Value, ValueType};
 
 /// The time of day of a point in time, with this many digits after the seconds
 /// (3 or 9): in the time zone of whoever prints.
 pub type ClockText<'c> = &'c dyn Fn(Timestamp, usize) -> String;
 
 impl RawValue {
+    /// As [`RawValueRef::print`].
+    pub fn print(
+        &self,
+        out: &mut Vec<u8>,
+        value_type: ValueType,
+        width: i32,
+        clock: ClockText<'_>,
+    ) {
+        self.borrowed().print(out, value_type, width, clock);
+    }
+}
+
+impl RawValueRef<'_> {
     /// Appends the value of a metric of type `value_type` in at least `width`
     /// columns, to the right of them, or with a negative `width` to the left
     /// (`pmPrintValue(3)`). A value that is not of its type is printed as one
@@ -22,56 +35,58 @@ impl RawValue {
     /// As in libpcp, text and opaque bytes are never padded on the right and
     /// event records not at all. Where records were missed, libpcp loses its
     /// way in the array and prints other numbers.
-    pub fn print(
-        &self,
-        out: &mut Vec<u8>,
-        value_type: ValueType,
-        width: i32,
-        clock: ClockText<'_>,
-    ) {
+    pub fn print(self, out: &mut Vec<u8>, value_type: ValueType, width: i32, clock: ClockText<'_>) {
         if let Ok(summary) = summarize_events(self, value_type) {
             return print_events(out, &summary, value_type, clock);
         }
         if value_type == ValueType::String
-            && let RawValue::Block { code: 0 | 6, bytes } = self
+            && let RawValueRef::Block { code: 0 | 6, bytes } = self
         {
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             return right(out, &[b"\"", text, b"\""].concat(), width);
         }
-        let number = self.extract(value_type, value_type).ok().and_then(|value| number(&value));
-        match (number, self) {
-            (Some(number), _) => pad(out, number.as_bytes(), width),
-            (None, RawValue::InPlace(word)) => print_unknown_word(out, *word, width),
-            (None, RawValue::Block { code, bytes }) => {
-                print_unknown_block(out, &native_block(*code, bytes), width);
+        match (self.extract(value_type, value_type), self) {
+            (Ok(value), _) if print_number(out, &value, width) => {}
+            (_, RawValueRef::InPlace(word)) => print_unknown_word(out, word, width),
+            (_, RawValueRef::Block { code, bytes }) => {
+                print_unknown_block(out, &native_block(code, bytes), width);
             }
         }
     }
 }
 
-fn number(value: &Value) -> Option<String> {
+/// Prints a number; false if the value is none.
+fn print_number(out: &mut Vec<u8>, value: &Value, width: i32) -> bool {
+    let mut digits = itoa::Buffer::new();
     let mut text = String::new();
-    match value {
-        Value::I32(value) => return Some(value.to_string()),
-        Value::U32(value) => return Some(value.to_string()),
-        Value::I64(value) => return Some(value.to_string()),
-        Value::U64(value) => return Some(value.to_string()),
-        Value::F32(value) => write_float(&mut text, *value),
-        Value::F64(value) => write_double(&mut text, *value),
-        _ => return None,
-    }
-    Some(text)
+    let text = match value {
+        Value::I32(value) => digits.format(*value),
+        Value::U32(value) => digits.format(*value),
+        Value::I64(value) => digits.format(*value),
+        Value::U64(value) => digits.format(*value),
+        Value::F32(value) => {
+            write_float(&mut text, *value);
+            &text
+        }
+        Value::F64(value) => {
+            write_double(&mut text, *value);
+            &text
+        }
+        _ => return false,
+    };
+    pad(out, text.as_bytes(), width);
+    true
 }
 
 /// As `%*s` of C with any text.
 fn pad(out: &mut Vec<u8>, text: &[u8], width: i32) {
-    let missing = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
-    let blanks = std::iter::repeat_n(b' ', missing.saturating_sub(text.len()));
+    let columns = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
+    let blanks = columns.saturating_sub(text.len());
     if width < 0 {
         out.extend_from_slice(text);
-        out.extend(blanks);
+        out.resize(out.len() + blanks, b' ');
     } else {
-        out.extend(blanks);
+        out.resize(out.len() + blanks, b' ');
         out.extend_from_slice(text);
     }
 }

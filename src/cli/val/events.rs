@@ -6,11 +6,11 @@ use std::io::Write;
 use pmderive_runtime::model::{
     EventFlags, EventParameter, EventRecord, MetricDesc, PmStatus, Pmid, RawValue, ValueType,
 };
-use pmderive_runtime::result::InstanceValue;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
 
 use super::instances::Instances;
+use super::sample::Sample;
 use crate::cli::pcp_options::AnyNamed;
 use crate::engine::DerivedContext;
 
@@ -43,19 +43,19 @@ impl Events<'_> {
     pub fn write(
         &self,
         out: &mut Vec<u8>,
-        values: &[InstanceValue],
+        sample: &Sample,
         parameters: &mut Parameters,
         source: &mut DerivedContext<AnyNamed>,
     ) -> Result<(), SourceError> {
-        for value in values {
+        for (instance, value) in sample.values() {
             let _ = match self.instances {
                 None => write!(out, "{}:", self.metric),
-                Some(instances) => match instances.name(value.instance) {
+                Some(instances) => match instances.name(instance) {
                     Some(name) => write!(out, "{}[{name}]:", self.metric),
                     None => continue,
                 },
             };
-            let records = match value.value.events() {
+            let records = match value.raw.events() {
                 Ok(records) => records,
                 Err(status) => {
                     let _ = writeln!(out, " pmUnpackEventRecords: {status}");

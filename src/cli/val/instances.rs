@@ -75,31 +75,36 @@ impl Instances {
         Ok(())
     }
 
-    /// Asks again for all instances if one of `found` is not among them; true
-    /// if that was so.
+    /// Asks again for all instances if one of `found`, ascending, is not among
+    /// them; true if that was so.
     ///
     /// # Errors
     /// As for [`Instances::all`].
     pub fn follow(
         &mut self,
         source: &mut DerivedContext<AnyNamed>,
-        mut found: impl Iterator<Item = InstId>,
+        found: impl Iterator<Item = InstId>,
     ) -> Result<bool, Stop> {
-        let has_news = self.are_all && !found.all(|id| self.has(id));
+        let has_news = self.without_column(found.map(|id| (id, ()))).next().is_some();
         if has_news {
             self.refresh(source)?;
         }
         Ok(has_news)
     }
 
-    /// True when none was asked for by name, so that every value has a column.
-    pub fn are_all(&self) -> bool {
-        self.are_all
-    }
-
-    /// True if the instance has a column.
-    pub fn has(&self, id: InstId) -> bool {
-        self.name(id).is_some()
+    /// Those of the values of instances, ascending, that should have a column
+    /// and have none.
+    pub fn without_column<V>(
+        &self,
+        values: impl Iterator<Item = (InstId, V)>,
+    ) -> impl Iterator<Item = (InstId, V)> {
+        let mut at = 0;
+        values.filter(move |(id, _)| {
+            while self.shown.get(at).is_some_and(|(column, _)| column < id) {
+                at += 1;
+            }
+            self.are_all && self.shown.get(at).is_none_or(|(column, _)| column != id)
+        })
     }
 
     /// The name of an instance that has a column.

@@ -13,9 +13,10 @@ mod instances;
 mod moment;
 mod number;
 mod report;
+mod sample;
 mod table;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     if let Some(note) = &source.zone_note {
         writeln!(out, "{note}\n")?;
     }
-    write(&mut out)?;
+    flush(&mut out)?;
     let mut window = window(arguments, &mut source, messages)?;
     if arguments.follow.follow.is_some() && arguments.window.finish.is_none() {
         // The present end is none.
@@ -101,7 +102,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         writeln!(out)?;
     }
     // What stands there already is printed even if the columns make no sense.
-    write(&mut out)?;
+    flush(&mut out)?;
     let format = number_format(arguments, desc)?;
     let detail = arguments.detail();
     let has_exact_bounds = source.dialect != Dialect::Pcp6_0 && detail != Detail::Clock;
@@ -145,6 +146,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         },
         detail: archive.is_some().then_some(detail),
         is_verbose: arguments.verbose,
+        is_terminal: io::stdout().is_terminal(),
         messages,
         out,
         state: State::default(),
@@ -170,7 +172,7 @@ fn tool(message: &str) -> Stop {
 }
 
 /// Brings to standard output what there is.
-fn write(out: &mut Vec<u8>) -> io::Result<()> {
+fn flush(out: &mut Vec<u8>) -> io::Result<()> {
     let mut standard = io::stdout().lock();
     standard.write_all(out)?;
     standard.flush()?;

@@ -20,6 +20,14 @@ pub struct NumberFormat {
 impl NumberFormat {
     /// Appends a number.
     pub fn write(self, out: &mut Vec<u8>, number: f64) {
+        let mut text = ShortText::new();
+        if let Some(after) = short_number(&mut text, number, self.precision)
+            && (after.len()..ROOM - after.len()).contains(&self.width)
+        {
+            out.extend_from_slice(text.in_columns(self.width - after.len()));
+            out.extend_from_slice(after.as_bytes());
+            return;
+        }
         let start = out.len();
         let after = match self.precision {
             Some(precision) => {
@@ -54,102 +62,165 @@ impl NumberFormat {
     }
 }
 
-/// Appends as many digits as the size of the number calls for, and gives what
-/// comes after them where other numbers have digits.
-fn fitting(out: &mut Vec<u8>, number: f64) -> &'static str {
-    let (precision, after) = match number {
-        0.0 => (0, ".0   "),
-        _ if !(0.1..=9999.0).contains(&number) && !number.is_nan() => {
-            scientific(out, number);
-            return "";
+/// What a number of some size looks like.
+enum Form {
+    /// This many digits after the point, and then this.
+    Fixed(usize, &'static str),
+    Scientific,
+}
+
+impl Form {
+    /// As many digits as the size of the number calls for, and what comes
+    /// after them where other numbers have digits.
+    fn fitting(number: f64) -> Form {
+        match number {
+            0.0 => Form::Fixed(0, ".0   "),
+            _ if !(0.1..=9999.0).contains(&number) && !number.is_nan() => Form::Scientific,
+            _ if number <= 0.9999 => Form::Fixed(4, ""),
+            _ if number <= 9.999 => Form::Fixed(3, " "),
+            _ if number <= 99.99 => Form::Fixed(2, "  "),
+            _ if number <= 999.9 => Form::Fixed(1, "   "),
+            _ => Form::Fixed(0, ".    "),
         }
-        _ if number <= 0.9999 => (4, ""),
-        _ if number <= 9.999 => (3, " "),
-        _ if number <= 99.99 => (2, "  "),
-        _ if number <= 999.9 => (1, "   "),
-        _ => (0, ".    "),
-    };
-    fixed(out, number, precision);
-    after
+    }
+}
+
+/// Appends as many digits as the size of the number calls for, and gives what
+/// comes after them.
+fn fitting(out: &mut Vec<u8>, number: f64) -> &'static str {
+    match Form::fitting(number) {
+        Form::Fixed(precision, after) => {
+            fixed(out, number, precision);
+            after
+        }
+        Form::Scientific => {
+            scientific(out, number);
+            ""
+        }
+    }
 }
 
 /// Appends `%.{precision}f` of C.
 fn fixed(out: &mut Vec<u8>, number: f64, precision: usize) {
-    if !number.is_finite() {
-        not_finite(out, number);
-    } else if !short(out, number, precision) {
+    if number.is_finite() {
         let _ = write!(out, "{number:.precision$}");
+    } else {
+        not_finite(out, number);
     }
-}
-
-/// Parts of a number that digits are wanted of, by their number.
-const PARTS: [f64; 5] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0];
-
-/// Appends a number with few digits, of which none is in doubt; false if it is
-/// another. It says nothing that [`fixed`] would not, but sooner.
-fn short(out: &mut Vec<u8>, number: f64, precision: usize) -> bool {
-    let Some(parts) = PARTS.get(precision) else { return false };
-    let count = number * parts;
-    // Far enough from the middle between two texts, for a product that may be
-    // wrong in its 16th digit.
-    let is_clear = (count - count.floor() - 0.5).abs() > 1e-6;
-    if !is_clear || !(0.0..1e9).contains(&count) || number.is_sign_negative() {
-        return false;
-    }
-    let mut rest = count.round() as u64;
-    let mut digits = [b'0'; 16];
-    let mut first = digits.len();
-    let point = digits.len() - precision;
-    while rest > 0 || first >= point {
-        if first == point && precision > 0 {
-            first -= 1;
-            digits[first] = b'.';
-        }
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.extend_from_slice(&digits[first..]);
-    true
-}
-
-/// Appends a number in which a dot stands behind the first of four digits, and
-/// none of these is in doubt; false if it is another. It says nothing that
-/// [`scientific`] would not, but sooner.
-fn short_scientific(out: &mut Vec<u8>, number: f64) -> bool {
-    if !(1e4..1e15).contains(&number) {
-        return false;
-    }
-    let (mut exponent, mut unit) = (4u8, 10.0);
-    while number >= unit * 10_000.0 {
-        (exponent, unit) = (exponent + 1, unit * 10.0);
-    }
-    // The unit is exact. As in `short`, the middle is far away; and so are the
-    // next greater numbers with another exponent.
-    let count = number / unit;
-    let is_clear = (count - count.floor() - 0.5).abs() > 1e-6;
-    if !is_clear || count > 9999.0 {
-        return false;
-    }
-    let count = count.round() as u16;
-    let digit = |unit: u16| b'0' + (count / unit % 10) as u8;
-    let exponent = [b'0' + exponent / 10, b'0' + exponent % 10];
-    out.extend_from_slice(&[digit(1000), b'.', digit(100), digit(10), digit(1), b'E', b'+']);
-    out.extend_from_slice(&exponent);
-    true
 }
 
 /// Appends `%.3E` of C.
 fn scientific(out: &mut Vec<u8>, number: f64) {
-    if short_scientific(out, number) {
-        return;
-    }
     let start = out.len();
     match number.is_finite() {
         true => out.extend_from_slice(format_e(number, 3).as_bytes()),
         false => not_finite(out, number),
     }
     out[start..].make_ascii_uppercase();
+}
+
+/// Bytes of a [`ShortText`].
+const ROOM: usize = 64;
+
+/// A text of a few characters that is written from its end to its beginning,
+/// with blanks in front of it.
+struct ShortText {
+    bytes: [u8; ROOM],
+    first: usize,
+}
+
+impl ShortText {
+    fn new() -> ShortText {
+        ShortText { bytes: [b' '; ROOM], first: ROOM }
+    }
+
+    #[inline]
+    fn push_front(&mut self, byte: u8) {
+        self.first -= 1;
+        self.bytes[self.first] = byte;
+    }
+
+    /// Writes the last `count` digits of a number, and gives those before them.
+    #[inline]
+    fn push_digits(&mut self, mut number: u32, count: usize) -> u32 {
+        for _ in 0..count {
+            self.push_front(b'0' + (number % 10) as u8);
+            number /= 10;
+        }
+        number
+    }
+
+    /// In at least `columns` columns, of which there are not more than fit.
+    fn in_columns(&self, columns: usize) -> &[u8] {
+        &self.bytes[self.first.min(ROOM - columns)..]
+    }
+}
+
+/// Writes a number with few digits, of which none is in doubt, and gives what
+/// comes after them; `None` if it is another. It says nothing that [`fixed`]
+/// and [`scientific`] would not, but sooner.
+fn short_number(
+    text: &mut ShortText,
+    number: f64,
+    precision: Option<usize>,
+) -> Option<&'static str> {
+    let form = precision.map_or_else(|| Form::fitting(number), |digits| Form::Fixed(digits, ""));
+    match form {
+        Form::Fixed(precision, after) => short_fixed(text, number, precision).then_some(after),
+        Form::Scientific => short_scientific(text, number).then_some(""),
+    }
+}
+
+/// Parts of a number that digits are wanted of, by their number.
+const PARTS: [f64; 5] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0];
+
+fn short_fixed(text: &mut ShortText, number: f64, precision: usize) -> bool {
+    let Some(parts) = PARTS.get(precision) else { return false };
+    let count = match rounded(number * parts) {
+        Some(count) if number.is_sign_positive() => count,
+        _ => return false,
+    };
+    let mut whole = text.push_digits(count, precision);
+    if precision > 0 {
+        text.push_front(b'.');
+    }
+    loop {
+        whole = text.push_digits(whole, 1);
+        if whole == 0 {
+            return true;
+        }
+    }
+}
+
+/// A dot stands behind the first of four digits.
+fn short_scientific(text: &mut ShortText, number: f64) -> bool {
+    if !(1e4..1e15).contains(&number) {
+        return false;
+    }
+    let (mut exponent, mut unit) = (4u32, 10.0);
+    while number >= unit * 10_000.0 {
+        (exponent, unit) = (exponent + 1, unit * 10.0);
+    }
+    // The unit is exact. Beyond this the next exponent is near.
+    let Some(count) = rounded(number / unit).filter(|count| *count < 9999) else { return false };
+    let digit = |unit: u32| b'0' + (count / unit % 10) as u8;
+    let (tens, ones) = (b'0' + (exponent / 10) as u8, b'0' + (exponent % 10) as u8);
+    let all = [digit(1000), b'.', digit(100), digit(10), digit(1), b'E', b'+', tens, ones];
+    text.first = ROOM - all.len();
+    text.bytes[ROOM - all.len()..].copy_from_slice(&all);
+    true
+}
+
+/// The nearest whole number, if it is below 10^9 and `count` far enough from
+/// the middle between two for the result of an operation that may be wrong in
+/// its 16th digit.
+fn rounded(count: f64) -> Option<u32> {
+    if !(0.0..1e9).contains(&count) {
+        return None;
+    }
+    let whole = count as u32;
+    let beyond = count - f64::from(whole) - 0.5;
+    (beyond.abs() > 1e-6).then(|| whole + u32::from(beyond > 0.0))
 }
 
 /// C shows the sign of NaN too.
@@ -225,9 +296,10 @@ mod tests {
             for number in [f64::from(step) / 8.0, f64::from(step) * 0.000_05, f64::from(step) / 7.0]
             {
                 for precision in 0..=5 {
-                    let mut out = Vec::new();
-                    if short(&mut out, number, precision) {
-                        assert_eq!(out, format!("{number:.precision$}").as_bytes());
+                    let mut text = ShortText::new();
+                    if short_fixed(&mut text, number, precision) {
+                        let expected = format!("{number:.precision$}");
+                        assert_eq!(text.in_columns(0), expected.as_bytes());
                         shorter += 1;
                     }
                 }
@@ -237,14 +309,38 @@ mod tests {
         let mut scientific = 0;
         for step in 0..60_000u32 {
             let number = 1.000_37f64.powf(f64::from(step)) * 9_990.0;
-            let mut out = Vec::new();
-            if short_scientific(&mut out, number) {
-                let text = format_e(number, 3).to_uppercase();
-                assert_eq!(out, text.as_bytes(), "{number:e}");
+            let mut text = ShortText::new();
+            if short_scientific(&mut text, number) {
+                let expected = format_e(number, 3).to_uppercase();
+                assert_eq!(text.in_columns(0), expected.as_bytes(), "{number:e}");
                 scientific += 1;
             }
         }
         assert!(scientific > 50_000, "{scientific}");
+    }
+
+    /// Whatever the width, it does not matter which way a number took.
+    #[test]
+    fn columns_are_as_wide_as_they_are_asked_to_be() {
+        for width in 0..150 {
+            for (number, digits, after) in [
+                (7.5, "7.500", " "),
+                (0.0, "0", ".0   "),
+                (1e6, "1.000E+06", ""),
+                (-2e6, "-2.000E+06", ""),
+            ] {
+                let mut out = b"before".to_vec();
+                NumberFormat { width, precision: None }.write(&mut out, number);
+                let columns = width.saturating_sub(after.len());
+                let expected = match width < after.len() {
+                    false => format!("before{digits:>columns$}{after}"),
+                    true => {
+                        format!("before{digits:<columns$}{after}", columns = after.len() - width)
+                    }
+                };
+                assert_eq!(String::from_utf8(out).as_deref(), Ok(&*expected), "{number} {width}");
+            }
+        }
     }
 
     #[test]

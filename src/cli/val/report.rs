@@ -3,16 +3,19 @@
 //! What a row needs of the sample before it is kept here; how rows look is
 //! known to [`Table`] and [`Events`].
 
-use std::io::{self, Write};
+use std::io::Write;
+use std::mem;
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Timestamp};
-use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
+use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
 
 use super::events::{Events, Parameters};
+use super::flush;
 use super::instances::Instances;
-use super::moment::Detail;
+use super::moment::{Clock, Detail};
+use super::sample::Sample;
 use super::table::Table;
 use crate::cli::Stop;
 use crate::cli::following::Follower;
@@ -40,6 +43,8 @@ pub struct Report<'r> {
     pub detail: Option<Detail>,
     /// Say that there are no event records.
     pub is_verbose: bool,
+    /// Rows are read as they come.
+    pub is_terminal: bool,
     /// Where failures of the metric are told.
     pub messages: &'r Messages,
     /// What is to be printed.
@@ -88,20 +93,16 @@ pub struct State {
     /// A sample was taken.
     has_sampled: bool,
     batch: ResultBatch,
-}
-
-/// The values of one fetch.
-pub struct Sample {
-    time: Timestamp,
-    /// In ascending order of instances.
-    values: Vec<InstanceValue>,
+    clock: Clock,
+    /// Its buffers are those of the next sample.
+    spare: Sample,
 }
 
 /// What the source delivers next.
 struct Next {
     time: Timestamp,
     /// Values, or why there can be none; `None` for a mark.
-    outcome: Result<Option<Vec<InstanceValue>>, PmStatus>,
+    outcome: Result<Option<Sample>, PmStatus>,
 }
 
 /// What a fetch came to.
@@ -122,13 +123,15 @@ impl Report<'_> {
         while self.sampling.left != Some(0) {
             self.sampling.left = self.sampling.left.map(|left| left - 1);
             let goes_on = self.turn();
-            self.flush()?;
-            tell_warnings(self.source.kind(), self.messages);
+            if self.is_awaited() || self.out.len() >= FULL || goes_on.is_err() {
+                flush(&mut self.out)?;
+            }
+            self.tell_warnings()?;
             if !goes_on? {
                 break;
             }
         }
-        self.flush()
+        Ok(flush(&mut self.out)?)
     }
 
     /// One row, which for the first rate takes two samples. False at the end.
@@ -153,8 +156,8 @@ impl Report<'_> {
                 }
             }
         }
-        self.flush()?;
         if let Some(pace) = &mut self.sampling.pace {
+            flush(&mut self.out)?;
             pace.wait();
         }
         let Some(before) = self.state.before.take() else { return Ok(true) };
@@ -167,6 +170,7 @@ impl Report<'_> {
                 self.state.before = Some(sample);
             }
         }
+        self.state.spare = before;
         Ok(true)
     }
 
@@ -177,8 +181,7 @@ impl Report<'_> {
         if matches!(self.form, Form::Events(_)) && self.source.dialect != Dialect::Fixed {
             return Ok(());
         }
-        let found = sample.values.iter().map(|value| value.instance);
-        if instances.follow(&mut self.source.context, found)? {
+        if instances.follow(&mut self.source.context, sample.instances())? {
             self.write_labels();
         }
         Ok(())
@@ -203,15 +206,15 @@ impl Report<'_> {
                 let Source { context, zone, .. } = &mut self.source;
                 let (metric, value_type) = (self.name, self.desc.value_type);
                 let events = Events { metric, value_type, instances, zone };
-                events.write(&mut self.out, &sample.values, parameters, context)?;
+                events.write(&mut self.out, sample, parameters, context)?;
                 Ok(())
             }
             (Form::Rates(table), Some(before)) => {
                 let elapsed = elapsed(before.time, sample.time, self.source.dialect);
-                table.write_rates(&mut self.out, instances, &before.values, &sample.values, elapsed)
+                table.write_rates(&mut self.out, instances, before, sample, elapsed)
             }
             (Form::Values(table) | Form::Rates(table), _) => {
-                table.write_values(&mut self.out, instances, &sample.values)
+                table.write_values(&mut self.out, instances, sample)
             }
         };
         self.state.has_reported = true;
@@ -220,7 +223,7 @@ impl Report<'_> {
 
     fn write_time(&mut self, time: Timestamp) {
         if let Some(detail) = self.detail {
-            self.out.extend_from_slice(detail.of(time, &self.source.zone).as_bytes());
+            self.state.clock.write(&mut self.out, detail, time, &self.source.zone);
         }
     }
 
@@ -249,34 +252,43 @@ impl Report<'_> {
                 self.state.has_reported = false;
                 return Ok(Fetched::Nothing);
             }
-            Ok(Some(values)) => Ok(values),
+            Ok(Some(sample)) => Ok(sample),
             Err(status) => Err(status),
         };
         if self.sampling.end.is_some_and(|end| time > end) {
             return Ok(Fetched::End);
         }
         match outcome {
-            Ok(values) if values.is_empty() => {
+            Ok(sample) if sample.is_empty() => {
                 self.write_nothing(time);
                 Ok(Fetched::Nothing)
             }
-            Ok(mut values) => {
-                values.sort_by_key(|value| value.instance);
-                Ok(Fetched::Sample(Sample { time, values }))
+            Ok(mut sample) => {
+                sample.time = time;
+                Ok(Fetched::Sample(sample))
             }
             Err(status) => {
-                self.flush()?;
+                flush(&mut self.out)?;
                 self.messages.error(&format_args!("{}: {status}", self.sampling.call()));
                 Ok(Fetched::Nothing)
             }
         }
     }
 
-    fn flush(&mut self) -> Result<(), Stop> {
-        let mut out = io::stdout().lock();
-        out.write_all(&self.out)?;
-        out.flush()?;
-        self.out.clear();
+    /// True when somebody may be waiting for each row.
+    fn is_awaited(&self) -> bool {
+        self.sampling.pace.is_some() || self.sampling.follower.is_some() || self.is_terminal
+    }
+
+    /// What was printed until then stands in front of the warnings.
+    fn tell_warnings(&mut self) -> Result<(), Stop> {
+        let source = self.source.kind();
+        if let Context::Archive(archive) = source
+            && archive.has_warnings()
+        {
+            flush(&mut self.out)?;
+            tell_warnings(source, self.messages);
+        }
         Ok(())
     }
 }
@@ -300,7 +312,7 @@ impl Report<'_> {
 
     /// Waits until there may be more of an archive that is followed.
     fn wait(&mut self) -> Result<(), Stop> {
-        self.flush()?;
+        flush(&mut self.out)?;
         let pause = |time| {
             std::thread::sleep(time);
             true
@@ -315,13 +327,17 @@ impl Report<'_> {
     }
 
     fn next_sample(&mut self) -> Result<Next, SourceError> {
-        let batch = &mut self.state.batch;
-        let events = self.source.context.fetch(&self.sampling.list, batch)?;
-        let FetchResult { timestamp, sets, .. } = FetchResult::of_batch(batch, events.changes);
-        let time = self.as_shown(timestamp);
+        let State { batch, spare, .. } = &mut self.state;
+        self.source.context.fetch(&self.sampling.list, batch)?;
+        let numbers = match &self.form {
+            Form::Values(table) | Form::Rates(table) => table.numbers(),
+            Form::Events(_) => None,
+        };
+        let mut sample = mem::take(spare);
+        let outcome = sample.read_batch(batch, numbers).map(|()| Some(sample));
+        let time = self.as_shown(self.state.batch.timestamp());
         self.state.has_sampled = true;
-        let set = sets.into_iter().next();
-        Ok(Next { time, outcome: set.map_or(Err(PmStatus::IPC), |set| set.outcome.map(Some)) })
+        Ok(Next { time, outcome })
     }
 
     /// The next record of an archive that has the metric or is a mark.
@@ -337,7 +353,12 @@ impl Report<'_> {
             }
             let mut sets = sets.into_iter();
             if let Some(set) = sets.find(|set| set.pmid == self.desc.pmid) {
-                return Ok(Next { time, outcome: set.outcome.map(Some) });
+                let mut sample = mem::take(&mut self.state.spare);
+                let outcome = set.outcome.map(|values| {
+                    sample.read_values(&values);
+                    Some(sample)
+                });
+                return Ok(Next { time, outcome });
             }
         }
     }
@@ -361,6 +382,9 @@ impl Sampling {
 }
 
 const NSEC_PER_SEC: i64 = 1_000_000_000;
+
+/// As many bytes are printed at once when nobody waits for rows.
+const FULL: usize = 1 << 15;
 
 /// Seconds from one time to another; of libpcp's versions with the precision
 /// that seconds since the epoch have as a floating-point number.

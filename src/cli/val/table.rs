@@ -5,13 +5,11 @@
 
 use std::io::Write;
 
-use pmderive_runtime::model::{
-    InstId, MetricDesc, PmStatus, RawValue, Semantics, Value, ValueType,
-};
-use pmderive_runtime::result::InstanceValue;
+use pmderive_runtime::model::{MetricDesc, PmStatus, Semantics, ValueType};
 
 use super::instances::Instances;
 use super::number::NumberFormat;
+use super::sample::{Sample, SampleValue};
 use crate::dialect::Dialect;
 
 /// Places that the decimal points of rates stand left of the column's end.
@@ -72,6 +70,13 @@ impl Table {
         Table { desc, format, shows_rates, margin, dialect, wraps, labels: None }
     }
 
+    /// The type of the values, if they are shown as numbers that may have a fraction.
+    pub fn numbers(&self) -> Option<ValueType> {
+        let MetricDesc { value_type, .. } = self.desc;
+        let is_wanted = self.shows_rates || matches!(value_type, ValueType::F32 | ValueType::F64);
+        is_wanted.then_some(value_type)
+    }
+
     /// Appends the names of instances, in front of the first rows with those
     /// that have to be cut off in full.
     pub fn write_labels(&mut self, out: &mut Vec<u8>, instances: &Instances) {
@@ -122,28 +127,29 @@ impl Table {
         &self,
         out: &mut Vec<u8>,
         instances: Option<&Instances>,
-        values: &[InstanceValue],
+        sample: &Sample,
     ) -> Result<(), PmStatus> {
         let Some(instances) = instances else {
-            match values {
-                [single] => self.write_value(out, &single.value, self.format.width)?,
-                _ => self.write_missing(out),
+            match sample.single() {
+                Some(value) => self.write_value(out, value, self.format.width)?,
+                None => self.write_missing(out),
             }
             out.push(b'\n');
             return Ok(());
         };
+        let mut values = sample.ascending();
         for (id, _) in instances.columns() {
-            match of_instance(values, id) {
+            match values.of_instance(id) {
                 Some(value) => self.write_value(out, value, self.format.width)?,
                 None => self.write_missing(out),
             }
             out.push(b' ');
         }
         out.push(b'\n');
-        for value in unknown(instances, values) {
+        for (instance, value) in instances.without_column(sample.values()) {
             out.extend_from_slice(b"Warning: value=");
-            self.write_value(out, &value.value, 1)?;
-            let _ = writeln!(out, ", but instance={} is unknown", value.instance);
+            self.write_value(out, value, 1)?;
+            let _ = writeln!(out, ", but instance={instance} is unknown");
         }
         Ok(())
     }
@@ -157,24 +163,24 @@ impl Table {
         &self,
         out: &mut Vec<u8>,
         instances: Option<&Instances>,
-        before: &[InstanceValue],
-        values: &[InstanceValue],
+        before: &Sample,
+        sample: &Sample,
         elapsed: f64,
     ) -> Result<(), PmStatus> {
         let time = elapsed * self.units_per_second();
         let Some(instances) = instances else {
-            match (before, values) {
-                ([before], [value]) => {
-                    let rate = self.growth(&before.value, &value.value)? / time;
-                    self.format.write_growth(out, rate);
+            match (before.single(), sample.single()) {
+                (Some(before), Some(value)) => {
+                    self.format.write_growth(out, self.growth(before, value)? / time);
                 }
                 _ => self.write_missing(out),
             }
             out.push(b'\n');
             return Ok(());
         };
+        let (mut values_before, mut values) = (before.ascending(), sample.ascending());
         for (id, _) in instances.columns() {
-            match (of_instance(before, id), of_instance(values, id)) {
+            match (values_before.of_instance(id), values.of_instance(id)) {
                 (Some(before), Some(value)) => {
                     self.format.write_growth(out, self.growth(before, value)? / time);
                 }
@@ -183,12 +189,12 @@ impl Table {
             out.push(b' ');
         }
         out.push(b'\n');
-        for value in unknown(instances, values) {
-            if let Some(before) = of_instance(before, value.instance) {
+        for (instance, value) in instances.without_column(sample.values()) {
+            if let Some(before) = before.of_instance(instance) {
                 out.extend_from_slice(b"Warning: value=");
                 let format = NumberFormat { width: 1, ..self.format };
-                format.write_growth(out, self.growth(before, &value.value)? / time);
-                let _ = writeln!(out, ", but instance={} is unknown", value.instance);
+                format.write_growth(out, self.growth(before, value)? / time);
+                let _ = writeln!(out, ", but instance={instance} is unknown");
             }
         }
         Ok(())
@@ -201,16 +207,16 @@ impl Table {
     fn write_value(
         &self,
         out: &mut Vec<u8>,
-        value: &RawValue,
+        value: SampleValue<'_>,
         width: usize,
     ) -> Result<(), PmStatus> {
         if !matches!(self.desc.value_type, ValueType::F32 | ValueType::F64) {
             let width = i32::try_from(width).unwrap_or(i32::MAX);
-            value.print(out, self.desc.value_type, width, &|_, _| String::new());
+            value.raw.print(out, self.desc.value_type, width, &|_, _| String::new());
             return Ok(());
         }
         let format = NumberFormat { width, ..self.format };
-        let number = self.number(value)?;
+        let number = value.number(self.desc.value_type)?;
         match self.desc.semantics {
             Semantics::Counter => format.write_growth(out, number),
             _ => format.write(out, number),
@@ -218,17 +224,11 @@ impl Table {
         Ok(())
     }
 
-    fn number(&self, value: &RawValue) -> Result<f64, PmStatus> {
-        match value.extract(self.desc.value_type, ValueType::F64)? {
-            Value::F64(number) => Ok(number),
-            _ => Err(PmStatus::CONV),
-        }
-    }
-
     /// By how much a counter grew.
-    fn growth(&self, before: &RawValue, value: &RawValue) -> Result<f64, PmStatus> {
-        let growth = self.number(value)? - self.number(before)?;
-        let range = match self.desc.value_type {
+    fn growth(&self, before: SampleValue<'_>, value: SampleValue<'_>) -> Result<f64, PmStatus> {
+        let value_type = self.desc.value_type;
+        let growth = value.number(value_type)? - before.number(value_type)?;
+        let range = match value_type {
             _ if !self.wraps || growth >= 0.0 => 0.0,
             ValueType::I32 | ValueType::U32 => 2f64.powi(32),
             ValueType::I64 | ValueType::U64 => 2f64.powi(64),
@@ -255,19 +255,4 @@ impl Table {
             _ => 1.0,
         }
     }
-}
-
-/// The value of an instance among values in ascending order of instances.
-fn of_instance(values: &[InstanceValue], id: InstId) -> Option<&RawValue> {
-    let first = values.partition_point(|value| value.instance < id);
-    values.get(first).filter(|value| value.instance == id).map(|value| &value.value)
-}
-
-/// Values that should have a column and have none.
-fn unknown<'v>(
-    instances: &Instances,
-    values: &'v [InstanceValue],
-) -> impl Iterator<Item = &'v InstanceValue> {
-    let has_column = |value: &&InstanceValue| !instances.are_all() || instances.has(value.instance);
-    values.iter().filter(move |value| !has_column(value))
 }
