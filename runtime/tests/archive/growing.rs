@@ -11,6 +11,7 @@ use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode};
 
+use crate::choices::Choices;
 use crate::suite::{everything, own};
 
 /// In which order a writer writes.
@@ -137,12 +138,9 @@ struct Writer {
 
 impl Writer {
     fn new(path: &Path, order: Order, seed: u64) -> Writer {
-        let mut state = seed;
-        let mut cut = |length: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Two of three writes are done at once.
-            usize::try_from(state >> 33).expect("small") % (3 * length)
-        };
+        let mut choices = Choices(seed);
+        // Two of three writes are done at once.
+        let mut cut = |length: usize| choices.below(3 * length);
         let mut pieces = Vec::new();
         for Append { suffix, mut bytes } in appends(path, order) {
             let rest = bytes.split_off(cut(bytes.len()).min(bytes.len()));

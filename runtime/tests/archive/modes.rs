@@ -11,6 +11,7 @@ use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, MarkRule};
 use pmderive_runtime::model::{Pmid, Timestamp};
 use pmderive_runtime::source::MetadataSource;
 
+use crate::choices::Choices;
 use crate::libpcp::{Case, Kind, Libpcp, RULES, Tally, own_answers};
 use crate::suite::{all_installed, everything, installed};
 
@@ -22,17 +23,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("bozo.client_v2", "blocks with the type code 0, which libpcp delivers byte-swapped"),
     ("pcp-mpstat3", "its index points into the middle of records, and libpcp follows it"),
 ];
-
-/// A linear congruential generator: the same cases in every run.
-pub struct Choices(pub u64);
-
-impl Choices {
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit.max(1)
-    }
-}
 
 pub fn nanoseconds(from: Timestamp, to: Timestamp) -> i64 {
     (to.sec - from.sec) * 1_000_000_000 + i64::from(to.nsec) - i64::from(from.nsec)
@@ -81,19 +71,19 @@ pub fn cases(path: &Path, rounds: usize, choices: &mut Choices) -> Vec<Case> {
     let mut cases = Vec::new();
     for round in 0..rounds {
         let count = choices.below(40) + 1;
-        let first = choices.below(all.len() as u64) as usize;
-        let stride = choices.below(7) as usize + 1;
+        let first = choices.below(all.len());
+        let stride = choices.below(7) + 1;
         let pmids: Vec<Pmid> = all
             .iter()
             .cycle()
             .skip(first)
             .take(all.len())
             .step_by(stride)
-            .take(count as usize)
+            .take(count)
             .copied()
             .collect();
         let within = (choices.below(1 << 30) as f64 / (1u64 << 30) as f64 * span as f64) as i64;
-        let record = stamps.get(choices.below(stamps.len() as u64) as usize).map_or(start, |s| s.0);
+        let record = stamps.get(choices.below(stamps.len())).map_or(start, |s| s.0);
         let at = match choices.below(8) {
             0 => start,
             1 => end,

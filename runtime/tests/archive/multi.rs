@@ -17,8 +17,9 @@ use pmderive_runtime::source::{
 };
 use serde_json::Value;
 
+use crate::choices::Choices;
 use crate::libpcp::{Case, Kind, Libpcp, RULES, Tally, own_answers};
-use crate::modes::{Choices, cases, nanoseconds};
+use crate::modes::{cases, nanoseconds};
 use crate::suite::{available, installed};
 
 /// The names of a list in the test suite.
@@ -117,15 +118,15 @@ const WHOLE: &[&str] = &["20041125", "dyninsts", "gap", "kenj-pc-1", "pcp-mpstat
 fn parts(archive: &Path, folder: &Path, choices: &mut Choices) -> Option<PathBuf> {
     let mut context = ArchiveContext::open(archive).expect("a good archive");
     let (start, end) = (context.label().start, context.end_time().expect("it ends"));
-    let span = ((end.sec - start.sec) as u64).max(1);
+    let span = ((end.sec - start.sec) as usize).max(1);
     let count = 2 + choices.below(3);
-    let mut cuts: Vec<u64> = (1..count).map(|_| choices.below(span * 1000)).collect();
+    let mut cuts: Vec<usize> = (1..count).map(|_| choices.below(span * 1000)).collect();
     cuts.sort_unstable();
     let edges = [vec![0], cuts, vec![span * 1000 + 2000]].concat();
     let (mut made, mut last) = (Vec::new(), None);
     for (number, edge) in edges.windows(2).enumerate() {
         let part = folder.join(format!("part{number}"));
-        let seconds = |edge: u64| format!("{}sec", edge as f64 / 1000.0);
+        let seconds = |edge: usize| format!("{}sec", edge as f64 / 1000.0);
         let cut = Command::new("pmlogextract")
             .args(["-S", &seconds(edge[0] + 1), "-T", &seconds(edge[1])])
             .args([archive, &part])

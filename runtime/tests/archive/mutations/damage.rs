@@ -2,15 +2,7 @@
 
 use std::ops::Range;
 
-/// A linear congruential generator: the same copies in every run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        usize::try_from(self.0 >> 33).expect("31 bits") % limit
-    }
-}
+use crate::choices::Choices;
 
 /// How a file is damaged.
 #[derive(Clone, Debug)]
@@ -35,15 +27,15 @@ pub enum Damage {
 }
 
 impl Damage {
-    pub fn random(random: &mut Random, size: usize) -> Damage {
-        let length = 1 + random.below(12);
-        let (from, to) = (random.below(size - length), random.below(size - length));
-        match random.below(10) {
+    pub fn random(choices: &mut Choices, size: usize) -> Damage {
+        let length = 1 + choices.below(12);
+        let (from, to) = (choices.below(size - length), choices.below(size - length));
+        match choices.below(10) {
             0 => Damage::Copy { from, to, length },
             1 => Damage::Copy { from: from & !3, to: to & !3, length: 4 },
             2 => Damage::Remove(to..to + length),
             3 => Damage::Insert { from, to, length },
-            _ => Damage::Flip { at: random.below(size), bit: 1 << random.below(8) },
+            _ => Damage::Flip { at: choices.below(size), bit: 1 << choices.below(8) },
         }
     }
 

@@ -14,9 +14,10 @@ use std::process::Command;
 
 use allowed::Allowed;
 use checks::Described;
-use damage::{Damage, Random};
+use damage::Damage;
 use subject::{Subject, backward, read};
 
+use crate::choices::Choices;
 use crate::suite::available;
 
 fn subjects() -> Vec<Subject> {
@@ -55,12 +56,12 @@ fn volumes_cut_anywhere_give_what_is_left() {
 
 #[test]
 fn damaged_volumes_give_no_wrong_number() {
-    let mut random = Random(0x5eed);
+    let mut choices = Choices(0x5eed);
     for subject in subjects() {
         for (suffix, bytes) in &subject.files {
             if suffix == "0" || suffix == "1" {
                 for _ in 0..500 * times() {
-                    subject.try_volume(suffix, &Damage::random(&mut random, bytes.len()));
+                    subject.try_volume(suffix, &Damage::random(&mut choices, bytes.len()));
                 }
             }
         }
@@ -69,7 +70,7 @@ fn damaged_volumes_give_no_wrong_number() {
 
 #[test]
 fn damaged_metadata_is_told_or_harmless() {
-    let mut random = Random(0x3e7a);
+    let mut choices = Choices(0x3e7a);
     for subject in subjects() {
         let bytes = subject.bytes("meta");
         let good = subject.with("meta", bytes, |context| Described::of(context, &subject.list));
@@ -78,14 +79,14 @@ fn damaged_metadata_is_told_or_harmless() {
             subject.try_metadata(&Damage::Cut(cut), &good);
         }
         for _ in 0..400 * times() {
-            subject.try_metadata(&Damage::random(&mut random, bytes.len()), &good);
+            subject.try_metadata(&Damage::random(&mut choices, bytes.len()), &good);
         }
     }
 }
 
 #[test]
 fn a_damaged_index_changes_nothing() {
-    let mut random = Random(0x1dec);
+    let mut choices = Choices(0x1dec);
     for subject in subjects() {
         let bytes = subject.bytes("index");
         subject.try_index(None);
@@ -93,7 +94,7 @@ fn a_damaged_index_changes_nothing() {
             subject.try_index(Some(&Damage::Cut(cut)));
         }
         for _ in 0..120 * times() {
-            subject.try_index(Some(&Damage::random(&mut random, bytes.len())));
+            subject.try_index(Some(&Damage::random(&mut choices, bytes.len())));
         }
     }
 }
@@ -109,7 +110,7 @@ const PROGRAMS: &[(&str, &[&str], &str)] = &[
 
 #[test]
 fn damaged_compressed_files_give_a_prefix_and_an_error() {
-    let mut random = Random(0xc0de);
+    let mut choices = Choices(0xc0de);
     for (program, options, extension) in PROGRAMS {
         for changed in ["0", "meta", "index"] {
             let mut subject = Subject::new("compressed", "own-dyn", 7, 1);
@@ -129,7 +130,7 @@ fn damaged_compressed_files_give_a_prefix_and_an_error() {
             let all = Allowed { missing: order.iter().copied().collect(), ..Allowed::default() };
             let cuts = (0..made.len()).step_by((43 / times()).max(1)).map(Damage::Cut);
             let others: Vec<Damage> =
-                (0..60 * times()).map(|_| Damage::random(&mut random, made.len())).collect();
+                (0..60 * times()).map(|_| Damage::random(&mut choices, made.len())).collect();
             for damage in cuts.chain(others) {
                 let what = format!("{program} {options:?} {suffix} {damage:?}");
                 let damaged = damage.apply(&made);
