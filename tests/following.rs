@@ -161,7 +161,6 @@ fn differences_and_metrics_that_come_later_outlast_the_wait() {
             assert_eq!(followed.last(), Some(&format!("{},{expected}", UtcTime(time))));
         }
     }
-    drop(write);
     writer.finish().expect("there is room");
     assert_eq!(followed, run(&arguments).out.lines().collect::<Vec<_>>());
 }
