@@ -24,29 +24,16 @@ fn write(
     records: impl Iterator<Item = impl std::borrow::Borrow<FetchResult>>,
 ) {
     let context = ArchiveContext::open(from).expect("an archive");
-    let label = context.label().clone();
-    let options = WriterOptions {
-        version: Version::V3,
-        start: label.start,
-        host: label.host,
-        timezone: label.timezone,
-        zoneinfo: label.zoneinfo,
-        pid: label.pid.cast_signed(),
-        volume_bytes: None,
-    };
+    let options = WriterOptions { version: Version::V3, ..context.label().clone().into() };
     let mut writer = ArchiveWriter::create(to, options).expect("nothing is there");
     let mut timed: Vec<(Timestamp, MetadataRecord)> = Vec::new();
     for record in MetadataRecords::open(from).expect("it was opened before") {
-        match record.expect("it is good") {
-            MetadataRecord::Metric { desc, names } => {
-                let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-                writer.describe(&desc, &names).expect("it is good");
+        let record = record.expect("it is good");
+        match record {
+            MetadataRecord::Instances { time, .. } | MetadataRecord::Labels { time, .. } => {
+                timed.push((time, record));
             }
-            MetadataRecord::Text { of, kind, text } => {
-                writer.text(of, kind, &text).expect("it is good");
-            }
-            record @ (MetadataRecord::Instances { time, .. }
-            | MetadataRecord::Labels { time, .. }) => timed.push((time, record)),
+            _ => writer.metadata(&record).expect("it is good"),
         }
     }
     timed.sort_by_key(|(time, _)| *time);
@@ -54,12 +41,7 @@ fn write(
     for record in records {
         let record = record.borrow();
         while let Some((_, said)) = timed.next_if(|(time, _)| *time <= record.timestamp) {
-            if let MetadataRecord::Instances { time, indom, domain } = &said {
-                writer.instances(*time, *indom, domain).expect("it is good");
-            }
-            if let MetadataRecord::Labels { time, level, sets } = &said {
-                writer.labels(*time, *level, sets).expect("they are good");
-            }
+            writer.metadata(&said).expect("it is good");
         }
         let _ = match record.sets.is_empty() {
             true => writer.mark(record.timestamp),

@@ -4,34 +4,12 @@
 use std::fmt::Write as _;
 
 use pmderive_runtime::eval::Value;
-use pmderive_runtime::model::{write_exact_double, write_exact_float};
 
-use crate::json::text;
+use crate::plain;
 
 /// Writes one value.
 pub fn write_value(out: &mut String, value: Value<'_>) {
-    let _ = match value {
-        Value::I32(value) => write!(out, "{value}"),
-        Value::U32(value) => write!(out, "{value}"),
-        Value::I64(value) => write!(out, "{value}"),
-        Value::U64(value) => write!(out, "{value}"),
-        Value::F32(value) => {
-            write_exact_float(out, value);
-            Ok(())
-        }
-        Value::F64(value) => {
-            write_exact_double(out, value);
-            Ok(())
-        }
-        Value::Text(bytes) => {
-            write_field(out, |out| out.push_str(&text(bytes)));
-            Ok(())
-        }
-        Value::Bytes(bytes) => {
-            out.push_str("hex:");
-            bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
-        }
-    };
+    write_field(out, |out| plain::write_value(out, value));
 }
 
 /// Writes a field, with quotes if it needs them.

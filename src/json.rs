@@ -5,15 +5,15 @@
 //! floating point has the shortest text that reads back, and what is not
 //! finite is a string.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use pmderive_runtime::eval::{Value, Values};
-use pmderive_runtime::model::{InstanceDomain, PmStatus, write_exact_double, write_exact_float};
+use pmderive_runtime::model::{InstanceDomain, PmStatus};
 use pmderive_runtime::program::Status;
 
 use crate::check::typed::Desc;
 use crate::engine::{Finding, Metric, Shown};
+use crate::plain;
 
 /// Writes a string with its quotes.
 pub fn write_string(out: &mut String, text: &str) {
@@ -159,49 +159,17 @@ fn write_why(out: &mut String, reason: &str, text: &str) {
 
 /// Writes one value.
 pub fn write_value(out: &mut String, value: Value<'_>) {
-    let _ = match value {
-        Value::I32(value) => write!(out, "{value}"),
-        Value::U32(value) => write!(out, "{value}"),
-        Value::I64(value) => write!(out, "{value}"),
-        Value::U64(value) => write!(out, "{value}"),
-        Value::F32(value) if value.is_finite() => {
-            write_exact_float(out, value);
-            Ok(())
-        }
-        Value::F64(value) if value.is_finite() => {
-            write_exact_double(out, value);
-            Ok(())
-        }
-        Value::F32(value) => write!(out, "\"{}\"", special(f64::from(value))),
-        Value::F64(value) => write!(out, "\"{}\"", special(value)),
-        Value::Text(bytes) => {
-            write_string(out, &text(bytes));
-            Ok(())
-        }
-        Value::Bytes(bytes) => {
-            out.push_str("\"hex:");
-            let digits = bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"));
-            out.push('"');
-            digits
-        }
+    let is_string = match value {
+        Value::I32(_) | Value::U32(_) | Value::I64(_) | Value::U64(_) => false,
+        Value::F32(value) => !value.is_finite(),
+        Value::F64(value) => !value.is_finite(),
+        Value::Text(bytes) => return write_string(out, &plain::text(bytes)),
+        Value::Bytes(_) => true,
     };
-}
-
-/// Text of a value that is not finite.
-fn special(value: f64) -> &'static str {
-    match value {
-        _ if value.is_nan() => "nan",
-        _ if value > 0.0 => "inf",
-        _ => "-inf",
-    }
-}
-
-/// Bytes as text; if they are not UTF-8 each is the character of that number.
-pub fn text(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.into(),
-        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
-    }
+    let quote = if is_string { "\"" } else { "" };
+    out.push_str(quote);
+    plain::write_value(out, value);
+    out.push_str(quote);
 }
 
 #[cfg(test)]

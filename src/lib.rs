@@ -31,6 +31,7 @@ pub mod json;
 mod layers;
 pub mod lint;
 pub mod metadata;
+pub mod plain;
 pub mod plan;
 pub mod record;
 pub mod replay;

@@ -112,8 +112,8 @@ impl Tally {
         let expr = case["expr"].as_str().unwrap_or_default();
         let is_backward = case["mode"]["step_ms"].as_i64().is_some_and(|step| step < 0);
         if is_backward && expr.contains('[') {
-            // libpcp looks instances up at the time of the fetch to come, when
-            // there may be no domain. So does the oracle with their names.
+            // See `backward-instances` in tests/conformance/differences.txt; so
+            // does the oracle with their names.
             return None;
         }
         let value_type = want["desc"]["type"].as_str().unwrap_or_default();
@@ -244,8 +244,8 @@ fn walk_between((start, end): (f64, f64), choices: &mut Choices) -> Walk {
     }
 }
 
-/// True if the start of a walk is right behind a mark. There libpcp, when it
-/// is to go backward, does not notice the mark, and gives values across the gap.
+/// True if the start of a walk is right behind a mark; see `backward-gap` in
+/// tests/conformance/differences.txt.
 fn begins_in_gap(source: &mut ArchiveContext, walk: &Walk) -> bool {
     let start: f64 = walk.start.parse().expect("seconds");
     let mut before = None;

@@ -12,6 +12,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use command::{finished, pmderive, run};
+use pmderive_runtime::archive::Version;
+use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
+use pmderive_runtime::model::{
+    InDom, InstanceDomain, MetricDesc, Pmid, RawValue, Semantics, Timestamp, Units, UtcTime,
+    ValueType,
+};
+use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
 use real_pmcd::RealPmcd;
 
 /// A process that ends with the test at the latest.
@@ -66,6 +73,96 @@ fn lines_come_as_records_are_written() {
     followed.extend(std::iter::from_fn(line));
     assert!(followed.len() > 40, "{followed:?}");
     assert_eq!(followed, whole.lines().collect::<Vec<_>>());
+}
+
+/// What is appended at a time, in seconds: values of `old` by instance and of
+/// `new`, or a mark if there are none; and the lines that follow from it.
+type Step<'s> = (i64, &'s [(i32, u32)], Option<u32>, &'s [&'s str]);
+
+/// An instance that comes, a metric that comes, and a gap.
+const STEPS: &[Step<'_>] = &[
+    (0, &[(0, 5)], None, &[]),
+    (1, &[(0, 7)], None, &["delta(old),i0,2"]),
+    (2, &[(0, 9), (1, 100)], None, &["delta(old),i0,2"]),
+    (3, &[(0, 12), (1, 104)], Some(50), &["delta(old),i0,3", "delta(old),i1,4"]),
+    (5, &[(0, 12), (1, 105)], Some(60), &["delta(old),i0,0", "delta(old),i1,1", "rate(new),,5.0"]),
+    (6, &[], None, &[]),
+    (7, &[(0, 14)], Some(70), &[]),
+    (8, &[(0, 15)], Some(73), &["delta(old),i0,1", "rate(new),,3.0"]),
+];
+
+fn counter(item: u32, indom: Option<InDom>) -> MetricDesc {
+    MetricDesc {
+        pmid: Pmid::new(60, 0, item),
+        value_type: ValueType::U32,
+        indom,
+        semantics: Semantics::Counter,
+        units: Units { dim_count: 1, ..Units::NONE },
+    }
+}
+
+#[test]
+fn differences_and_metrics_that_come_later_outlast_the_wait() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("a");
+    let start = Timestamp::new(1_700_000_000, 0);
+    let options = WriterOptions {
+        version: Version::V3,
+        start,
+        host: "follow.example".into(),
+        timezone: "UTC".into(),
+        zoneinfo: "".into(),
+        pid: 1,
+        volume_bytes: None,
+    };
+    let mut writer = ArchiveWriter::create(&base, options).expect("a new archive");
+    let indom = InDom::new(60, 1);
+    let (old, new) = (counter(1, Some(indom)), counter(2, None));
+    writer.describe(&old, &["old"]).expect("it is new");
+    let mut write = |(second, of_old, of_new, _): &Step<'_>| {
+        let timestamp = Timestamp::new(start.sec + second, 0);
+        if of_old.is_empty() {
+            return writer.mark(timestamp).expect("in order");
+        }
+        let names = of_old.iter().map(|(id, _)| (*id, format!("i{id}").into())).collect();
+        writer.instances(timestamp, indom, &InstanceDomain::new(names)).expect("good names");
+        let value = |(instance, value): &(i32, u32)| InstanceValue {
+            instance: *instance,
+            value: RawValue::InPlace(*value),
+        };
+        let of_old = of_old.iter().map(value).collect();
+        let mut sets = vec![MetricValues { pmid: old.pmid, outcome: Ok(of_old) }];
+        if let Some(number) = of_new {
+            writer.describe(&new, &["new"]).expect("the same each time");
+            let outcome = Ok(vec![value(&(-1, *number))]);
+            sets.push(MetricValues { pmid: new.pmid, outcome });
+        }
+        let result = FetchResult { timestamp, sets, ..FetchResult::default() };
+        writer.record(&result).expect("it is good");
+    };
+    write(&STEPS[0]);
+    let archive = base.to_str().expect("a plain path");
+    let arguments = ["eval", "-a", archive, "--format", "csv", "delta(old)", "rate(new)"];
+    let mut command = pmderive(&arguments);
+    command.arg("--follow").stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = Running(command.spawn().expect("the command"));
+    let mut lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    let mut followed = Vec::new();
+    for step in &STEPS[1..] {
+        write(step);
+        if followed.is_empty() {
+            followed.push(line());
+        }
+        // Whatever comes next, the command waits for it.
+        for expected in step.3 {
+            let time = Timestamp::new(start.sec + step.0, 0);
+            followed.push(line());
+            assert_eq!(followed.last(), Some(&format!("{},{expected}", UtcTime(time))));
+        }
+    }
+    writer.finish().expect("there is room");
+    assert_eq!(followed, run(&arguments).out.lines().collect::<Vec<_>>());
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //! Everything that a command finds out is data of the other modules; here it
 //! is chosen, ordered and shown.
 
+mod absence;
 mod archive;
 mod archives;
 mod args;

@@ -20,6 +20,7 @@ use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Finding, Metric, Registered, Sample, Shown};
 use crate::equivalent_domains::EquivalentDomains;
 
+use super::absence::Absence;
 use super::definitions::{Definitions, concerns};
 use super::ending::Ending;
 use super::following::Follower;
@@ -82,8 +83,8 @@ pub struct Session<'r> {
     ending: Option<Ending>,
     workspace: Workspace,
     messages: &'r mut Messages,
-    /// Why the source failed since the last sample.
-    failure: Option<String>,
+    /// Whether the source has failed since the last sample.
+    absence: Absence,
     domains: Vec<Option<Arc<InstanceDomain>>>,
     /// Failures that the sink has no place for, by metric; told once.
     failures: Vec<Option<PmStatus>>,
@@ -149,7 +150,7 @@ impl<'r> Session<'r> {
             ending: None,
             workspace: Workspace::default(),
             messages,
-            failure: None,
+            absence: Absence::default(),
             domains: Vec::new(),
             failures: Vec::new(),
         })
@@ -243,7 +244,7 @@ impl<'r> Session<'r> {
                     outcome = outcome.max(sample);
                     taken += u64::from(!is_priming);
                     is_priming = false;
-                    self.failure = None;
+                    self.absence.end();
                 }
                 Ok(None) if self.waits()? => continue,
                 Ok(None) => {
@@ -255,7 +256,7 @@ impl<'r> Session<'r> {
                     break;
                 }
                 Err(Stop::Source(error)) if !is_first && self.may_recover(&error) => {
-                    self.lost(&error);
+                    self.absence.go_on(&error, self.messages);
                 }
                 Err(stop) => return Err(stop),
             }
@@ -313,7 +314,7 @@ impl<'r> Session<'r> {
         sink: Option<&mut dyn Sink>,
     ) -> Result<Option<Outcome>, Stop> {
         // After a failure the connection is made anew, perhaps to another pmcd.
-        let lost = self.failure.is_some() && self.engine.dialect() == Dialect::Fixed;
+        let lost = self.absence.lasts() && self.engine.dialect() == Dialect::Fixed;
         if lost || self.context.is_stale() {
             self.compile()?;
         }
@@ -364,19 +365,6 @@ impl<'r> Session<'r> {
 
     fn may_recover(&self, error: &SourceError) -> bool {
         self.pace.is_some() && error.is_transient()
-    }
-
-    fn lost(&mut self, error: &SourceError) {
-        // Between attempts there is nothing new to tell.
-        if self.failure.is_some() && matches!(error, SourceError::TooSoon { .. }) {
-            return;
-        }
-        let failure = error.to_string();
-        // A host that stays away is spoken of once.
-        if self.failure.as_ref() != Some(&failure) {
-            self.messages.error(&failure);
-        }
-        self.failure = Some(failure);
     }
 
     /// The archive ended before there was a sample.

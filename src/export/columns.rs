@@ -21,7 +21,7 @@ use super::rows::for_each_row;
 use super::{Content, ExportError, Row, Sampling, Schema};
 use crate::check::typed::Desc;
 use crate::engine::Shown;
-use crate::json::text;
+use crate::plain::text;
 
 /// Rows of a batch.
 const ROWS: usize = 64 * 1024;

@@ -1,10 +1,10 @@
 //! What is expected of a metric at a step against what it has.
 
 use pmderive_runtime::eval::{Value, Values};
-use pmderive_runtime::model::{PmStatus, write_exact_double, write_exact_float};
+use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::Reason;
 
-use crate::json::text;
+use crate::plain::{text, write_value};
 
 use super::file::Expected;
 use super::timeline::{Item, Number, Tolerance};
@@ -171,17 +171,13 @@ fn is_near(value: Value<'_>, expected: Number, tolerance: Option<Tolerance>) -> 
 
 /// A value as a timeline has it.
 fn show(value: Value<'_>) -> String {
-    let mut out = String::new();
     match value {
-        Value::I32(value) => out = value.to_string(),
-        Value::U32(value) => out = value.to_string(),
-        Value::I64(value) => out = value.to_string(),
-        Value::U64(value) => out = value.to_string(),
-        Value::F32(value) => write_exact_float(&mut out, value),
-        Value::F64(value) => write_exact_double(&mut out, value),
-        Value::Text(bytes) => out = format!("'{}'", text(bytes)),
-        Value::Bytes(bytes) => out = format!("{} opaque bytes", bytes.len()),
+        Value::Text(bytes) => return format!("'{}'", text(bytes)),
+        Value::Bytes(bytes) => return format!("{} opaque bytes", bytes.len()),
+        _ => {}
     }
+    let mut out = String::new();
+    write_value(&mut out, value);
     // Whole numbers are written as whole numbers.
     match out.strip_suffix(".0") {
         Some(whole) if matches!(value, Value::F32(_) | Value::F64(_)) => whole.to_owned(),

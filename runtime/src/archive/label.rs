@@ -98,6 +98,10 @@ impl ArchiveLabel {
         if usize::try_from(length) != Ok(size) {
             return Err(begin.damage("length", format_args!("{length} instead of {size}")));
         }
+        if bytes.len() < size {
+            let problem = format!("{length}, but the file ends before that");
+            return Err(begin.damage("length", problem));
+        }
         let pid = fields.u32("pid")?;
         let start = fields.timestamp(version, "start")?;
         let at_volume = fields;
@@ -211,7 +215,7 @@ mod tests {
             (
                 label_v2()[..100].to_vec(),
                 PmStatus::LABEL,
-                "f: at byte 88: label.timezone: 40 bytes wanted, but the record has 12 left",
+                "f: at byte 0: label.length: 132, but the file ends before that",
             ),
         ];
         for (bytes, status, message) in cases {

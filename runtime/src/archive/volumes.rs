@@ -336,19 +336,36 @@ impl Volumes {
     }
 
     /// Enters the next volume. One that cannot be opened counts as missing,
-    /// and missing volumes are passed over.
+    /// and missing volumes are passed over; but the last one is tried again
+    /// while the writer may still complete its label.
     fn enter_next(&mut self) -> Result<(), SourceError> {
+        self.is_stuck = false;
         self.current += 1;
-        match open_volume(&self.archive.files, self.current) {
+        let error = match open_volume(&self.archive.files, self.current) {
             Ok((volume, _, name)) => {
                 (self.entered, self.volume, self.name) = (self.current, volume, name);
-                Ok(())
+                return Ok(());
             }
-            Err(error) => {
+            Err(SourceError::Io { .. }) => {
                 self.lost = true;
-                if matches!(error, SourceError::Io { .. }) { Ok(()) } else { Err(error) }
+                return Ok(());
             }
+            Err(error) => error,
+        };
+        self.is_stuck = self.is_last() && self.lacks_part_of_label(self.current);
+        if self.is_stuck {
+            self.current -= 1;
+        } else {
+            self.lost = true;
         }
+        Err(error)
+    }
+
+    /// True for a volume that may grow and ends within its label.
+    fn lacks_part_of_label(&self, position: usize) -> bool {
+        let (_, member) = &self.archive.files.volumes[position];
+        let label = self.archive.label.version.label_size() as u64;
+        member.can_grow() && member.size_on_disk().is_ok_and(|size| size < label)
     }
 
     /// Moves to a record before `time` that the index leads to, and is false

@@ -39,8 +39,8 @@ pub use error::WriteError;
 pub use fuzz::fuzz_archive_writer;
 pub use in_memory::Written;
 
-use crate::archive::Version;
 use crate::archive::label::Role;
+use crate::archive::{ArchiveLabel, MetadataRecord, Version};
 use crate::archive_writer::data::{DataEncoder, Values};
 use crate::archive_writer::encode::IndexEntry;
 use crate::archive_writer::known::{Known, label_subject, subject};
@@ -76,6 +76,15 @@ pub struct WriterOptions {
     /// Size in bytes that a data volume does not exceed, unless by a single
     /// record. `None` for no limit but that of version 2, of 2 GiB.
     pub volume_bytes: Option<u64>,
+}
+
+impl From<ArchiveLabel> for WriterOptions {
+    /// As in the archive that has this label, but in one volume.
+    fn from(label: ArchiveLabel) -> WriterOptions {
+        let ArchiveLabel { version, pid, start, features: _, host, timezone, zoneinfo } = label;
+        let pid = pid.cast_signed();
+        WriterOptions { version, start, host, timezone, zoneinfo, pid, volume_bytes: None }
+    }
 }
 
 /// An archive that is being written.
@@ -238,6 +247,24 @@ impl ArchiveWriter {
         self.domain_changed = true;
         self.known.domains[position].written(update, self.bytes.len());
         Ok(())
+    }
+
+    /// Says what a record of another archive's metadata says.
+    ///
+    /// # Errors
+    /// As the method has for what the record is about.
+    pub fn metadata(&mut self, record: &MetadataRecord) -> Result<(), WriteError> {
+        match record {
+            MetadataRecord::Metric { desc, names } => {
+                let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+                self.describe(desc, &names)
+            }
+            MetadataRecord::Text { of, kind, text } => self.text(*of, *kind, text),
+            MetadataRecord::Instances { time, indom, domain } => {
+                self.instances(*time, *indom, domain)
+            }
+            MetadataRecord::Labels { time, level, sets } => self.labels(*time, *level, sets),
+        }
     }
 
     /// Writes a result as one record, with the time of the result.

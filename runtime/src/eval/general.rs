@@ -248,23 +248,16 @@ impl Buffers<'_> {
                 let constants = &program.constants[*constants as usize..];
                 let kernel = &program.kernels[kernel.index()];
                 self.flagged.clear();
-                match **operands {
+                let (one, two);
+                let lanes: &[Lanes<'_>] = match **operands {
                     [operand] => {
                         let a = value(operand);
                         if a.status != Status::Values {
                             return a.status;
                         }
                         out.ids.extend_from_slice(&a.ids);
-                        let lanes = [Lanes::Column(&a.lanes)];
-                        let count = out.ids.len();
-                        kernel.run_lanes(
-                            self.scratch,
-                            &lanes,
-                            constants,
-                            count,
-                            &mut out.lanes,
-                            self.flagged,
-                        );
+                        one = [Lanes::Column(&a.lanes)];
+                        &one
                     }
                     [left, right] => {
                         let (a, b) = (value(left), value(right));
@@ -272,19 +265,20 @@ impl Buffers<'_> {
                             return status;
                         }
                         let sets = [is_set(left), is_set(right)];
-                        let lanes = meet([a, b], sets, [self.left, self.right], &mut out.ids);
-                        let count = out.ids.len();
-                        kernel.run_lanes(
-                            self.scratch,
-                            &lanes,
-                            constants,
-                            count,
-                            &mut out.lanes,
-                            self.flagged,
-                        );
+                        two = meet([a, b], sets, [self.left, self.right], &mut out.ids);
+                        &two
                     }
                     _ => return Status::Failed(PmStatus::BOTCH),
-                }
+                };
+                let count = out.ids.len();
+                kernel.run_lanes(
+                    self.scratch,
+                    lanes,
+                    constants,
+                    count,
+                    &mut out.lanes,
+                    self.flagged,
+                );
                 values_or(out, Reason::InstanceMissing)
             }
             Op::Change { operand, history, kernel, constants } => {

@@ -11,6 +11,7 @@ use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode};
 
+use crate::choices::Choices;
 use crate::suite::{everything, own};
 
 /// In which order a writer writes.
@@ -137,12 +138,9 @@ struct Writer {
 
 impl Writer {
     fn new(path: &Path, order: Order, seed: u64) -> Writer {
-        let mut state = seed;
-        let mut cut = |length: usize| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            // Two of three writes are done at once.
-            usize::try_from(state >> 33).expect("small") % (3 * length)
-        };
+        let mut choices = Choices(seed);
+        // Two of three writes are done at once.
+        let mut cut = |length: usize| choices.below(3 * length);
         let mut pieces = Vec::new();
         for Append { suffix, mut bytes } in appends(path, order) {
             let rest = bytes.split_off(cut(bytes.len()).min(bytes.len()));
@@ -189,8 +187,9 @@ fn sample(context: &mut ArchiveContext, list: &FetchList) -> Option<Sample> {
     let events = match context.fetch(list, &mut batch) {
         Ok(events) => events,
         Err(error) if error.is_end_of_archive() => return None,
-        // Half a record, where the archive is not followed.
+        // Half a record or half a label, where the archive is not followed.
         Err(error) if error.to_string().contains("the file ends before that") => return None,
+        Err(error) if error.to_string().contains("too short for a label") => return None,
         Err(error) => panic!("{error}"),
     };
     let result = FetchResult::of_batch(&batch, events.changes);
@@ -314,6 +313,53 @@ fn an_archive_that_has_grown_is_as_one_opened_now() {
             }
         }
         assert!(seen > 10 && comparisons > 50, "{seen} {comparisons}");
+    }
+}
+
+#[test]
+fn a_volume_with_half_a_label_is_waited_for() {
+    for (name, label) in [("own-dyn", 808), ("own-dyn2", 132)] {
+        let mut writer = Writer::new(&own(name), Order::Pmlogger, 1);
+        while writer.write() {}
+        let finished = samples(&mut open(&writer.base()));
+        for part in [0, 1, 8, 77, label - 1] {
+            for is_followed in [false, true] {
+                let folder = tempfile::tempdir().expect("a temporary directory");
+                let base = folder.path().join("a");
+                let append = |suffix: &str, bytes: &[u8]| {
+                    let path = base.with_extension(suffix);
+                    let file = OpenOptions::new().create(true).append(true).open(path);
+                    file.and_then(|mut file| file.write_all(bytes)).expect("it can be written");
+                };
+                let mut pieces = appends(&own(name), Order::Pmlogger).into_iter();
+                let begun = pieces.find(|piece| {
+                    let is_new = piece.suffix == "1";
+                    append(
+                        piece.suffix,
+                        &piece.bytes[..if is_new { part } else { piece.bytes.len() }],
+                    );
+                    is_new
+                });
+                let mut context = open(&base);
+                if is_followed {
+                    context.follow().expect("it can be followed");
+                }
+                let mut found = samples(&mut context);
+                assert!(samples(&mut context).is_empty(), "{name} {part}: nothing new");
+                append("1", &begun.expect("there are two volumes").bytes[part..]);
+                pieces.for_each(|piece| append(piece.suffix, &piece.bytes));
+                assert_eq!(context.look().expect("it can be read"), is_followed);
+                found.extend(samples(&mut context));
+                assert_eq!(found.len(), finished.len(), "{name} {part} {is_followed}");
+                for (found, finished) in found.iter().zip(&finished) {
+                    assert_eq!(
+                        (found.time, found.gap),
+                        (finished.time, finished.gap),
+                        "{name} {part}"
+                    );
+                }
+            }
+        }
     }
 }
 

@@ -134,6 +134,52 @@ pub fn own_answers(case: &Case, rules: InterpolationRules) -> Vec<String> {
     lines
 }
 
+/// What was compared over many archives.
+#[derive(Default)]
+pub struct Tally {
+    cases: usize,
+    values: usize,
+    failed: usize,
+    report: String,
+}
+
+impl Tally {
+    /// Differences that are told one by one.
+    const TOLD: usize = 40;
+
+    /// Compares our answer to a case over the archive `name` with libpcp's.
+    pub fn compare(&mut self, name: &str, case: &Case, want: &[String], got: &[String]) {
+        self.cases += 1;
+        self.values += got.iter().map(|line| line.matches('=').count()).sum::<usize>();
+        if got == want {
+            return;
+        }
+        self.failed += 1;
+        if self.failed <= Tally::TOLD {
+            let _ = writeln!(self.report, "{name}: {:?} from {}", case.kind, case.start);
+            self.tell_first_difference(want, got);
+        }
+    }
+
+    fn tell_first_difference(&mut self, want: &[String], got: &[String]) {
+        let at = want.iter().zip(got).position(|(want, got)| want != got);
+        let at = at.unwrap_or(want.len().min(got.len()));
+        let stamp = want.iter().take(at + 1).rfind(|line| line.starts_with(['@', '!']));
+        let line = |lines: &[String]| -> String {
+            lines.get(at).map_or("nothing".to_owned(), |line| line.chars().take(200).collect())
+        };
+        let _ = writeln!(self.report, "    line {at}, {}", stamp.map_or("", String::as_str));
+        let _ = writeln!(self.report, "    libpcp {}\n    here   {}", line(want), line(got));
+    }
+
+    /// Fails if any answers differ.
+    pub fn finish(self) {
+        let Tally { cases, values, failed, report } = self;
+        println!("{cases} cases, {values} values, {failed} differ");
+        assert!(failed == 0, "{failed} of {cases} cases differ:\n{report}");
+    }
+}
+
 fn put_result(result: &FetchResult, context: &mut ArchiveContext, lines: &mut Vec<String>) {
     lines.push(format!("@ {}", result.timestamp));
     for MetricValues { pmid, outcome } in &result.sets {

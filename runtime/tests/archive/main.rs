@@ -2,6 +2,8 @@
 //! (`tests/archives` at the top level), those of PCP's own test suite, and
 //! what PCP's tools say about both.
 
+#[path = "../shared/choices.rs"]
+mod choices;
 #[path = "../shared/counting.rs"]
 mod counting;
 mod damage;

@@ -4,7 +4,6 @@
 //! after the archive, at records and between them, steps of either sign.
 //! `ARCHIVE_ROUNDS` asks for more of them, `ARCHIVE_NAMES` for some archives.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +11,8 @@ use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, MarkRule};
 use pmderive_runtime::model::{Pmid, Timestamp};
 use pmderive_runtime::source::MetadataSource;
 
-use crate::libpcp::{Case, Kind, Libpcp, RULES, own_answers};
+use crate::choices::Choices;
+use crate::libpcp::{Case, Kind, Libpcp, RULES, Tally, own_answers};
 use crate::suite::{all_installed, everything, installed};
 
 /// Archives that libpcp reads otherwise, with the reason.
@@ -23,17 +23,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("bozo.client_v2", "blocks with the type code 0, which libpcp delivers byte-swapped"),
     ("pcp-mpstat3", "its index points into the middle of records, and libpcp follows it"),
 ];
-
-/// A linear congruential generator: the same cases in every run.
-pub struct Choices(pub u64);
-
-impl Choices {
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit.max(1)
-    }
-}
 
 pub fn nanoseconds(from: Timestamp, to: Timestamp) -> i64 {
     (to.sec - from.sec) * 1_000_000_000 + i64::from(to.nsec) - i64::from(from.nsec)
@@ -82,19 +71,19 @@ pub fn cases(path: &Path, rounds: usize, choices: &mut Choices) -> Vec<Case> {
     let mut cases = Vec::new();
     for round in 0..rounds {
         let count = choices.below(40) + 1;
-        let first = choices.below(all.len() as u64) as usize;
-        let stride = choices.below(7) as usize + 1;
+        let first = choices.below(all.len());
+        let stride = choices.below(7) + 1;
         let pmids: Vec<Pmid> = all
             .iter()
             .cycle()
             .skip(first)
             .take(all.len())
             .step_by(stride)
-            .take(count as usize)
+            .take(count)
             .copied()
             .collect();
         let within = (choices.below(1 << 30) as f64 / (1u64 << 30) as f64 * span as f64) as i64;
-        let record = stamps.get(choices.below(stamps.len() as u64) as usize).map_or(start, |s| s.0);
+        let record = stamps.get(choices.below(stamps.len())).map_or(start, |s| s.0);
         let at = match choices.below(8) {
             0 => start,
             1 => end,
@@ -143,8 +132,7 @@ fn every_mode_answers_as_libpcp() {
     let Some(oracle) = Libpcp::new() else { return };
     let rounds = std::env::var("ARCHIVE_ROUNDS").ok().and_then(|text| text.parse().ok());
     let only = std::env::var("ARCHIVE_NAMES").unwrap_or_default();
-    let (mut compared, mut values, mut failed) = (0usize, 0usize, 0usize);
-    let mut report = String::new();
+    let mut tally = Tally::default();
     for path in all_installed("archives") {
         let name = path.file_name().expect("it has a name").to_string_lossy().into_owned();
         if LEFT_OUT.iter().any(|(left_out, _)| *left_out == name)
@@ -161,30 +149,10 @@ fn every_mode_answers_as_libpcp() {
                 continue;
             }
             let got = own_answers(case, RULES);
-            compared += 1;
-            values += got.iter().map(|line| line.matches('=').count()).sum::<usize>();
-            if got != want {
-                failed += 1;
-                if failed <= 40 {
-                    let _ = writeln!(report, "{name}: {:?} from {}", case.kind, case.start);
-                    difference(&want, &got, &mut report);
-                }
-            }
+            tally.compare(&name, case, &want, &got);
         }
     }
-    println!("{compared} cases, {values} values, {failed} differ");
-    assert!(failed == 0, "{failed} of {compared} cases differ:\n{report}");
-}
-
-pub fn difference(want: &[String], got: &[String], report: &mut String) {
-    let at = want.iter().zip(got).position(|(want, got)| want != got);
-    let at = at.unwrap_or(want.len().min(got.len()));
-    let stamp = want.iter().take(at + 1).rfind(|line| line.starts_with(['@', '!']));
-    let line = |lines: &[String]| -> String {
-        lines.get(at).map_or("nothing".to_owned(), |line| line.chars().take(200).collect())
-    };
-    let _ = writeln!(report, "    line {at}, {}", stamp.map_or("", String::as_str));
-    let _ = writeln!(report, "    libpcp {}\n    here   {}", line(want), line(got));
+    tally.finish();
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! come and with which marks between them, and what becomes of archives that
 //! cannot be used or do not fit together.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,8 +17,9 @@ use pmderive_runtime::source::{
 };
 use serde_json::Value;
 
-use crate::libpcp::{Case, Kind, Libpcp, RULES, own_answers};
-use crate::modes::{Choices, cases, difference, nanoseconds};
+use crate::choices::Choices;
+use crate::libpcp::{Case, Kind, Libpcp, RULES, Tally, own_answers};
+use crate::modes::{cases, nanoseconds};
 use crate::suite::{available, installed};
 
 /// The names of a list in the test suite.
@@ -118,15 +118,15 @@ const WHOLE: &[&str] = &["20041125", "dyninsts", "gap", "kenj-pc-1", "pcp-mpstat
 fn parts(archive: &Path, folder: &Path, choices: &mut Choices) -> Option<PathBuf> {
     let mut context = ArchiveContext::open(archive).expect("a good archive");
     let (start, end) = (context.label().start, context.end_time().expect("it ends"));
-    let span = ((end.sec - start.sec) as u64).max(1);
+    let span = ((end.sec - start.sec) as usize).max(1);
     let count = 2 + choices.below(3);
-    let mut cuts: Vec<u64> = (1..count).map(|_| choices.below(span * 1000)).collect();
+    let mut cuts: Vec<usize> = (1..count).map(|_| choices.below(span * 1000)).collect();
     cuts.sort_unstable();
     let edges = [vec![0], cuts, vec![span * 1000 + 2000]].concat();
     let (mut made, mut last) = (Vec::new(), None);
     for (number, edge) in edges.windows(2).enumerate() {
         let part = folder.join(format!("part{number}"));
-        let seconds = |edge: u64| format!("{}sec", edge as f64 / 1000.0);
+        let seconds = |edge: usize| format!("{}sec", edge as f64 / 1000.0);
         let cut = Command::new("pmlogextract")
             .args(["-S", &seconds(edge[0] + 1), "-T", &seconds(edge[1])])
             .args([archive, &part])
@@ -197,8 +197,7 @@ fn every_mode_answers_as_libpcp() {
         lists.extend(parts.map(|parts| (format!("parts of {name}"), parts)));
     }
     assert!(lists.len() > LISTS.len() + 3, "most archives can be cut");
-    let (mut compared, mut values, mut failed) = (0usize, 0usize, 0usize);
-    let mut report = String::new();
+    let mut tally = Tally::default();
     for (name, path) in lists {
         let seed = name.bytes().fold(17u64, |seed, byte| seed.wrapping_mul(31) + u64::from(byte));
         let mut all = cases(&path, rounds.unwrap_or(18), &mut Choices(seed));
@@ -216,19 +215,10 @@ fn every_mode_answers_as_libpcp() {
             if matches!(case.kind, Kind::Interpolated { .. }) {
                 [&mut want, &mut got].into_iter().for_each(|answer| leave_off_end(answer, end));
             }
-            compared += 1;
-            values += got.iter().map(|line| line.matches('=').count()).sum::<usize>();
-            if got != want {
-                failed += 1;
-                if failed <= 40 {
-                    let _ = writeln!(report, "{name}: {:?} from {}", case.kind, case.start);
-                    difference(&want, &got, &mut report);
-                }
-            }
+            tally.compare(&name, case, &want, &got);
         }
     }
-    println!("{compared} cases, {values} values, {failed} differ");
-    assert!(failed == 0, "{failed} of {compared} cases differ:\n{report}");
+    tally.finish();
 }
 
 const COUNTER: Pmid = Pmid::new(242, 0, 1);

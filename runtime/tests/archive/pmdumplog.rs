@@ -281,7 +281,8 @@ fn compare_descs(path: &Path) -> Result<usize, String> {
             let desc = context.lookup_descs(&[pmid]).map_err(|e| e.to_string())?[0]
                 .map_err(|e| format!("{pmid}: {e}"))?;
             let domain = desc.indom.map_or("PM_INDOM_NULL".to_string(), |d| d.to_string());
-            let (name, semantics) = (type_name(desc.value_type), desc.semantics.name());
+            let name = desc.value_type.description().unwrap_or("Not Supported");
+            let semantics = desc.semantics.name();
             if !kind.starts_with(&format!("{name}  InDom: {domain} ")) {
                 return Err(format!("{pmid}: {name} {domain} instead of {kind}"));
             }
@@ -298,25 +299,6 @@ fn compare_descs(path: &Path) -> Result<usize, String> {
         }
     }
     Ok(count)
-}
-
-/// Names of types as pmdumplog prints them.
-fn type_name(value_type: ValueType) -> &'static str {
-    match value_type {
-        ValueType::I32 => "32-bit int",
-        ValueType::U32 => "32-bit unsigned int",
-        ValueType::I64 => "64-bit int",
-        ValueType::U64 => "64-bit unsigned int",
-        ValueType::F32 => "float",
-        ValueType::F64 => "double",
-        ValueType::String => "string",
-        ValueType::Aggregate => "aggregate",
-        ValueType::AggregateStatic => "aggregate static",
-        ValueType::Event => "event record array",
-        ValueType::HighResEvent => "highres event record array",
-        ValueType::NoSupport => "Not Supported",
-        ValueType::Unknown => "???",
-    }
 }
 
 /// Instances with their names, in order.

@@ -119,32 +119,17 @@ fn put_right(
 /// of values left out.
 pub fn copy(from: &Path, to: &Path, version: Version) -> Result<(Contents, usize), String> {
     let (mut contents, descs, context) = read(from)?;
-    let label = context.label().clone();
-    let options = WriterOptions {
-        version,
-        start: label.start,
-        host: label.host,
-        timezone: label.timezone,
-        zoneinfo: label.zoneinfo,
-        pid: label.pid.cast_signed(),
-        volume_bytes: None,
-    };
+    let options = WriterOptions { version, ..context.label().clone().into() };
     let failed = |error: &dyn std::error::Error| error.to_string();
     let mut writer = ArchiveWriter::create(to, options).map_err(|error| failed(&error))?;
     let mut timed: Vec<(Timestamp, MetadataRecord)> = Vec::new();
     for record in MetadataRecords::open(from).map_err(|error| failed(&error))? {
         let record = record.map_err(|error| failed(&error))?;
         match record {
-            MetadataRecord::Metric { desc, names } => {
-                let names: Vec<&str> = names.iter().map(|name| &**name).collect();
-                writer.describe(&desc, &names).map_err(|error| failed(&error))?;
-            }
-            MetadataRecord::Text { of, kind, text } => {
-                writer.text(of, kind, &text).map_err(|error| failed(&error))?;
-            }
             MetadataRecord::Instances { time, .. } | MetadataRecord::Labels { time, .. } => {
                 timed.push((time, record));
             }
+            _ => writer.metadata(&record).map_err(|error| failed(&error))?,
         }
     }
     timed.sort_by_key(|(time, _)| *time);
@@ -153,15 +138,9 @@ pub fn copy(from: &Path, to: &Path, version: Version) -> Result<(Contents, usize
     let mut changed = 0;
     for record in &mut contents.records {
         while let Some((_, said)) = timed.next_if(|(time, _)| *time <= record.timestamp) {
-            match said {
-                MetadataRecord::Instances { time, indom, domain } => {
-                    writer.instances(time, indom, &domain).map_err(|error| failed(&error))?;
-                    domains.insert(indom, domain);
-                }
-                MetadataRecord::Labels { time, level, sets } => {
-                    writer.labels(time, level, &sets).map_err(|error| failed(&error))?;
-                }
-                MetadataRecord::Metric { .. } | MetadataRecord::Text { .. } => {}
+            writer.metadata(&said).map_err(|error| failed(&error))?;
+            if let MetadataRecord::Instances { indom, domain, .. } = said {
+                domains.insert(indom, domain);
             }
         }
         changed += put_right(record, &descs, &domains);
@@ -172,12 +151,7 @@ pub fn copy(from: &Path, to: &Path, version: Version) -> Result<(Contents, usize
     }
     // What is said behind the last record.
     for (_, said) in timed {
-        if let MetadataRecord::Instances { time, indom, domain } = &said {
-            writer.instances(*time, *indom, domain).map_err(|error| failed(&error))?;
-        }
-        if let MetadataRecord::Labels { time, level, sets } = &said {
-            writer.labels(*time, *level, sets).map_err(|error| failed(&error))?;
-        }
+        writer.metadata(&said).map_err(|error| failed(&error))?;
     }
     writer.finish().map_err(|error| failed(&error))?;
     Ok((contents, changed))

@@ -82,6 +82,18 @@ fn small(version: Version) -> [Vec<u8>; 3] {
         .map(|suffix| std::fs::read(base.with_extension(suffix)).expect("it was saved"))
 }
 
+/// A metric with its help text, alike in both versions.
+const METRIC: &str = "0000003a 00000001 00800c03 00000006 0740000c 00000004 12345600 00000001 00000012 \
+     \"pmcd.pmlogger.host\" 0000003a 00000018 00000004 00000005 00800c03 \"one\" 00 00000018";
+
+/// Labels of the context behind their time, alike in both versions.
+const LABELS: &str = "00000001 ffffffff 00000001 ffffffff 00000007 \
+     \"{\" 22 \"a\" 22 \":1}\" 00000001 00020101 00050001";
+
+/// Instances behind their time, alike in both versions.
+const INSTANCES: &str = "0740000c 00000003 00000001 00000005 00000006 00000000 00000018 00000022 \
+     \"0001 one and more of it\" 00 \"0005 five\" 00 \"0006 six\" 00";
+
 #[test]
 fn version_3_is_as_described() {
     let [index, metadata, volume] = small(Version::V3);
@@ -97,18 +109,13 @@ fn version_3_is_as_described() {
     };
     let expected = [
         label("ffffffff"),
-        bytes(
-            "0000003a 00000001 00800c03 00000006 0740000c 00000004 12345600 00000001 00000012 \
-             \"pmcd.pmlogger.host\" 0000003a \
-             00000018 00000004 00000005 00800c03 \"one\" 00 00000018 \
-             0000003f 00000007 624943cf 00000000 17f04d1d 00000001 ffffffff 00000001 \
-             ffffffff 00000007 \"{\" 22 \"a\" 22 \":1}\" 00000001 00020101 00050001 0000003f \
-             00000063 00000005 624943cf 00000000 17f04d1d 0740000c 00000003 \
-             00000001 00000005 00000006 00000000 00000018 00000022 \
-             \"0001 one and more of it\" 00 \"0005 five\" 00 \"0006 six\" 00 00000063 \
+        bytes(&format!(
+            "{METRIC} \
+             0000003f 00000007 624943cf 00000000 17f04d1d {LABELS} 0000003f \
+             00000063 00000005 624943cf 00000000 17f04d1d {INSTANCES} 00000063 \
              00000028 00000006 624943d0 00000000 17f04d1d 0740000c 00000001 \
-             00000005 ffffffff 00000028",
-        ),
+             00000005 ffffffff 00000028"
+        )),
     ]
     .concat();
     assert_eq!(metadata, expected);
@@ -149,19 +156,14 @@ fn version_2_is_as_described() {
     };
     let expected = [
         label("ffffffff"),
-        bytes(
-            "0000003a 00000001 00800c03 00000006 0740000c 00000004 12345600 00000001 00000012 \
-             \"pmcd.pmlogger.host\" 0000003a \
-             00000018 00000004 00000005 00800c03 \"one\" 00 00000018 \
-             0000003b 00000003 624943cf 000620d8 00000001 ffffffff 00000001 \
-             ffffffff 00000007 \"{\" 22 \"a\" 22 \":1}\" 00000001 00020101 00050001 0000003b \
-             0000005f 00000002 624943cf 000620d8 0740000c 00000003 \
-             00000001 00000005 00000006 00000000 00000018 00000022 \
-             \"0001 one and more of it\" 00 \"0005 five\" 00 \"0006 six\" 00 0000005f \
+        bytes(&format!(
+            "{METRIC} \
+             0000003b 00000003 624943cf 000620d8 {LABELS} 0000003b \
+             0000005f 00000002 624943cf 000620d8 {INSTANCES} 0000005f \
              0000004d 00000002 624943d0 000620d8 0740000c 00000002 \
              00000001 00000006 00000000 00000018 \
-             \"0001 one and more of it\" 00 \"0006 six\" 00 0000004d",
-        ),
+             \"0001 one and more of it\" 00 \"0006 six\" 00 0000004d"
+        )),
     ]
     .concat();
     assert_eq!(metadata, expected);

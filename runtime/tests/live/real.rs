@@ -48,21 +48,7 @@ fn described(name: &str, desc: &Result<MetricDesc, PmStatus>) -> Vec<String> {
         Ok(desc) => desc,
         Err(status) => return vec![name.to_owned(), format!("Error: {status}")],
     };
-    let kind = match desc.value_type {
-        ValueType::I32 => "32-bit int",
-        ValueType::U32 => "32-bit unsigned int",
-        ValueType::I64 => "64-bit int",
-        ValueType::U64 => "64-bit unsigned int",
-        ValueType::F32 => "float",
-        ValueType::F64 => "double",
-        ValueType::String => "string",
-        ValueType::Aggregate => "aggregate",
-        ValueType::AggregateStatic => "aggregate static",
-        ValueType::Event => "event record array",
-        ValueType::HighResEvent => "highres event record array",
-        ValueType::NoSupport => "Not Supported",
-        ValueType::Unknown => "Unknown",
-    };
+    let kind = desc.value_type.description().unwrap_or("Not Supported");
     // A metric that is not supported has no semantics.
     let semantics = match desc.value_type {
         ValueType::NoSupport => "??? (0)",

@@ -1,6 +1,6 @@
 //! Values, events, numbers, labels and statuses against answers recorded from
 //! libpcp 6.0: every row of the tables of `tests/data/pmapi` that this crate
-//! has a function for, but for those of [`DIFFERENCES`].
+//! has a function for, but for those of [`DIFFERENCES`]; and units beyond them.
 
 mod differences;
 mod events;
@@ -8,6 +8,7 @@ mod labels;
 mod names;
 #[path = "../live/real_pmcd.rs"]
 mod real_pmcd;
+mod units;
 mod values;
 
 use std::path::Path;
@@ -22,7 +23,9 @@ fn rows(file: &str, table: &str) -> Vec<Json> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pmapi");
     let text = std::fs::read_to_string(path.join(format!("{file}.json"))).unwrap();
     let data: Json = serde_json::from_str(&text).unwrap();
-    data["tables"][table]["rows"].as_array().unwrap().clone()
+    let rows = data["tables"][table]["rows"].as_array().unwrap().clone();
+    assert!(!rows.is_empty(), "{file}/{table}");
+    rows
 }
 
 /// Answers every row of a table and compares: `answer` gives what libpcp said
@@ -30,10 +33,8 @@ fn rows(file: &str, table: &str) -> Vec<Json> {
 fn compare(file: &str, table: &str, answer: impl Fn(&Json) -> (String, String)) {
     let table_name = format!("{file}/{table}");
     let mut used = vec![false; DIFFERENCES.len()];
-    let rows = rows(file, table);
-    assert!(!rows.is_empty(), "{table_name}");
     let mut failures = Vec::new();
-    for row in rows {
+    for row in rows(file, table) {
         let (theirs, ours) = answer(&row);
         let text = row.to_string();
         let difference = DIFFERENCES.iter().position(|difference| {

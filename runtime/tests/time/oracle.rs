@@ -29,20 +29,3 @@ pub fn answers(questions: &[Vec<String>]) -> Option<Vec<Vec<String>>> {
     assert_eq!(answers.len(), questions.len(), "as many answers as questions");
     Some(answers)
 }
-
-/// A generator of numbers, the same in every run.
-pub struct Choices(pub u64);
-
-impl Choices {
-    /// Below `limit`.
-    pub fn below(&mut self, limit: usize) -> usize {
-        // As in Knuth's MMIX; the upper bits are good.
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) % limit as u64) as usize
-    }
-
-    pub fn of<'a>(&mut self, list: &[&'a str]) -> &'a str {
-        list[self.below(list.len())]
-    }
-}

@@ -5,8 +5,9 @@ use std::path::Path;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::time::{TimeZone, TimeZoneProblem};
 
+use crate::choices::Choices;
 use crate::golden;
-use crate::oracle::{Choices, answers};
+use crate::oracle::answers;
 
 fn at(sec: i64) -> Timestamp {
     Timestamp { sec, nsec: 0 }

@@ -8,7 +8,7 @@ use pmderive_runtime::time::TimeZone;
 
 use crate::check::typed::Desc;
 use crate::engine::{Finding, Shown};
-use crate::json::text;
+use crate::plain::text;
 
 use super::{Renderer, append, push_time};
 

@@ -18,6 +18,7 @@ use pmderive_runtime::source::SourceError;
 pub use self::arguments::RecordArguments;
 use self::refusal::refuse;
 use self::session::Session;
+use super::absence::Absence;
 use super::definitions::Definitions;
 use super::ending::Ending;
 use super::messages::Messages;
@@ -74,7 +75,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         samples: arguments.samples,
         ending: Ending::watch().map_err(Stop::Output)?,
         messages,
-        failure: None,
+        absence: Absence::default(),
         progress,
     };
     let recorded = session.run();

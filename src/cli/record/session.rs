@@ -9,6 +9,7 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::source::SourceError;
 
+use crate::cli::absence::Absence;
 use crate::cli::ending::Ending;
 use crate::cli::messages::Messages;
 use crate::cli::pace::Pace;
@@ -32,8 +33,8 @@ pub struct Session<'r> {
     pub messages: &'r Messages,
     /// How much of an archive has been recorded.
     pub progress: Progress,
-    /// Why the source failed since the last sample.
-    pub failure: Option<String>,
+    /// Whether the source has failed since the last sample.
+    pub absence: Absence,
 }
 
 impl Session<'_> {
@@ -49,12 +50,12 @@ impl Session<'_> {
                 Ok(Step::Recorded(time)) => {
                     self.progress.at(time);
                     taken += 1;
-                    self.failure = None;
+                    self.absence.end();
                 }
                 Ok(Step::NoMetrics) if self.pace.is_some() => {}
                 Ok(Step::NoMetrics | Step::End) => break,
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
-                    self.lost(&error);
+                    self.absence.go_on(&error, self.messages);
                 }
                 Err(error) => return Err(error),
             }
@@ -82,19 +83,6 @@ impl Session<'_> {
 
     fn may_recover(&self, error: &SourceError) -> bool {
         self.pace.is_some() && error.is_transient()
-    }
-
-    fn lost(&mut self, error: &SourceError) {
-        // Between attempts there is nothing new to tell.
-        if self.failure.is_some() && matches!(error, SourceError::TooSoon { .. }) {
-            return;
-        }
-        let failure = error.to_string();
-        // A host that stays away is spoken of once.
-        if self.failure.as_ref() != Some(&failure) {
-            self.messages.error(&failure);
-        }
-        self.failure = Some(failure);
     }
 
     /// Ends the archive, and tells what is in it. What is left out at the end

@@ -1,37 +1,12 @@
-//! Units: what recorded answers of libpcp do not tell. Those are in `pmapi`.
-
-use std::path::Path;
+//! Units: what recorded answers of libpcp do not tell, beside what they do.
 
 use pmderive_runtime::model::{Conversion, Units, UnitsErrorKind, fuzz_units, units_words};
-use serde_json::Value;
 
-/// Rows of a table of `tests/data/pmapi/FILE`.
-fn rows(file: &str, table: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pmapi").join(file);
-    let text = std::fs::read_to_string(path).unwrap();
-    let data: Value = serde_json::from_str(&text).unwrap();
-    let rows = data["tables"][table]["rows"].as_array().unwrap().clone();
-    assert!(!rows.is_empty());
-    rows
-}
-
-/// Units of a row, which has dimensions and scales of space, time, count.
-fn units(row: &Value) -> Units {
-    let part = |index: usize| i8::try_from(row[index].as_i64().unwrap()).unwrap();
-    Units {
-        dim_space: part(0),
-        dim_time: part(1),
-        dim_count: part(2),
-        scale_space: part(3).unsigned_abs(),
-        scale_time: part(4).unsigned_abs(),
-        scale_count: part(5),
-        ..Units::NONE
-    }
-}
+use crate::{rows, units};
 
 #[test]
 fn text_that_aborts_libpcp_is_an_error() {
-    for row in rows("units.json", "parse_abort") {
+    for row in rows("units", "parse_abort") {
         let text = row[0].as_str().unwrap();
         let error = Units::parse(text).expect_err(text);
         assert!(text[error.range].starts_with("time-"), "{text}");
@@ -42,7 +17,7 @@ fn text_that_aborts_libpcp_is_an_error() {
 
 #[test]
 fn units_print_as_they_read() {
-    for row in rows("units.json", "format") {
+    for row in rows("units", "format") {
         let units = units(&row[0]);
         let text = row[1].as_str().unwrap();
         // PCP 7 writes the count that PCP 6 leaves out.

@@ -1,0 +1,242 @@
+//! Texts into definitions: from files, from the environment, from a program.
+//!
+//! What is wrong with a text is reported here; what becomes of a definition
+//! that is right is decided by [`Registry::insert`].
+
+use super::refusals::{duplicate, not_set};
+use super::{Registered, Registry};
+use crate::diag::pcp::FileLine;
+use crate::diag::{Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
+use crate::engine::controls::SetBy;
+use crate::engine::{identity, system};
+use crate::source::{SourceId, SourceMap, Span};
+use crate::syntax::{
+    DefinitionItem, DefinitionReader, Earlier, PcpError, bad_name, load_paths, load_readable_paths,
+    name_mistake, parse_control, parse_expr,
+};
+
+impl Registry {
+    /// Registers what the files of a `:`-separated list define
+    /// (`pmLoadDerivedConfig(3)`). Lines with mistakes are reported and
+    /// passed over. Gives the number of metrics registered.
+    pub fn load(
+        &mut self,
+        paths: &str,
+        sources: &mut SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> usize {
+        self.define_anonymous();
+        let files = load_paths(paths, sources, diagnostics);
+        files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum()
+    }
+
+    /// Registers the definitions that every client of PCP on this machine has
+    /// (pmRegisterDerived(3)): those of the list in `PCP_DERIVED_CONFIG`, or
+    /// without that variable those of the directory `config/derived` below
+    /// `PCP_VAR_DIR`. What cannot be read is passed over.
+    pub fn load_system(&mut self, sources: &mut SourceMap, diagnostics: &mut Diagnostics) -> usize {
+        self.define_anonymous();
+        let Some(paths) = system::definitions() else { return 0 };
+        let files = load_readable_paths(&paths, sources);
+        files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum()
+    }
+
+    /// Sets the options that `PCP_DERIVED_CONTROL` asks for (PCPIntro(1)),
+    /// which no one can change afterwards. Version 6 does not know of it.
+    pub fn set_system_controls(&mut self, sources: &mut SourceMap, diagnostics: &mut Diagnostics) {
+        let Some(text) = system::controls() else { return };
+        if !self.language.dialect.is_version_7() {
+            return;
+        }
+        let source = sources.add("$PCP_DERIVED_CONTROL", text);
+        let mut found = Diagnostics::default();
+        for (option, value) in parse_control(source, sources, &mut found) {
+            let outcome = self.controls.set(option, value, SetBy::Environment);
+            not_set(option, value, outcome, whole(source, sources), &mut found);
+        }
+        // No definition is the worse for it.
+        diagnostics
+            .extend(found.into_iter().map(|one| Diagnostic { severity: Severity::Warning, ..one }));
+    }
+
+    /// Registers what the text of a definition file defines.
+    pub fn add_text(
+        &mut self,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> usize {
+        let mut reader = DefinitionReader::new(self.language);
+        let items = reader.read_after(&*self, source, sources, diagnostics);
+        let before = self.count;
+        for item in items {
+            match item {
+                DefinitionItem::Definition(definition) if definition.expr.error.is_none() => {
+                    let identity = identity(&definition.name.value, &definition.text);
+                    let registered = Registered {
+                        name: definition.name.value,
+                        name_span: definition.name.span,
+                        is_named: true,
+                        expr: definition.expr.expr,
+                        identity,
+                        pmid: None,
+                    };
+                    let (name, first) = (registered.name.clone(), diagnostics.len());
+                    // What is wrong is in the diagnostics.
+                    if let Err(error) = self.insert(registered, diagnostics) {
+                        let file = &sources.get(source).name;
+                        let line = FileLine { file, number: definition.line, line: "" };
+                        let offset = usize::try_from(definition.skipped).unwrap_or(0);
+                        let message = error.message.as_deref();
+                        for diagnostic in diagnostics.since_mut(first) {
+                            let said = line.syntax_error(&name, &definition.text, offset, message);
+                            diagnostic.pcp = Some(said.into());
+                        }
+                    }
+                }
+                DefinitionItem::Definition(definition) => {
+                    self.refused.insert(definition.name.value.into(), ());
+                }
+                DefinitionItem::Text(text) => {
+                    let (name, kind) = (&text.metric.value, text.kind);
+                    // The reader has made sure of the name, unless the metric
+                    // was one too many.
+                    let _ = self.set_text(name, kind, &text.text);
+                }
+                DefinitionItem::Control { option, value, span } => {
+                    let outcome = self.controls.set(option, value, SetBy::Program);
+                    not_set(option, value, outcome, span, diagnostics);
+                }
+            }
+        }
+        self.count - before
+    }
+
+    /// Registers one metric (`pmRegisterDerived(3)`).
+    ///
+    /// # Errors
+    /// What libpcp says of a refused expression; our own words are in
+    /// `diagnostics`.
+    pub fn register(
+        &mut self,
+        name: &str,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), PcpError> {
+        // libpcp does not look at the expression of a name that is taken.
+        if self.defines(name) {
+            return Err(duplicate(name, whole(source, sources), "global", diagnostics));
+        }
+        let registered = self.parse_named(name, source, sources, diagnostics)?;
+        self.insert(registered, diagnostics)
+    }
+
+    /// Registers a definition in place of the one that the name has, if it has
+    /// one. As for `pmUnregisterDerived(3)` and `pmRegisterDerived(3)` one after
+    /// the other the metric gets another identifier; the samples that other
+    /// definitions keep are not touched.
+    ///
+    /// # Errors
+    /// As [`Registry::register`]; then the former definition stays.
+    pub fn replace(
+        &mut self,
+        name: &str,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<(), PcpError> {
+        let registered = self.parse_named(name, source, sources, diagnostics)?;
+        let before = self.clone();
+        self.unregister(name);
+        if self.defines(name) {
+            return Err(duplicate(name, registered.name_span, "global", diagnostics));
+        }
+        self.insert(registered, diagnostics).inspect_err(|_| *self = before)
+    }
+
+    /// Parses an expression without registering it.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn parse(
+        &self,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        self.parse_as(EXPRESSION, whole(source, sources), sources, diagnostics)
+    }
+
+    /// Parses an expression that is a part of a text, without registering it.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub fn parse_within(
+        &self,
+        place: Span,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        self.parse_as(EXPRESSION, place, sources, diagnostics)
+    }
+
+    /// Parses what libpcp's messages call `name`.
+    fn parse_as(
+        &self,
+        name: &str,
+        place: Span,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        let text = sources.slice(place);
+        let first = diagnostics.len();
+        let parsed = parse_expr(place.source, text, place.start, self.language, diagnostics);
+        if let Some(error) = parsed.error {
+            // libpcp stops at its first error, whatever else is found.
+            if let Some(diagnostic) = diagnostics.since_mut(first).first_mut() {
+                let message = error.message.as_deref();
+                let said = pcp::syntax_error(name, text, error.offset, message);
+                diagnostic.pcp = Some(said.into());
+            }
+            return Err(error);
+        }
+        Ok(Registered {
+            name: text.trim().into(),
+            name_span: place,
+            is_named: false,
+            expr: parsed.expr,
+            identity: identity("", text),
+            pmid: None,
+        })
+    }
+
+    /// Parses the definition of a name without registering it.
+    ///
+    /// # Errors
+    /// As [`Registry::register`].
+    pub(in crate::engine) fn parse_named(
+        &self,
+        name: &str,
+        source: SourceId,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Registered, PcpError> {
+        if let Some(mistake) = name_mistake(name) {
+            diagnostics.push(bad_name(name, whole(source, sources), mistake.rule));
+            let message = format!("illegal derived metric name ({name})");
+            return Err(PcpError { offset: 0, message: Some(message) });
+        }
+        let first = diagnostics.len();
+        let parsed = self.parse_as(name, whole(source, sources), sources, diagnostics);
+        diagnostics.name_metric(first, name);
+        let identity = identity(name, &sources.get(source).text);
+        Ok(Registered { name: name.into(), is_named: true, identity, ..parsed? })
+    }
+}
+
+/// The whole of a text.
+pub fn whole(source: SourceId, sources: &SourceMap) -> Span {
+    let end = u32::try_from(sources.get(source).text.len()).unwrap_or(u32::MAX);
+    Span::new(source, 0, end)
+}

@@ -1,0 +1,55 @@
+//! What is said of definitions and options that are right by themselves and
+//! come too late, or are one too many.
+
+use pmderive_runtime::model::PmStatus;
+
+use super::Registered;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::source::Span;
+use crate::syntax::{ControlOption, PcpError};
+
+/// Refuses the second definition of a name, the text at `place`; `kind` is
+/// libpcp's word for it.
+pub fn duplicate(name: &str, place: Span, kind: &str, diagnostics: &mut Diagnostics) -> PcpError {
+    let message = format!("`{name}` is defined already");
+    diagnostics.push(Diagnostic::error(Code::DuplicateName, place, message));
+    PcpError { offset: 0, message: Some(format!("Duplicate {kind} derived metric name")) }
+}
+
+/// Refuses a definition that nothing is wrong with but that it comes too late;
+/// `words` are libpcp's.
+pub fn no_room(
+    registered: &Registered,
+    message: String,
+    help: &str,
+    words: &str,
+    diagnostics: &mut Diagnostics,
+) -> PcpError {
+    let first = diagnostics.len();
+    let span = registered.name_span;
+    diagnostics.push(
+        Diagnostic::error(Code::LimitReached, span, message).label(span, "one too many").help(help),
+    );
+    diagnostics.name_metric(first, &registered.name);
+    PcpError { offset: 0, message: Some(words.to_owned()) }
+}
+
+/// Reports an option that was understood but could not be set.
+pub fn not_set(
+    option: ControlOption,
+    value: i32,
+    outcome: Result<(), PmStatus>,
+    span: Span,
+    diagnostics: &mut Diagnostics,
+) {
+    let Err(status) = outcome else { return };
+    let message = format!("cannot set {} to {value}", option.name());
+    let help = match status {
+        PmStatus::AGAIN => "PCP_DERIVED_CONTROL in the environment prevails",
+        PmStatus::NOCONTEXT => "a program sets it for a context; there is none here",
+        _ => "see pmSetDerivedControl(3)",
+    };
+    let text = status.to_string().to_lowercase();
+    diagnostics
+        .push(Diagnostic::warning(Code::BadControl, span, message).label(span, text).help(help));
+}
