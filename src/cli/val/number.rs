@@ -21,11 +21,9 @@ impl NumberFormat {
     /// Appends a number.
     pub fn write(self, out: &mut Vec<u8>, number: f64) {
         let mut text = ShortText::new();
-        if let Some(after) = short_number(&mut text, number, self.precision)
-            && (after.len()..ROOM - after.len()).contains(&self.width)
-        {
-            out.extend_from_slice(text.in_columns(self.width - after.len()));
-            out.extend_from_slice(after.as_bytes());
+        let form = self.precision.map_or_else(|| Form::fitting(number), Form::digits);
+        if (LONGEST_AFTER..=ROOM).contains(&self.width) && form.write_short(&mut text, number) {
+            out.extend_from_slice(text.in_columns(self.width));
             return;
         }
         let start = out.len();
@@ -83,7 +81,28 @@ impl Form {
             _ => Form::Fixed(0, ".    "),
         }
     }
+
+    /// A number of digits after the point.
+    fn digits(precision: usize) -> Form {
+        Form::Fixed(precision, "")
+    }
+
+    /// Writes a number with few digits, of which none is in doubt; false if it
+    /// is another. It says nothing that [`fixed`] and [`scientific`] would
+    /// not, but sooner.
+    fn write_short(&self, text: &mut ShortText, number: f64) -> bool {
+        match *self {
+            Form::Fixed(precision, after) => {
+                text.push_text(after);
+                short_fixed(text, number, precision)
+            }
+            Form::Scientific => short_scientific(text, number),
+        }
+    }
 }
+
+/// Most bytes that come after the digits of a form.
+const LONGEST_AFTER: usize = 5;
 
 /// Appends as many digits as the size of the number calls for, and gives what
 /// comes after them.
@@ -134,6 +153,13 @@ impl ShortText {
         ShortText { bytes: [b' '; ROOM], first: ROOM }
     }
 
+    /// Writes a text at the end, where nothing is yet.
+    #[inline]
+    fn push_text(&mut self, text: &str) {
+        self.first = ROOM - text.len();
+        self.bytes[self.first..].copy_from_slice(text.as_bytes());
+    }
+
     #[inline]
     fn push_front(&mut self, byte: u8) {
         self.first -= 1;
@@ -153,21 +179,6 @@ impl ShortText {
     /// In at least `columns` columns, of which there are not more than fit.
     fn in_columns(&self, columns: usize) -> &[u8] {
         &self.bytes[self.first.min(ROOM - columns)..]
-    }
-}
-
-/// Writes a number with few digits, of which none is in doubt, and gives what
-/// comes after them; `None` if it is another. It says nothing that [`fixed`]
-/// and [`scientific`] would not, but sooner.
-fn short_number(
-    text: &mut ShortText,
-    number: f64,
-    precision: Option<usize>,
-) -> Option<&'static str> {
-    let form = precision.map_or_else(|| Form::fitting(number), |digits| Form::Fixed(digits, ""));
-    match form {
-        Form::Fixed(precision, after) => short_fixed(text, number, precision).then_some(after),
-        Form::Scientific => short_scientific(text, number).then_some(""),
     }
 }
 
@@ -207,7 +218,7 @@ fn short_scientific(text: &mut ShortText, number: f64) -> bool {
     let (tens, ones) = (b'0' + (exponent / 10) as u8, b'0' + (exponent % 10) as u8);
     let all = [digit(1000), b'.', digit(100), digit(10), digit(1), b'E', b'+', tens, ones];
     text.first = ROOM - all.len();
-    text.bytes[ROOM - all.len()..].copy_from_slice(&all);
+    text.bytes[text.first..].copy_from_slice(&all);
     true
 }
 
