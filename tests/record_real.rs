@@ -107,7 +107,7 @@ impl Setting {
 }
 
 fn wait_until(mut condition: impl FnMut() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..5000 {
         if condition() {
             return;
         }

@@ -46,13 +46,13 @@ const MEANT_ON_TREES: &[(&str, &str, &str)] = &[
 const DISTURBED: &[&str] =
     &["mem.", "vfs.", "filesys.", "kernel.all.nprocs", "kernel.all.run", "network.sockstat."];
 
-/// True where pmdalinux says 0, "unknown" or that it failed, and we have no
-/// value, of something that the kernel does not provide.
+/// True where pmdalinux says 0, -1 without a sign, "unknown" or that it failed,
+/// and we have no value, of something that the kernel does not provide.
 fn made_up(ours: &[String], theirs: &[String]) -> bool {
     let missing: Vec<&String> = theirs.iter().filter(|value| !ours.contains(value)).collect();
     let extra = ours.iter().any(|value| value.starts_with(' ') && !theirs.contains(value));
     let nothing = |value: &String| {
-        [" 0", "\"unknown\""].iter().any(|nothing| value.ends_with(nothing))
+        [" 0", " 4294967295", "\"unknown\""].iter().any(|nothing| value.ends_with(nothing))
             || value.starts_with("No value")
             || value.starts_with("Error: ")
     };
