@@ -5,7 +5,6 @@ mod command;
 #[path = "../runtime/tests/live/real_pmcd.rs"]
 mod real_pmcd;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -70,7 +69,10 @@ impl Setting {
     fn command(&self, arguments: &[&str]) -> Command {
         let host = format!("unix:{}", self.pmcd.socket.display());
         let own = ["record", "-h", &host, "-c", &self.config, "-o", &self.out];
-        pmderive(&[&own[..], arguments].concat())
+        let mut command = pmderive(&[&own[..], arguments].concat());
+        // A busy machine takes its time.
+        command.env("PMCD_CONNECT_TIMEOUT", "100").env("PMCD_REQUEST_TIMEOUT", "100");
+        command
     }
 
     fn record(&self, arguments: &[&str]) -> Run {
@@ -82,8 +84,15 @@ impl Setting {
     /// Begins a recording and waits until there are some records.
     fn begin(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
-        let child = command.stderr(Stdio::piped()).spawn().expect("the command runs");
-        wait_until(|| records(&self.out) > 2);
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the command runs");
+        let mut goes_on = true;
+        wait_until(|| {
+            goes_on = child.try_wait().expect("a process").is_none();
+            !goes_on || records(&self.out) > 2
+        });
+        if !goes_on {
+            panic!("{}", finished(child.wait_with_output().expect("its end")).err);
+        }
         child
     }
 
@@ -308,17 +317,21 @@ fn a_pmcd_that_is_restarted() {
     let Some(mut setting) = Setting::new() else { return };
     let mut child = setting.begin(&["-t", "20msec", "rec"]);
     setting.pmcd.restart();
-    let stderr = child.stderr.take().expect("a pipe");
     let before = records(&setting.out);
-    wait_until(|| records(&setting.out) > before + 5);
-    signal(&child, "-TERM");
-    assert_eq!(child.wait().expect("its end").code(), Some(0));
-    let said: Vec<String> =
-        BufReader::new(stderr).lines().map(|line| line.expect("UTF-8")).collect();
-    assert!(said.len() >= 2, "{said:?}");
+    let mut goes_on = true;
+    wait_until(|| {
+        goes_on = child.try_wait().expect("a process").is_none();
+        !goes_on || records(&setting.out) > before + 5
+    });
+    if goes_on {
+        signal(&child, "-TERM");
+    }
+    let Run { status, err: said, .. } = finished(child.wait_with_output().expect("its end"));
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.lines().count() >= 2, "{said}");
     setting.check();
     let data = setting.tool("pmdumplog", &["-m"]);
-    assert!(data.contains("<mark>"), "{said:?}");
+    assert!(data.contains("<mark>"), "{said}");
     // No difference spans the gap.
     let (_, after) = data.rsplit_once("<mark>").expect("a mark");
     let first: Vec<&str> =
