@@ -10,6 +10,7 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use command::{finished, pmderive, run};
 use pmderive_runtime::archive::Version;
@@ -217,7 +218,7 @@ fn an_archive_of_the_real_pmlogger_is_followed() {
     let all = ["sample.bin", "sample.seconds", "sample.colour", "sample.milliseconds"];
     while !all.into_iter().all(is_described) {
         assert!(logger.0.try_wait().expect("a process").is_none(), "pmlogger has ended");
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(5));
     }
     let archive = path("archive");
     let archive = archive.to_str().expect("a plain path");

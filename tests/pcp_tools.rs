@@ -11,8 +11,8 @@ use std::path::Path;
 
 use real_pmcd::RealPmcd;
 use side_by_side::{
-    HELP_OF_EVENTS, INFO_OPTIONS, SUITE, archives_of_suite, by_metric, first_difference, ours,
-    pmderive, size, theirs, tools_are_installed, without_help_of_events,
+    HELP_OF_EVENTS, INFO_OPTIONS, SUITE, archives_of_suite, by_metric, first_difference,
+    is_disturbed, ours, pmderive, size, theirs, tools_are_installed, without_help_of_events,
 };
 
 /// Metrics or nodes whose lines may differ, and why.
@@ -36,10 +36,6 @@ const LIVE: &[(&str, &str)] = &[
     ("pmprobe", "-F"),
 ];
 
-/// Values that a tool changes by running: the memory, files and sockets that it
-/// uses itself. Of these the metadata is compared.
-const DISTURBED: &[&str] = &["mem.", "vfs.", "filesys.", "tmpfs.", "network.sockstat."];
-
 /// Most runs until a metric stood still long enough to be compared.
 const ATTEMPTS: usize = 5;
 
@@ -55,6 +51,9 @@ fn every_metric_of_a_pmcd_is_printed_as_pcp_does() {
         arguments.extend(Some(*options).filter(|options| !options.is_empty()));
         let (mut stable, mut moving) = (0, 0);
         let mut open: Vec<usize> = (0..names.len()).collect();
+        // What PCP's tool printed last of each metric, and whether it was ever something else.
+        let mut last: Vec<Option<String>> = vec![None; names.len()];
+        let mut has_moved: Vec<bool> = names.iter().map(|name| is_disturbed(name)).collect();
         let mut differences = Vec::new();
         for _ in 0..ATTEMPTS {
             let before = theirs(tool, &arguments);
@@ -66,14 +65,14 @@ fn every_metric_of_a_pmcd_is_printed_as_pcp_does() {
             differences.clear();
             open.retain(|at| {
                 let (theirs, ours) = (before[*at], mine[*at]);
-                let is_disturbed = DISTURBED.iter().any(|node| names[*at].starts_with(node));
                 let is_allowed = METRICS.iter().any(|(node, _)| names[*at].starts_with(node));
+                let before_that = last[*at].replace(after[*at].to_owned());
+                has_moved[*at] |= theirs != after[*at];
+                has_moved[*at] |= before_that.is_some_and(|before_that| before_that != theirs);
                 if theirs == ours || is_allowed {
                     stable += 1;
                     false
-                } else if (theirs != after[*at] || is_disturbed)
-                    && metadata(tool, theirs) == metadata(tool, ours)
-                {
+                } else if has_moved[*at] && metadata(tool, theirs) == metadata(tool, ours) {
                     moving += 1;
                     false
                 } else {

@@ -17,11 +17,12 @@ use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use pmderive::record::{Origin, Recorder, RecorderError, Recording, Step};
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 use pmderive_runtime::model::{
     LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind, TextSubject, Timestamp,
     Units,
 };
+use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::source::{Freshness, MetadataSource};
 
 const ARCHIVES: [&str; 6] =
@@ -454,6 +455,27 @@ fn a_pmcd_that_comes_back_as_another() {
             "d.rate:1 n.count:1"
         ]
     );
+}
+
+/// What was written for a sample that then broke off is of a later time than
+/// the last record, and of an earlier one than the mark.
+#[test]
+fn a_connection_that_breaks_between_instances_and_values() {
+    let mut session = Session::new(&["n.each"]);
+    let pmid = session.recorder.context().lookup_names(&["n.each"]).expect("answers")[0];
+    let desc = session.recorder.context().lookup_descs(&[pmid.expect("a metric")]);
+    let indom = desc.expect("answers")[0].expect("a descriptor").indom.expect("a domain");
+    session.sample();
+    let others = [(0, "a"), (7, "seven"), (1, "another b")];
+    session.pmcd.host().change(|world| world.set_instances(indom, &others));
+    // The labels of the instances are asked for once these are written.
+    let breaks = Rule::new(Fault::Close { after: 0 }).on(PduType::LabelRequest);
+    session.pmcd.host().inject(breaks);
+    let lost = session.recorder.sample();
+    assert!(matches!(lost, Err(RecorderError::Source(error)) if error.is_transient()));
+    session.sample();
+    let (records, _) = session.records();
+    assert_eq!(records, ["n.each:2", "", "n.each:3"]);
 }
 
 /// Instances are named before they have values, and again when they change.

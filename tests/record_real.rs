@@ -5,7 +5,6 @@ mod command;
 #[path = "../runtime/tests/live/real_pmcd.rs"]
 mod real_pmcd;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -70,7 +69,10 @@ impl Setting {
     fn command(&self, arguments: &[&str]) -> Command {
         let host = format!("unix:{}", self.pmcd.socket.display());
         let own = ["record", "-h", &host, "-c", &self.config, "-o", &self.out];
-        pmderive(&[&own[..], arguments].concat())
+        let mut command = pmderive(&[&own[..], arguments].concat());
+        // A busy machine takes its time.
+        command.env("PMCD_CONNECT_TIMEOUT", "100").env("PMCD_REQUEST_TIMEOUT", "100");
+        command
     }
 
     fn record(&self, arguments: &[&str]) -> Run {
@@ -79,12 +81,18 @@ impl Setting {
         run
     }
 
-    /// Begins a recording and waits until there are records.
+    /// Begins a recording and waits until there are some records.
     fn begin(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
-        let child = command.stderr(Stdio::piped()).spawn().expect("the command runs");
-        let first = Path::new(&self.out).with_extension("0");
-        wait_until(|| first.metadata().is_ok_and(|first| first.len() > 2000));
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the command runs");
+        let mut goes_on = true;
+        wait_until(|| {
+            goes_on = child.try_wait().expect("a process").is_none();
+            !goes_on || records(&self.out) > 2
+        });
+        if !goes_on {
+            panic!("{}", finished(child.wait_with_output().expect("its end")).err);
+        }
         child
     }
 
@@ -108,7 +116,7 @@ impl Setting {
 }
 
 fn wait_until(mut condition: impl FnMut() -> bool) {
-    for _ in 0..1000 {
+    for _ in 0..5000 {
         if condition() {
             return;
         }
@@ -188,11 +196,14 @@ fn values_follow_from_the_operands() {
         let (counter, rates) = (values(&data, "sample.byte_ctr"), values(&data, "rec.rate"));
         assert_eq!((counter.len(), rates.len()), (20, 19), "{data}");
         // Rates are of the times that pmcd told, of which version 2 drops the nanoseconds.
-        let tolerance = if version == "2" { 1e-3 } else { 1e-6 };
+        let resolution = if version == "2" { 1e-6 } else { 1e-9 };
         for (pair, (time, rate)) in counter.windows(2).zip(rates) {
             let [(before, from), (now, to)] = *pair else { unreachable!() };
-            let expected = (to - from) / (now - before);
-            assert!(time == now && (rate / expected - 1.0).abs() < tolerance, "{rate} {expected}");
+            // How long it took is up to the machine, and the day may end meanwhile.
+            let (counted, took) = (to - from, (now - before).rem_euclid(86_400.0));
+            let difference = (rate * took - counted).abs();
+            let tolerance = 2.0 * resolution * rate + 1e-9 * counted;
+            assert!(time == now && difference <= tolerance, "{rate} of {counted} in {took}");
         }
         for name in ["rate", "bin", "delta", "text", "processes", "constant"] {
             if name == "rate" && version == "2" {
@@ -204,9 +215,9 @@ fn values_follow_from_the_operands() {
                     ["eval", "-a", &setting.out, "-c", config, "--format", "csv", &metric];
                 let run = finished(pmderive(&arguments).output().expect("the command runs"));
                 assert_eq!(run.status, Some(0), "{}", run.err);
-                let rows: Vec<String> =
-                    run.out.lines().map(|row| row.replace(&metric, "metric")).collect();
-                rows
+                // Names of processes, which follow, may well have that of the metric in them.
+                let rows = run.out.lines().map(|row| row.replacen(&metric, "metric", 1));
+                rows.collect::<Vec<String>>()
             });
             assert!(recorded.len() > 15, "{name}: {recorded:?}");
             // A single difference needs no sample that comes before it, once recorded.
@@ -236,12 +247,36 @@ fn signals_end_a_recording() {
     }
 }
 
-/// Killed at any moment, what is on disk is an archive.
+/// True if the files of an archive end with whole records. The kernel itself
+/// cuts a long write at the end of a page when the process is killed meanwhile.
+fn is_of_whole_records(base: &Path) -> bool {
+    let word = |bytes: &[u8]| bytes.first_chunk().map(|word| u32::from_be_bytes(*word) as usize);
+    let volumes = (0..).map(|number| number.to_string());
+    let suffixes = ["meta", "index"].map(str::to_owned).into_iter().chain(volumes);
+    let mut files = suffixes.map_while(|suffix| {
+        let bytes = std::fs::read(base.with_extension(&suffix)).ok()?;
+        Some((suffix, bytes))
+    });
+    files.all(|(suffix, bytes)| {
+        let label = word(&bytes).expect("labels are there at once");
+        // Entries of the index have no lengths of their own.
+        let entry = (suffix == "index").then_some(if label == 132 { 20 } else { 32 });
+        let mut rest = bytes.get(label..);
+        while let Some(records) = rest.filter(|records| !records.is_empty()) {
+            let length = entry.or_else(|| word(records)).filter(|length| *length > 0);
+            rest = length.and_then(|length| records.get(length..));
+        }
+        rest.is_some()
+    })
+}
+
+/// Killed at any moment between two writes, what is on disk is an archive.
 #[test]
 fn killed_at_any_moment() {
     let Some(setting) = Setting::new() else { return };
     let base = Path::new(&setting.out);
-    for moment in 0..12u64 {
+    let (mut moment, mut cut) = (0u64, 0);
+    while moment < 12 {
         for number in 0..100 {
             let _ = std::fs::remove_file(base.with_extension(number.to_string()));
         }
@@ -254,6 +289,12 @@ fn killed_at_any_moment() {
         std::thread::sleep(Duration::from_micros(moment * 7_919));
         child.kill().expect("it runs");
         child.wait().expect("its end");
+        if !is_of_whole_records(base) {
+            cut += 1;
+            assert!(cut < 12, "it is not one write that was cut");
+            continue;
+        }
+        moment += 1;
         setting.check();
         let data = setting.tool("pmdumplog", &["-m"]);
         let seen = data.lines().filter(|line| line.contains(" metrics")).count();
@@ -276,17 +317,21 @@ fn a_pmcd_that_is_restarted() {
     let Some(mut setting) = Setting::new() else { return };
     let mut child = setting.begin(&["-t", "20msec", "rec"]);
     setting.pmcd.restart();
-    let stderr = child.stderr.take().expect("a pipe");
     let before = records(&setting.out);
-    wait_until(|| records(&setting.out) > before + 5);
-    signal(&child, "-TERM");
-    assert_eq!(child.wait().expect("its end").code(), Some(0));
-    let said: Vec<String> =
-        BufReader::new(stderr).lines().map(|line| line.expect("UTF-8")).collect();
-    assert!(said.len() >= 2, "{said:?}");
+    let mut goes_on = true;
+    wait_until(|| {
+        goes_on = child.try_wait().expect("a process").is_none();
+        !goes_on || records(&setting.out) > before + 5
+    });
+    if goes_on {
+        signal(&child, "-TERM");
+    }
+    let Run { status, err: said, .. } = finished(child.wait_with_output().expect("its end"));
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.lines().count() >= 2, "{said}");
     setting.check();
     let data = setting.tool("pmdumplog", &["-m"]);
-    assert!(data.contains("<mark>"), "{said:?}");
+    assert!(data.contains("<mark>"), "{said}");
     // No difference spans the gap.
     let (_, after) = data.rsplit_once("<mark>").expect("a mark");
     let first: Vec<&str> =
@@ -295,8 +340,9 @@ fn a_pmcd_that_is_restarted() {
     assert!(first[1].contains("(rec.rate): value "), "{}", first[1]);
 }
 
+/// How many records can be read of an archive that may be about to be made.
 fn records(archive: &str) -> usize {
-    let mut archive = ArchiveContext::open(Path::new(archive)).expect("an archive");
+    let Ok(mut archive) = ArchiveContext::open(Path::new(archive)) else { return 0 };
     std::iter::from_fn(|| archive.next_record().ok()).count()
 }
 

@@ -115,6 +115,9 @@ pub struct Recorder<S> {
     described: Described,
     domains: Domains,
     extent: Extent,
+    /// The last time that something was written for: if not a record, what one
+    /// would have needed whose sample broke off.
+    latest: Option<Timestamp>,
     /// Most metrics that were recorded at a time.
     most_metrics: usize,
     notices: Vec<Notice>,
@@ -153,6 +156,7 @@ impl<S: FetchSource> Recorder<S> {
             notices: Vec::new(),
             nameless: FxHashMap::default(),
             is_back_in_time: false,
+            latest: None,
             labels_passed: 0,
         };
         recorder.select()?;
@@ -253,7 +257,7 @@ impl<S: FetchSource> Recorder<S> {
         events: FetchEvents,
     ) -> Result<(), RecorderError> {
         let time = result.timestamp;
-        if let Some((_, last)) = self.extent.times
+        if let Some(last) = self.latest
             && time < last
         {
             if !std::mem::replace(&mut self.is_back_in_time, true) {
@@ -273,10 +277,11 @@ impl<S: FetchSource> Recorder<S> {
             none => none.insert(create(&self.recording, time)?),
         };
         if std::mem::take(&mut self.gap)
-            && let Some((_, last)) = self.extent.times
+            && let Some(last) = self.latest
         {
             writer.mark(behind(last, time))?;
         }
+        self.latest = Some(time);
         let metrics = &self.selection.metrics;
         let times = &self.recording.label_times;
         let passed = times.partition_point(|change| *change <= time);

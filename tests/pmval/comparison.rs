@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::command::pmderive;
+use super::side_by_side::is_disturbed;
 
 /// Seconds until a run is given up.
 const LIMIT: &str = "300";
@@ -145,7 +146,8 @@ impl Comparison {
         let mut theirs = self.theirs(arguments);
         let mut ours_before: Option<String> = None;
         // What pmcd counts of its clients is moved by the runs beside this one.
-        let mut has_changed = arguments.last().is_some_and(|name| name.starts_with("pmcd."));
+        let moves = |name: &String| name.starts_with("pmcd.") || is_disturbed(name);
+        let mut has_changed = arguments.last().is_some_and(moves);
         let rounds = if self.socket.is_some() { ROUNDS } else { 1 };
         for round in 1.. {
             let Some(status) = theirs.status.filter(|status| *status < 124) else {

@@ -167,6 +167,16 @@ pub fn by_metric<'t>(text: &'t str, names: &[&str]) -> Vec<&'t str> {
     starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect()
 }
 
+/// Values of a host that a tool changes by running: the memory, files and
+/// sockets that it uses itself. Of these the metadata is compared.
+const DISTURBED: &[&str] =
+    &["mem.", "vfs.", "filesys.", "tmpfs.", "network.sockstat.", "cgroup.memory."];
+
+/// True for metrics whose values a tool changes by running.
+pub fn is_disturbed(metric: &str) -> bool {
+    DISTURBED.iter().any(|node| metric.starts_with(node))
+}
+
 /// What `info` and `probe` are asked for of all metrics of an archive.
 pub const INFO_OPTIONS: &[(&str, &str)] =
     &[("pminfo", "-dfmtTlMIs"), ("pminfo", "-vO+1sec"), ("pmprobe", "-v"), ("pmprobe", "-iI")];

@@ -211,7 +211,7 @@ fn peers_that_are_no_pmcd_or_refuse_are_told_apart() {
         let pmcd = FakePmcd::start(numbers_host(1));
         pmcd.host().inject(Rule::new(fault).on_greeting());
         let error = HostContext::open_with(&pmcd.spec(), options).expect_err("no connection");
-        (error.status(), error.to_string().replace(&pmcd.port().to_string(), "PORT"))
+        (error.status(), error.to_string().replace(&format!(":{}:", pmcd.port()), ":PORT:"))
     };
     let refusal = |status| outcome(Fault::Status(status), options());
     assert_eq!(refusal(PmStatus::PERMISSION), (PmStatus::PERMISSION,

@@ -41,6 +41,22 @@ fn free_port() -> u16 {
     }
 }
 
+/// Starts something on a free port, and on another one if meanwhile somebody
+/// else was faster.
+///
+/// # Panics
+/// It does not start on any.
+fn on_a_free_port(mut start: impl FnMut(u16) -> Result<(), String>) {
+    let mut said = String::new();
+    for _ in 0..3 {
+        match start(free_port()) {
+            Ok(()) => return,
+            Err(error) => said += &error,
+        }
+    }
+    panic!("{said}");
+}
+
 /// The script, from any package of the workspace.
 fn script() -> Command {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
@@ -87,9 +103,13 @@ impl RealPmproxy {
     /// # Panics
     /// It does not start.
     pub fn start() -> RealPmproxy {
-        let proxy = RealPmproxy { port: free_port(), folder: open_folder() };
-        let started = proxy.script("proxy").output().expect("tests/real-pcp");
-        assert!(started.status.success(), "{}", String::from_utf8_lossy(&started.stderr));
+        let mut proxy = RealPmproxy { port: 0, folder: open_folder() };
+        on_a_free_port(|port| {
+            proxy.port = port;
+            let started = proxy.script("proxy").output().expect("tests/real-pcp");
+            let said = String::from_utf8_lossy(&started.stderr).into_owned();
+            started.status.success().then_some(()).ok_or(said)
+        });
         proxy
     }
 
@@ -124,9 +144,12 @@ impl RealPmcd {
         if !can_start() {
             return None;
         }
-        let (port, folder) = (free_port(), open_folder());
-        let mut pmcd = RealPmcd { pid: 0, port, socket: PathBuf::new(), folder, settings };
-        pmcd.launch();
+        let (folder, socket) = (open_folder(), PathBuf::new());
+        let mut pmcd = RealPmcd { pid: 0, port: 0, socket, folder, settings };
+        on_a_free_port(|port| {
+            pmcd.port = port;
+            pmcd.launch()
+        });
         Some(pmcd)
     }
 
@@ -136,18 +159,21 @@ impl RealPmcd {
         std::fs::read_to_string(path).expect("a log")
     }
 
-    fn launch(&mut self) {
+    fn launch(&mut self) -> Result<(), String> {
         let mut script = self.script("start");
         script.args(&self.settings.options).envs(self.settings.environment.iter().cloned());
         let started = script.output().expect("tests/real-pcp");
         let printed = String::from_utf8_lossy(&started.stdout);
         let said = String::from_utf8_lossy(&started.stderr);
-        assert!(started.status.success(), "{printed}{said}");
+        if !started.status.success() {
+            return Err(format!("{printed}{said}"));
+        }
         let field = |name: &str| {
             printed.lines().find_map(|line| line.strip_prefix(name)).expect("a printed field")
         };
         self.pid = field("pid ").parse().expect("a process");
         self.socket = field("socket ").into();
+        Ok(())
     }
 
     fn script(&self, action: &str) -> Command {
@@ -162,7 +188,7 @@ impl RealPmcd {
     /// One of the two fails.
     pub fn restart(&mut self) {
         assert!(self.script("stop").status().expect("tests/real-pcp").success());
-        self.launch();
+        self.launch().expect("it starts where it was");
     }
 
     /// Ends an agent, a process that this pmcd started.

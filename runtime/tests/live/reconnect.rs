@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use crate::fakes::{numbers_host, values};
+use crate::fakes::{impatient, numbers_host, values};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::fake_pmcd::{Direct, FakeHost, FakePmcd, Fault, Metric, Rule, Script};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid};
@@ -173,9 +173,7 @@ async fn a_call_that_is_given_up_takes_its_connection_along() {
 async fn time_outs_are_those_of_each_context() {
     let peer = FakePmcd::start(numbers_host(10));
     peer.host().inject(Rule::new(Fault::Stall { after: 0 }));
-    let request_timeout = Some(Duration::from_millis(200));
-    let options = ConnectOptions { request_timeout, ..ConnectOptions::default() };
-    let opened = AsyncHostContext::<AsyncSocket>::open_with(&peer.spec(), options).await;
+    let opened = AsyncHostContext::<AsyncSocket>::open_with(&peer.spec(), impatient()).await;
     let mut host = opened.expect("a connection");
     let late = host.lookup_names(&["m.1"]).await.expect_err("there will be no reply");
     assert!(matches!(late, SourceError::Timeout { .. }), "{late}");

@@ -133,7 +133,11 @@ impl Site {
             assert!(!text.contains(password), "{text}");
         }
         let text = text.replace(&self.folder.path().display().to_string(), "FOLDER");
-        ports.iter().fold(text, |text, (port, name)| text.replace(&port.to_string(), name))
+        // Statuses are numbers as well.
+        let shown = |text: String, (port, name): &(u16, &str)| {
+            text.replace(&format!(":{port}"), &format!(":{name}"))
+        };
+        ports.iter().fold(text, shown)
     }
 }
 

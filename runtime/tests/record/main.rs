@@ -40,12 +40,12 @@ fn folio(path: &Path) -> String {
 }
 
 /// # Panics
-/// The condition does not hold within half a minute.
+/// The condition does not hold within minutes.
 fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(30), "{what}");
-        std::thread::yield_now();
+        assert!(start.elapsed() < Duration::from_secs(180), "{what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

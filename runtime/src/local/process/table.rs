@@ -36,7 +36,7 @@ pub(super) enum Source {
     Keyed(Kind, &'static str, usize, Form),
     /// The sum of two numbers of `status`.
     Sum(&'static str, &'static str),
-    /// A number of `status` less another.
+    /// A number of `status` less another, which may be larger: then it is 0.
     Difference(&'static str, &'static str),
     /// The name of the user whose number is this word of `Uid`.
     User(usize),

@@ -87,6 +87,17 @@ fn recorded_files_have_the_values_that_they_say() {
     }
 }
 
+/// Of libraries that are mapped not everything is in memory.
+#[test]
+fn libraries_may_be_larger_than_what_is_in_memory() {
+    let tree = tree();
+    let status = "VmRSS:\t    1528 kB\nVmLib:\t    1720 kB\n";
+    fs::write(tree.path().join("proc/7/status"), status).expect("written");
+    let mut agent = ProcessAgent::with_root(tree.path());
+    let found = values(&mut agent, &InstanceProfile::default());
+    assert!(found.iter().any(|line| line == "proc.memory.vmnonlib 7 0"), "{found:?}");
+}
+
 #[test]
 fn only_what_the_profile_admits_is_read() {
     let tree = tree();

@@ -135,7 +135,7 @@ pub(super) fn put(
         Source::Difference(of, less) => {
             let number = |key| text::words(keyed(contents, key)?).next().and_then(text::number);
             let number = |key| -> Option<u64> { number(key) };
-            put_number(out, pid, number(of).zip(number(less)).and_then(|(a, b)| a.checked_sub(b)));
+            put_number(out, pid, number(of).zip(number(less)).map(|(a, b)| a.saturating_sub(b)));
         }
         Source::Sum(one, other) => {
             let number = |key| -> Option<u64> {

@@ -30,6 +30,9 @@ pub const STEADY: &[&str] = &[
     "pmcd.version",
 ];
 
+/// Domains of `sample.mirage` and `sampledso.mirage`.
+const MIRAGES: [InDom; 2] = [InDom::new(29, 3), InDom::new(30, 3)];
+
 /// Every kind of request about everything below [`NODES`].
 pub fn questions(host: &mut HostContext) -> Vec<(String, Vec<u8>)> {
     let mut requests = Vec::new();
@@ -107,8 +110,9 @@ pub fn questions(host: &mut HostContext) -> Vec<(String, Vec<u8>)> {
     let descs = host.lookup_descs(&pmids).expect("descriptors");
     let domains: BTreeSet<InDom> = descs.iter().flatten().filter_map(|desc| desc.indom).collect();
     for indom in domains {
-        // Their instances are the clients of this pmcd.
-        if indom.domain() == 2 {
+        // Their instances are the clients of this pmcd, and those of `mirage`,
+        // which come and go by the clock.
+        if indom.domain() == 2 || MIRAGES.contains(&indom) {
             continue;
         }
         ask(format!("instances of {indom}"), encoded(&InstanceRequest::all(indom)));
