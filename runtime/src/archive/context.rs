@@ -13,7 +13,7 @@ use crate::archive::growth::Following;
 use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::meta::Metadata;
-use crate::archive::opening::{Opened, open_all};
+use crate::archive::opening::{Opened, PassedOver, open_all};
 use crate::archive::resolve::{Named, resolve};
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
@@ -64,8 +64,9 @@ pub struct ArchiveContext {
     pub(super) records: Sequence,
     /// What is wrong with archives, where that is passed over.
     pub(super) warnings: Vec<SourceError>,
-    /// How many of the warnings are of archives that were left out.
-    left_out: usize,
+    /// How many of the warnings, the first ones, are of archives that libpcp
+    /// refuses: they were left out, or their metadata are cut.
+    refused: usize,
     pub(super) passes_over_damage: bool,
     pub(super) mode: Mode,
     pub(super) origin: Timestamp,
@@ -100,7 +101,9 @@ impl ArchiveContext {
     /// Several archives have to be of one host, must not overlap, and have to
     /// agree on what metrics are. Those that cannot be used are left out as
     /// long as another one can, see [`ArchiveContext::take_warnings`]. Between
-    /// two archives there is a gap.
+    /// two archives there is a gap. Metadata that end within a record, since
+    /// it is being written or its writer was stopped, are read up to there,
+    /// with a warning as well.
     ///
     /// # Errors
     /// [`SourceError::Io`] when there is nothing of that name,
@@ -123,7 +126,10 @@ impl ArchiveContext {
     }
 
     pub(super) fn of(name: String, archives: Vec<Named>) -> Result<ArchiveContext, SourceError> {
-        let Opened { archives, first, metadata, left_out } = open_all(archives)?;
+        let Opened { archives, first, metadata, passed_over } = open_all(archives)?;
+        let PassedOver { refused: mut warnings, unnoticed } = passed_over;
+        let refused = warnings.len();
+        warnings.extend(unnoticed);
         let label = archives[0].label.clone();
         Ok(ArchiveContext {
             name,
@@ -137,8 +143,8 @@ impl ArchiveContext {
             label,
             metadata,
             records: Sequence::new(archives.into(), first),
-            left_out: left_out.len(),
-            warnings: left_out,
+            refused,
+            warnings,
             passes_over_damage: true,
             seeking: true,
             gap: false,
@@ -151,23 +157,26 @@ impl ArchiveContext {
     }
 
     /// What is wrong with archives of this context, as far as nobody asked
-    /// yet: those that were left out when it was opened, and damage that was
-    /// passed over since. Of a single archive everything is an error instead.
+    /// yet: when it was opened, archives that were left out and metadata that
+    /// are cut, with the place of the record that is not whole; and damage
+    /// that was passed over since. Of a single archive all else is an error.
     pub fn take_warnings(&mut self) -> Vec<SourceError> {
-        self.left_out = 0;
+        self.refused = 0;
         std::mem::take(&mut self.warnings)
     }
 
     /// Passes over nothing, as libpcp before 7.1.4: an archive that cannot be
-    /// used is an error, and damage that one archive cannot be read behind
-    /// stays in the way. To be called before anything else.
+    /// used is an error, one whose metadata end within a record included, and
+    /// damage that one archive cannot be read behind stays in the way. To be
+    /// called before anything else.
     ///
     /// # Errors
-    /// An archive was left out when the context was opened.
+    /// An archive was left out when the context was opened, or its metadata
+    /// are cut.
     pub fn pass_over_nothing(&mut self) -> Result<(), SourceError> {
         self.passes_over_damage = false;
         self.records.stop_at_damage();
-        match self.left_out {
+        match self.refused {
             0 => Ok(()),
             _ => Err(self.take_warnings().swap_remove(0)),
         }
@@ -186,7 +195,7 @@ impl ArchiveContext {
             metadata: self.metadata.duplicate(),
             records: self.records.duplicate()?,
             warnings: Vec::new(),
-            left_out: 0,
+            refused: 0,
             passes_over_damage: self.passes_over_damage,
             mode: self.mode,
             origin: self.origin,

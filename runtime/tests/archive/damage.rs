@@ -1,7 +1,7 @@
 //! Damaged archives: what opening and reading them gives.
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::model::{PmStatus, Timestamp};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource};
 
@@ -54,7 +54,8 @@ const DAMAGED: &[(&str, Outcome)] = &[
     ("badlen-6", LABEL),
     ("badlen-7", LABEL),
     ("badlen-8", LABEL),
-    ("badlen-9", CORRUPT),
+    // The metadata end within a record: libpcp refuses that.
+    ("badlen-9", whole(9, 1_309_730_334, 314_406_000)),
     ("badlog-1", part(2, Ok(Timestamp { sec: 902_428_473, nsec: 248_687_000 }))),
     // One record is stamped three years too early.
     ("badlog-3", whole(8, 902_428_480, 258_477_000)),
@@ -100,6 +101,18 @@ fn damaged_archives_give_what_libpcp_gives_or_more() {
         let Some(path) = installed("badarchives", name) else { return };
         assert_eq!(outcome(&path), *expected, "{name}");
     }
+}
+
+#[test]
+fn metadata_that_end_within_a_record_are_refused_where_nothing_is_passed_over() {
+    let Some(path) = installed("badarchives", "badlen-9") else { return };
+    let mut context = ArchiveContext::open(&path).expect("it is read up to the cut");
+    let told = context.take_warnings().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let [told] = &told[..] else { panic!("{told:?}") };
+    assert!(told.contains("badlen-9.meta: at byte "), "{told}");
+    let mut context = ArchiveContext::open(&path).expect("it is read up to the cut");
+    let error = context.pass_over_nothing().expect_err("it is not passed over");
+    assert_eq!(error.status(), PmStatus::LOGREC);
 }
 
 #[test]
