@@ -315,7 +315,7 @@ fn type_name(value_type: ValueType) -> &'static str {
         ValueType::Event => "event record array",
         ValueType::HighResEvent => "highres event record array",
         ValueType::NoSupport => "Not Supported",
-        ValueType::Unknown => "???",
+        ValueType::Unknown | ValueType::Other(_) => "???",
     }
 }
 

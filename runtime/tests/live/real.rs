@@ -61,7 +61,7 @@ fn described(name: &str, desc: &Result<MetricDesc, PmStatus>) -> Vec<String> {
         ValueType::Event => "event record array",
         ValueType::HighResEvent => "highres event record array",
         ValueType::NoSupport => "Not Supported",
-        ValueType::Unknown => "Unknown",
+        ValueType::Unknown | ValueType::Other(_) => "Unknown",
     };
     // A metric that is not supported has no semantics.
     let semantics = match desc.value_type {
