@@ -136,7 +136,7 @@ impl ArchiveContext {
             mode: Mode::Forward,
             origin: label.start,
             next_sample: label.start,
-            known_end: 0.0,
+            known_end: f64::NEG_INFINITY,
             profile: InstanceProfile::default(),
             rules: InterpolationRules::default(),
             interpolator: None,
@@ -166,18 +166,18 @@ impl ArchiveContext {
     }
 
     /// Passes over nothing, as libpcp before 7.1.4: an archive that cannot be
-    /// used is an error, one whose metadata end within a record included, and
-    /// damage that one archive cannot be read behind stays in the way. To be
-    /// called before anything else.
+    /// used is an error, one whose metadata end within a record or whose index
+    /// does not begin as one included, and damage that one archive cannot be
+    /// read behind stays in the way. To be called before anything else.
     ///
     /// # Errors
-    /// An archive was left out when the context was opened, or its metadata
-    /// are cut.
+    /// An archive was left out when the context was opened, its metadata are
+    /// cut, or its index is none.
     pub fn pass_over_nothing(&mut self) -> Result<(), SourceError> {
         self.passes_over_damage = false;
         self.records.stop_at_damage();
         match self.refused {
-            0 => Ok(()),
+            0 => self.records.archives().iter().try_for_each(|archive| archive.check_index()),
             _ => Err(self.take_warnings().swap_remove(0)),
         }
     }

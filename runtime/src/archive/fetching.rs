@@ -246,7 +246,15 @@ impl ArchiveContext {
         if seconds <= self.known_end + TOLERANCE {
             return Ok(false);
         }
-        self.known_end = self.end_time()?.seconds_since(self.label.start);
+        self.known_end = match self.end_time() {
+            // However wrong the label is, there is something at the start.
+            Ok(end) => end.seconds_since(self.label.start).max(0.0),
+            // Without a record there is only the start, unless damage is there.
+            Err(error) => match self.records.another()?.next()? {
+                None => 0.0,
+                Some(_) => return Err(error),
+            },
+        };
         if self.can_grow() {
             self.refresh_metadata()?;
             self.take_growth()?;
