@@ -418,10 +418,10 @@ mod tests {
         };
         let whole = record(&[(1, Some("gr#n")), (2, Some("#")), (3, Some("gr\u{fc}n"))]);
         let difference = record(&[(2, None), (4, Some("b#"))]);
-        let apply = |bytes: &[u8], change, before| {
+        fn apply(bytes: &[u8], change: Change, before: Option<&InstanceDomain>) -> InstanceDomain {
             let record = DomainRecord::decode(bytes, 0, Version::V3, change);
             record.unwrap_or_else(|damage| panic!("{}", damage.message)).apply(before)
-        };
+        }
         let first = apply(&whole, Change::Whole, None);
         let second = apply(&difference, Change::Difference, Some(&first));
         let names = |domain: &InstanceDomain| -> Vec<Vec<u8>> {

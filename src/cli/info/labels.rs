@@ -156,11 +156,11 @@ impl Labels {
     /// Writes the lines with the identifiers of the source and of a metric.
     pub fn print_series(&self, out: &mut Vec<u8>, name: &str, desc: &MetricDesc) {
         let source = identifying(self.sets(LabelLevel::Context));
-        let source = hash(&format!("{{\"series\":\"source\",\"labels\":{source}}}"));
+        let source = hash(format!("{{\"series\":\"source\",\"labels\":{source}}}"));
         let labels = self.levels_of_metric(desc, desc.pmid.domain());
         let labels = identifying(self.of_levels(labels));
         let MetricDesc { semantics, value_type, units, .. } = desc;
-        let series = hash(&format!(
+        let series = hash(format!(
             "{{\"series\":\"metric\",\"name\":\"{name}\",\"labels\":{labels},\
              \"semantics\":\"{semantics}\",\"type\":\"{value_type}\",\"units\":\"{units}\"}}"
         ));
