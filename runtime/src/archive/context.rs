@@ -88,8 +88,9 @@ pub struct ArchiveContext {
     pub(super) interpolator: Option<Box<Interpolator>>,
     /// Time of the next interpolated fetch.
     pub(super) next_sample: Timestamp,
-    /// End of the archive as it was known last, in seconds since its start.
-    pub(super) known_end: f64,
+    /// End of the archive as it was known last, in seconds since its start;
+    /// the start itself until a time behind it was asked for.
+    pub(super) known_end: Option<f64>,
 }
 
 impl ArchiveContext {
@@ -136,7 +137,7 @@ impl ArchiveContext {
             mode: Mode::Forward,
             origin: label.start,
             next_sample: label.start,
-            known_end: f64::NEG_INFINITY,
+            known_end: None,
             profile: InstanceProfile::default(),
             rules: InterpolationRules::default(),
             interpolator: None,
