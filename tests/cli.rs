@@ -227,23 +227,51 @@ fn large_and_deep_expressions() {
     assert_eq!(value("deep", deep), "4");
 }
 
-#[test]
-fn an_archive_that_is_cut_off() {
+/// A copy of an archive, one file of which lacks the end.
+fn cut_off(cut: &str, length: impl Fn(usize) -> usize) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let original = Path::new(env!("CARGO_MANIFEST_DIR")).join(TYPES);
     for suffix in ["0", "meta", "index"] {
         let mut bytes = std::fs::read(original.with_extension(suffix)).expect("a file");
-        if suffix == "0" {
-            bytes.truncate(bytes.len() / 2);
+        if suffix == cut {
+            bytes.truncate(length(bytes.len()));
         }
         std::fs::write(folder.path().join(format!("cut.{suffix}")), bytes).expect("a file");
     }
-    let archive = folder.path().join("cut");
-    let archive = archive.to_str().expect("UTF-8");
-    let run = run(&["eval", "-a", archive, "--format", "csv", "s.i.i32"]);
-    assert_eq!(run.status, Some(3));
-    assert!(run.out.lines().count() > 2, "{}", run.out);
-    assert!(run.err.contains("cut.0: at byte ") && run.err.contains("file ends"), "{}", run.err);
+    let archive = folder.path().join("cut").to_str().expect("UTF-8").to_owned();
+    (folder, archive)
+}
+
+#[test]
+fn an_archive_that_is_cut_off() {
+    let (_folder, archive) = cut_off("0", |length| length / 2);
+    let evaluated = run(&["eval", "-a", &archive, "--format", "csv", "s.i.i32"]);
+    assert_eq!(evaluated.status, Some(3));
+    assert!(evaluated.out.lines().count() > 2, "{}", evaluated.out);
+    let err = &evaluated.err;
+    assert!(err.contains("cut.0: at byte ") && err.contains("file ends"), "{err}");
+    // However often the record at the end is tried, it is one damaged place.
+    let scanned = run(&["archive", "--scan", &archive]);
+    assert_eq!(scanned.status, Some(3));
+    assert!(scanned.out.ends_with("damaged places: 1\n"), "{}", scanned.out);
+    assert_eq!(scanned.err.lines().count(), 1, "{}", scanned.err);
+}
+
+#[test]
+fn an_archive_whose_metadata_are_cut_off() {
+    let whole = run(&["val", "-a", TYPES, "-s", "2", "s.i.i32"]);
+    let (_folder, archive) = cut_off("meta", |length| length - 5);
+    let cut = run(&["val", "-a", &archive, "-s", "2", "s.i.i32"]);
+    assert_eq!((cut.status, cut.out.replace(&archive, TYPES)), (Some(0), whole.out));
+    let is_told = |err: &str| err.contains("cut.meta: at byte ") && err.contains("file ends");
+    assert!(is_told(&cut.err), "{}", cut.err);
+    let scanned = run(&["archive", "--scan", &archive]);
+    assert_eq!(scanned.status, Some(3));
+    assert!(scanned.out.ends_with("damaged places: 1\n"), "{}", scanned.out);
+    // libpcp refuses it, and so do its answers of 6.0.
+    let refused = run(&["val", "--compat", "6.0", "-a", &archive, "s.i.i32"]);
+    assert_eq!((refused.status, &*refused.out), (Some(1), ""));
+    assert!(refused.err.contains("Corrupted record") && is_told(&refused.err), "{}", refused.err);
 }
 
 #[test]

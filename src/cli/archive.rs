@@ -11,12 +11,12 @@ use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::time::TimeZone;
 
-use super::args::SourceArguments;
+use super::archives::{expanded, joined};
 use super::messages::Messages;
 use super::pcp_options::ZoneOptions;
+use super::source::tell_warnings;
 use super::val::Detail;
 use super::{Outcome, Stop};
-use crate::dialect::Dialect;
 
 /// Arguments of `archive`.
 #[derive(Debug, Args)]
@@ -37,8 +37,9 @@ const MOST_DAMAGE: usize = 20;
 
 /// Runs the command.
 pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let source = SourceArguments { host: None, archive: arguments.archives.clone(), local: false };
-    let mut context = source.open(Dialect::Fixed, messages)?;
+    let archives = joined(&arguments.archives).unwrap_or_default();
+    let mut context = Context::archive(&expanded(&archives))?;
+    let told = tell_warnings(&mut context, messages);
     let zone = match &arguments.zone.timezone {
         Some(zone) => TimeZone::parse(zone),
         None if arguments.zone.hostzone => TimeZone::of_source(&mut context)?,
@@ -59,7 +60,7 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outc
         }
     }
     io::stdout().write_all(&out)?;
-    if arguments.scan && scan(&mut archive, messages)? > 0 {
+    if arguments.scan && scan(&mut archive, told, messages)? > 0 {
         outcome = Outcome::SourceFailed;
     }
     Ok(outcome)
@@ -98,18 +99,26 @@ fn write_part(
     Ok(end.map(|_| ()))
 }
 
-/// Reads all records; gives the number of damaged places.
-fn scan(archive: &mut ArchiveContext, messages: &Messages) -> Result<usize, Stop> {
-    let (mut records, mut marks, mut damaged) = (0_u64, 0_u64, 0);
+/// Reads all records; gives the number of damaged places, with those that were
+/// told before.
+fn scan(archive: &mut ArchiveContext, told: usize, messages: &Messages) -> Result<usize, Stop> {
+    let (mut records, mut marks, mut damaged) = (0_u64, 0_u64, told);
+    let mut last = String::new();
     loop {
         match archive.next_record() {
             Ok(record) if record.sets.is_empty() => marks += 1,
             Ok(_) => records += 1,
             Err(error) if error.is_end_of_archive() => break,
             Err(error) => {
+                // A record that is cut at the very end is tried again each time.
+                let text = error.to_string();
+                if text == last {
+                    break;
+                }
+                last = text;
                 damaged += 1;
                 messages.error(&error);
-                if damaged == MOST_DAMAGE {
+                if damaged >= MOST_DAMAGE {
                     messages.error(&"there may be more damage; reading has stopped here");
                     break;
                 }

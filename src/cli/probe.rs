@@ -196,8 +196,8 @@ impl Probe<'_> {
             Err(status) => print_status(&mut self.out, name, status, " (pmGetInDom)"),
             Ok(domain) => {
                 let _ = write!(self.out, "{name} {}", domain.len());
-                for (instance, external) in domain.instances() {
-                    self.print_instance(instance, Some(external));
+                for (instance, _) in domain.instances() {
+                    self.print_instance(instance, domain.name_in_bytes(instance).as_deref());
                 }
                 self.out.push(b'\n');
             }
@@ -205,15 +205,20 @@ impl Probe<'_> {
         Ok(())
     }
 
-    fn print_instance(&mut self, instance: i32, name: Option<&str>) {
+    fn print_instance(&mut self, instance: i32, name: Option<&[u8]>) {
         if self.shown.internal {
             let _ = write!(self.out, " ?{instance}");
         }
-        if self.shown.external {
-            let _ = match name {
-                Some(name) => write!(self.out, " \"{name}\""),
-                None => write!(self.out, " ?{instance}"),
-            };
+        match name.filter(|_| self.shown.external) {
+            Some(name) => {
+                self.out.extend_from_slice(b" \"");
+                self.out.extend_from_slice(name);
+                self.out.push(b'"');
+            }
+            None if self.shown.external => {
+                let _ = write!(self.out, " ?{instance}");
+            }
+            None => {}
         }
     }
 
@@ -277,8 +282,9 @@ impl Probe<'_> {
                     print_value(&mut self.out, &self.source, desc.value_type, &one.value);
                 }
                 (_, Some(_)) => {
-                    let name = domain.as_ref().ok().and_then(|domain| domain.name(one.instance));
-                    self.print_instance(one.instance, name);
+                    let domain = domain.as_ref().ok();
+                    let name = domain.and_then(|domain| domain.name_in_bytes(one.instance));
+                    self.print_instance(one.instance, name.as_deref());
                 }
                 (Some(_), None) => {
                     let kinds = usize::from(self.shown.internal) + usize::from(self.shown.external);

@@ -58,12 +58,15 @@ fn follow(context: &mut Context, dialect: Dialect) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// Tells of what is wrong with archives of a source, where that is passed over.
-pub fn tell_warnings(context: &mut Context, messages: &Messages) {
-    let Context::Archive(archive) = context else { return };
-    for error in archive.take_warnings() {
+/// Tells of what is wrong with archives of a source, where that is passed
+/// over, and says how much it was.
+pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
+    let Context::Archive(archive) = context else { return 0 };
+    let warnings = archive.take_warnings();
+    for error in &warnings {
         messages.warning(&format_args!("{error}; what can be read is used without it"));
     }
+    warnings.len()
 }
 
 /// Opens the source of a command that looks at no values: the one that was

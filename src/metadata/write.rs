@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, Pmid};
+use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, Pmid, ValueType};
 
 use super::{FORMAT, Recorded, RecordedMetadata, VERSION};
 use crate::json::write_string;
@@ -68,6 +68,11 @@ fn name_of(name: &str) -> String {
 fn metric(name: &str, desc: &MetricDesc) -> String {
     let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
     let semantics = semantics.in_expressions();
+    // Codes without a meaning have no name.
+    let value_type = match value_type {
+        ValueType::Other(_) => &ValueType::Unknown,
+        known => known,
+    };
     let mut out = name_of(name);
     let indom = indom.map_or("null".to_owned(), |indom| format!("\"{indom}\""));
     let _ = write!(

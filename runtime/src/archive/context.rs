@@ -13,7 +13,7 @@ use crate::archive::growth::Following;
 use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::meta::Metadata;
-use crate::archive::opening::{Opened, open_all};
+use crate::archive::opening::{Opened, PassedOver, open_all};
 use crate::archive::resolve::{Named, resolve};
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
@@ -64,8 +64,9 @@ pub struct ArchiveContext {
     pub(super) records: Sequence,
     /// What is wrong with archives, where that is passed over.
     pub(super) warnings: Vec<SourceError>,
-    /// How many of the warnings are of archives that were left out.
-    left_out: usize,
+    /// How many of the warnings, the first ones, are of archives that libpcp
+    /// refuses: they were left out, or their metadata are cut.
+    refused: usize,
     pub(super) passes_over_damage: bool,
     pub(super) mode: Mode,
     pub(super) origin: Timestamp,
@@ -87,8 +88,9 @@ pub struct ArchiveContext {
     pub(super) interpolator: Option<Box<Interpolator>>,
     /// Time of the next interpolated fetch.
     pub(super) next_sample: Timestamp,
-    /// End of the archive as it was known last, in seconds since its start.
-    pub(super) known_end: f64,
+    /// End of the archive as it was known last, in seconds since its start;
+    /// the start itself until a time behind it was asked for.
+    pub(super) known_end: Option<f64>,
 }
 
 impl ArchiveContext {
@@ -100,7 +102,9 @@ impl ArchiveContext {
     /// Several archives have to be of one host, must not overlap, and have to
     /// agree on what metrics are. Those that cannot be used are left out as
     /// long as another one can, see [`ArchiveContext::take_warnings`]. Between
-    /// two archives there is a gap.
+    /// two archives there is a gap. Metadata that end within a record, since
+    /// it is being written or its writer was stopped, are read up to there,
+    /// with a warning as well.
     ///
     /// # Errors
     /// [`SourceError::Io`] when there is nothing of that name,
@@ -123,22 +127,25 @@ impl ArchiveContext {
     }
 
     pub(super) fn of(name: String, archives: Vec<Named>) -> Result<ArchiveContext, SourceError> {
-        let Opened { archives, first, metadata, left_out } = open_all(archives)?;
+        let Opened { archives, first, metadata, passed_over } = open_all(archives)?;
+        let PassedOver { refused: mut warnings, unnoticed } = passed_over;
+        let refused = warnings.len();
+        warnings.extend(unnoticed);
         let label = archives[0].label.clone();
         Ok(ArchiveContext {
             name,
             mode: Mode::Forward,
             origin: label.start,
             next_sample: label.start,
-            known_end: 0.0,
+            known_end: None,
             profile: InstanceProfile::default(),
             rules: InterpolationRules::default(),
             interpolator: None,
             label,
             metadata,
             records: Sequence::new(archives.into(), first),
-            left_out: left_out.len(),
-            warnings: left_out,
+            refused,
+            warnings,
             passes_over_damage: true,
             seeking: true,
             gap: false,
@@ -151,10 +158,11 @@ impl ArchiveContext {
     }
 
     /// What is wrong with archives of this context, as far as nobody asked
-    /// yet: those that were left out when it was opened, and damage that was
-    /// passed over since. Of a single archive everything is an error instead.
+    /// yet: when it was opened, archives that were left out and metadata that
+    /// are cut, with the place of the record that is not whole; and damage
+    /// that was passed over since. Of a single archive all else is an error.
     pub fn take_warnings(&mut self) -> Vec<SourceError> {
-        self.left_out = 0;
+        self.refused = 0;
         std::mem::take(&mut self.warnings)
     }
 
@@ -164,16 +172,18 @@ impl ArchiveContext {
     }
 
     /// Passes over nothing, as libpcp before 7.1.4: an archive that cannot be
-    /// used is an error, and damage that one archive cannot be read behind
-    /// stays in the way. To be called before anything else.
+    /// used is an error, one whose metadata end within a record or whose index
+    /// does not begin as one included, and damage that one archive cannot be
+    /// read behind stays in the way. To be called before anything else.
     ///
     /// # Errors
-    /// An archive was left out when the context was opened.
+    /// An archive was left out when the context was opened, its metadata are
+    /// cut, or its index is none.
     pub fn pass_over_nothing(&mut self) -> Result<(), SourceError> {
         self.passes_over_damage = false;
         self.records.stop_at_damage();
-        match self.left_out {
-            0 => Ok(()),
+        match self.refused {
+            0 => self.records.archives().iter().try_for_each(|archive| archive.check_index()),
             _ => Err(self.take_warnings().swap_remove(0)),
         }
     }
@@ -191,7 +201,7 @@ impl ArchiveContext {
             metadata: self.metadata.duplicate(),
             records: self.records.duplicate()?,
             warnings: Vec::new(),
-            left_out: 0,
+            refused: 0,
             passes_over_damage: self.passes_over_damage,
             mode: self.mode,
             origin: self.origin,

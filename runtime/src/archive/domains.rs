@@ -117,7 +117,7 @@ impl<'a> DomainRecord<'a> {
     /// The domain after this record, given the one before it.
     pub(super) fn apply(&self, before: Option<&InstanceDomain>) -> InstanceDomain {
         let mut list: Vec<(InstId, Box<str>)> = Vec::with_capacity(self.len());
-        let mut removed: Vec<InstId> = Vec::new();
+        let (mut removed, mut in_bytes): (Vec<InstId>, Vec<InstId>) = (Vec::new(), Vec::new());
         let base = match self.change {
             Change::Whole => None,
             Change::Difference => before,
@@ -129,6 +129,7 @@ impl<'a> DomainRecord<'a> {
         for (id, name) in base.into_iter().flat_map(InstanceDomain::instances) {
             if removed.binary_search(&id).is_err() {
                 list.push((id, name.into()));
+                in_bytes.extend(base.filter(|base| base.is_named_in_bytes(id)).map(|_| id));
             }
         }
         for (id, name) in self.entries() {
@@ -136,12 +137,15 @@ impl<'a> DomainRecord<'a> {
             let stays = base.is_some_and(|base| base.name(id).is_some())
                 && removed.binary_search(&id).is_err();
             if let Some(name) = self.name(name).filter(|_| !stays) {
-                list.push((id, text(name)));
+                let text = text(name);
+                // Bytes that are not UTF-8 take more room as characters.
+                in_bytes.extend((text.len() != name.len()).then_some(id));
+                list.push((id, text));
             }
         }
         // Stable, because the first of equal identifiers is the one that counts.
         list.sort_by_key(|(id, _)| *id);
-        InstanceDomain::new(list)
+        InstanceDomain::new(list).with_names_in_bytes(in_bytes)
     }
 }
 
@@ -253,16 +257,17 @@ impl DomainHistory {
     ) -> Result<InstanceDomain, E> {
         let mut order: Vec<&Observation> = self.observations.iter().collect();
         order.sort_by_key(|o| o.stamp);
-        // Of each instance, the last observation that has it, where, and its name there.
-        let mut last: HashMap<InstId, (usize, usize, Box<str>)> = HashMap::new();
+        // Of each instance, the last observation that has it, where, its name
+        // there, and whether that is in bytes.
+        let mut last: HashMap<InstId, (usize, usize, Box<str>, bool)> = HashMap::new();
         let mut before: Option<InstanceDomain> = None;
         for (age, observation) in order.into_iter().rev().enumerate().rev() {
             let next = read(observation, before.as_ref())?;
             for (position, (id, name)) in next.instances().enumerate() {
                 // Of equal identifiers in one list the first one counts.
-                let entry = last.entry(id).or_insert_with(|| (usize::MAX, 0, name.into()));
+                let entry = last.entry(id).or_insert_with(|| (usize::MAX, 0, name.into(), false));
                 if entry.0 != age {
-                    (entry.0, entry.1) = (age, position);
+                    (entry.0, entry.1, entry.3) = (age, position, next.is_named_in_bytes(id));
                     if *entry.2 != *name {
                         entry.2 = name.into();
                     }
@@ -271,8 +276,12 @@ impl DomainHistory {
             before = Some(next);
         }
         let mut all: Vec<_> = last.into_iter().collect();
-        all.sort_unstable_by_key(|(_, (age, position, _))| (*age, *position));
-        Ok(InstanceDomain::new(all.into_iter().map(|(id, (_, _, name))| (id, name)).collect()))
+        all.sort_unstable_by_key(|(_, (age, position, ..))| (*age, *position));
+        let in_bytes = all.iter().filter(|(_, (.., in_bytes))| *in_bytes).map(|(id, _)| *id);
+        let in_bytes = in_bytes.collect();
+        let all =
+            InstanceDomain::new(all.into_iter().map(|(id, (_, _, name, _))| (id, name)).collect());
+        Ok(all.with_names_in_bytes(in_bytes))
     }
 
     /// Every instance in the order of [`DomainHistory::union`], and when it
@@ -397,6 +406,46 @@ mod tests {
         // The newest observation's first, then what older ones have besides.
         let expected = [(7, "z"), (1, "a"), (2, "b"), (3, "c")];
         assert_eq!(list(&union), expected.map(|(id, name)| (id, name.to_string())));
+    }
+
+    #[test]
+    fn names_that_are_not_utf_8_keep_their_bytes() {
+        // A byte that is UTF-8 of nothing.
+        let record = |entries: &[(i32, Option<&str>)]| {
+            let mut bytes = encode(Version::V3, 1, entries);
+            bytes.iter_mut().filter(|byte| **byte == b'#').for_each(|byte| *byte = 0xfc);
+            bytes
+        };
+        let whole = record(&[(1, Some("gr#n")), (2, Some("#")), (3, Some("gr\u{fc}n"))]);
+        let difference = record(&[(2, None), (4, Some("b#"))]);
+        fn apply(bytes: &[u8], change: Change, before: Option<&InstanceDomain>) -> InstanceDomain {
+            let record = DomainRecord::decode(bytes, 0, Version::V3, change);
+            record.unwrap_or_else(|damage| panic!("{}", damage.message)).apply(before)
+        }
+        let first = apply(&whole, Change::Whole, None);
+        let second = apply(&difference, Change::Difference, Some(&first));
+        let names = |domain: &InstanceDomain| -> Vec<Vec<u8>> {
+            let names = domain.instances().map(|(id, _)| domain.name_in_bytes(id));
+            names.map(|name| name.expect("it is there").into_owned()).collect()
+        };
+        let green = "gr\u{fc}n".as_bytes();
+        assert_eq!(names(&first), [&b"gr\xfcn"[..], b"\xfc", green]);
+        assert_eq!(names(&second), [&b"gr\xfcn"[..], green, b"b\xfc"]);
+        let mut history = DomainHistory::default();
+        for (offset, change) in [(0, Change::Whole), (1, Change::Difference)] {
+            history.add(Observation {
+                stamp: Timestamp::new(i64::try_from(offset).expect("small"), 0),
+                place: RecordPlace { file: 0, offset, length: 0 },
+                version: Version::V3,
+                change,
+            });
+        }
+        let union = history.union(|observation, before| {
+            let bytes = if observation.place.offset == 0 { &whole } else { &difference };
+            Ok::<_, Damage>(apply(bytes, observation.change, before))
+        });
+        let union = union.unwrap_or_else(|damage| panic!("{}", damage.message));
+        assert_eq!(names(&union), [&b"gr\xfcn"[..], green, b"b\xfc", b"\xfc"]);
     }
 
     #[test]

@@ -243,15 +243,31 @@ impl ArchiveContext {
     /// True for times behind the last record. The end is looked for only when
     /// a time lies clearly behind where it was last.
     fn is_behind_end(&mut self, seconds: f64) -> Result<bool, SourceError> {
-        if seconds <= self.known_end + TOLERANCE {
+        if self.known_end.is_none() {
+            // Damage where there is no record at all is told, not passed over.
+            self.extent()?;
+        }
+        if seconds <= *self.known_end.get_or_insert(0.0) + TOLERANCE {
             return Ok(false);
         }
-        self.known_end = self.end_time()?.seconds_since(self.label.start);
+        let end = self.extent()?;
+        self.known_end = Some(end);
         if self.can_grow() {
             self.refresh_metadata()?;
             self.take_growth()?;
         }
-        Ok(seconds > self.known_end)
+        Ok(seconds > end)
+    }
+
+    /// Seconds from the start to the end, where there is no record none.
+    fn extent(&mut self) -> Result<f64, SourceError> {
+        match self.end_time() {
+            Ok(end) => Ok(end.seconds_since(self.label.start)),
+            Err(error) => match self.records.another()?.next()? {
+                None => Ok(0.0),
+                Some(_) => Err(error),
+            },
+        }
     }
 }
 

@@ -13,8 +13,8 @@
 
 use crate::archive::bytes::Window;
 use crate::archive::label::{ArchiveLabel, Role};
-use crate::archive::record::{Fields, ReadError, Version};
-use crate::model::Timestamp;
+use crate::archive::record::{Damage, Fields, ReadError, Version};
+use crate::model::{PmStatus, Timestamp};
 
 /// One entry of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,31 @@ pub(super) struct IndexEntry {
     pub(super) offset: u64,
 }
 
+/// Reads the label of an index, which has to be of the archive whose first
+/// data volume has the label `first`.
+fn read_label(window: &mut Window, first: &ArchiveLabel) -> Result<ArchiveLabel, ReadError> {
+    let label = ArchiveLabel::read(window, Role::Index)?;
+    label.belongs_to(first)?;
+    Ok(label)
+}
+
+/// Fails unless an index begins as libpcp wants it to: with a good label and
+/// something behind it.
+pub(super) fn check_index(window: &mut Window, first: &ArchiveLabel) -> Result<(), ReadError> {
+    let behind = read_label(window, first)?.version.label_size() as u64;
+    if window.at(behind, 1)?.is_empty() {
+        let message = "there is nothing behind the label";
+        return Err(Damage::new(PmStatus::NODATA, behind, message).into());
+    }
+    Ok(())
+}
+
 /// Reads all entries of an index. A partial last entry is not there yet.
 pub(super) fn read_index(
     window: &mut Window,
     first: &ArchiveLabel,
 ) -> Result<Vec<IndexEntry>, ReadError> {
-    let label = ArchiveLabel::read(window, Role::Index)?;
-    label.belongs_to(first)?;
+    let label = read_label(window, first)?;
     let size = label.version.index_entry_size();
     let mut next = label.version.label_size() as u64;
     let mut entries = Vec::new();

@@ -49,13 +49,21 @@ struct Read {
     size: u64,
     /// Offset behind the last record.
     next: u64,
+    tail: Tail,
     contents: Contents,
+}
+
+/// What is missing at the end of a metadata file.
+pub(super) struct Missing {
+    pub(super) what: SourceError,
+    /// libpcp refuses the archive.
+    pub(super) is_refused: bool,
 }
 
 impl Metadata {
     /// Adds the metadata of an archive whose first data volume has the label
     /// `first`. `is_last` if it is, so far, the last archive in time: one that
-    /// a writer may append to.
+    /// a writer may append to. Gives what is missing of the last record.
     ///
     /// # Errors
     /// The file is damaged, or contradicts those before. Nothing was added then.
@@ -64,11 +72,11 @@ impl Metadata {
         member: &Member,
         first: &ArchiveLabel,
         is_last: bool,
-    ) -> Result<(), SourceError> {
+    ) -> Result<Option<Missing>, SourceError> {
         let file = self.files.count();
         let opened = member.open().map_err(ReadError::Io);
         let read = opened.and_then(|opened| read(Window::new(opened), first, file));
-        let Read { window, size, next, mut contents } =
+        let Read { window, size, next, tail, mut contents } =
             read.map_err(|e| e.in_file(&member.name()))?;
         self.compare(&contents, member)?;
         self.take_names(&mut contents);
@@ -77,7 +85,12 @@ impl Metadata {
         if is_last {
             (self.growing, self.size) = ((file, next), size);
         }
-        Ok(())
+        let (damage, is_refused) = match tail {
+            Tail::Complete => return Ok(None),
+            Tail::Begun(damage) => (damage, false),
+            Tail::Cut(damage) => (damage, true),
+        };
+        Ok(Some(Missing { what: ReadError::from(damage).in_file(&member.name()), is_refused }))
     }
 
     /// Fails when metrics are described otherwise than before; in the order of
@@ -294,14 +307,15 @@ fn read(mut window: Window, first: &ArchiveLabel, file: u32) -> Result<Read, Rea
     let size = window.size()?;
     let mut next = label.version.label_size() as u64;
     let mut contents = Contents::default();
-    if let Tail::Cut(damage) = contents.scan(&mut window, file, &mut next)? {
-        return Err(damage.into());
-    }
+    let tail = contents.scan(&mut window, file, &mut next)?;
     if contents.descs.is_empty() {
         let message = "there is no descriptor of a metric";
-        return Err(Damage::new(PmStatus::NODATA, next, message).into());
+        return Err(match tail {
+            Tail::Cut(damage) => damage.into(),
+            _ => Damage::new(PmStatus::NODATA, next, message).into(),
+        });
     }
-    Ok(Read { window, size, next, contents })
+    Ok(Read { window, size, next, tail, contents })
 }
 
 #[cfg(test)]
@@ -329,7 +343,9 @@ mod tests {
 
     const NONE: u32 = 0xffff_ffff;
 
-    fn open(records: &[Vec<u8>]) -> Result<Metadata, (PmStatus, String)> {
+    type Opened = (Metadata, Option<Missing>);
+
+    fn open(records: &[Vec<u8>]) -> Result<Opened, (PmStatus, String)> {
         let mut label = record(&[0x5005_2602, 7, 0, 0, NONE], &[0; 104]);
         label[24] = b'h';
         let bytes: Arc<[u8]> = Arc::from([label, records.concat()].concat());
@@ -337,7 +353,7 @@ mod tests {
         let first = ArchiveLabel::read(&mut window, Role::Metadata).expect("the label is good");
         let mut metadata = Metadata::default();
         match metadata.add(&Member::Memory { name: "f", bytes }, &first, true) {
-            Ok(()) => Ok(metadata),
+            Ok(missing) => Ok((metadata, missing)),
             Err(error) => Err((error.status(), error.to_string())),
         }
     }
@@ -345,21 +361,45 @@ mod tests {
     #[test]
     fn descriptors_accumulate_names() {
         let good = [1, NONE, 1, 0];
-        let metadata = open(&[
+        let (metadata, missing) = open(&[
             desc(good, b"a.b\0\0"),
             // Labels of a level that nobody asks for, and a help text.
             record(&[3, 0, 0, 64, 0], b"xyz"),
             record(&[4, 5, 2], b"help"),
             desc(good, b"c.d"),
-            vec![0; 7],
         ])
         .unwrap_or_else(|(_, error)| panic!("{error}"));
+        assert!(missing.is_none());
         for name in ["a.b", "c.d"] {
             assert_eq!(metadata.names().lookup(name), Ok(Pmid::new(1, 2, 3)));
         }
         let desc = metadata.desc(Pmid::new(1, 2, 3)).expect("it is described");
         assert_eq!((desc.value_type, desc.indom), (ValueType::U32, None));
         assert_eq!(metadata.desc(Pmid::new(1, 2, 4)), None);
+    }
+
+    #[test]
+    fn a_last_record_that_is_cut_is_missing() {
+        let good = || desc([1, NONE, 1, 0], b"a.b");
+        let text = || record(&[4, 5, 2], b"help");
+        let whole = text().len();
+        for left in 0..=whole {
+            let (metadata, missing) = open(&[good(), text()[..left].to_vec()])
+                .unwrap_or_else(|(_, error)| panic!("{left}: {error}"));
+            assert_eq!(metadata.names().lookup("a.b"), Ok(Pmid::new(1, 2, 3)));
+            let what = match left {
+                0 => None,
+                1..8 => Some(("a record", false)),
+                _ if left < whole => Some(("a help text of 24 bytes", true)),
+                _ => None,
+            };
+            let expected = what.map(|(what, is_refused)| {
+                let place = format!("f: at byte 175: {what} begins here, but the file ends");
+                (format!("{place} before that: cut off, or not written yet"), is_refused)
+            });
+            let found = missing.map(|missing| (missing.what.to_string(), missing.is_refused));
+            assert_eq!(found, expected, "{left}");
+        }
     }
 
     #[test]
@@ -371,7 +411,17 @@ mod tests {
         let changed = |words, name| vec![good(), desc(words, name)];
         let cases = [
             (vec![], PmStatus::NODATA, "132: there is no descriptor of a metric"),
-            (vec![cut], PmStatus::LOGREC, "132: record.length: 43, but the file ends before that"),
+            (
+                vec![cut],
+                PmStatus::LOGREC,
+                "132: a descriptor of 43 bytes begins here, but the file ends before that: cut \
+                 off, or not written yet",
+            ),
+            (
+                vec![good(), record(&[9], b"")[..9].to_vec()],
+                PmStatus::RECTYPE,
+                "179: record.type: 9 is unknown",
+            ),
             (vec![trailer], PmStatus::LOGREC, "171: record.trailer: 44 instead of 43"),
             (vec![vec![0; 8]], PmStatus::LOGREC, "132: record.length: 0 is impossible"),
             (vec![record(&[9], b"")], PmStatus::RECTYPE, "136: record.type: 9 is unknown"),

@@ -49,29 +49,38 @@ pub(super) enum Next {
     End(Tail),
 }
 
-/// How the metadata ends.
+/// How the metadata ends. A record that is not whole is still being written,
+/// or whoever wrote it was stopped.
 pub(super) enum Tail {
     Complete,
-    /// In the middle of a record.
+    /// Within length and type of a record: libpcp takes that for no record.
+    Begun(Damage),
+    /// Within a record, behind its type.
     Cut(Damage),
 }
 
 /// Looks at the record that begins at `offset`.
 pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, ReadError> {
     let header = window.at(offset, 2 * LENGTH_WORD)?;
-    // Fewer bytes than a header are no record yet.
-    if header.len() < 2 * LENGTH_WORD {
+    if header.is_empty() {
         return Ok(Next::End(Tail::Complete));
     }
-    let length = Fields::new("record", header, offset).u32("length")?;
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if header.len() < 2 * LENGTH_WORD {
+        return Ok(Next::End(Tail::Begun(unfinished(offset, "record"))));
+    }
+    let mut header = Fields::new("record", header, offset);
+    let length = usize::try_from(header.u32("length")?).unwrap_or(usize::MAX);
+    let at_type = header;
+    let kind = header.u32("type")?;
+    // Of a cut the type is sound; where it is not, the length is not to be trusted either.
+    let what = kind_name(kind).ok_or_else(|| unknown_type(&at_type, kind));
     if length < FRAME || i32::try_from(length).is_err() {
         let message = format!("record.length: {length} is impossible");
         return Err(Damage::new(PmStatus::LOGREC, offset, message).into());
     }
     if !window.holds(offset, length)? {
-        let message = format!("record.length: {length}, but the file ends before that");
-        return Ok(Next::End(Tail::Cut(Damage::new(PmStatus::LOGREC, offset, message))));
+        let what = format!("{} of {length} bytes", what?);
+        return Ok(Next::End(Tail::Cut(unfinished(offset, &what))));
     }
     let body = length - LENGTH_WORD;
     let at_trailer = offset + body as u64;
@@ -82,6 +91,30 @@ pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, Read
         return Err(Damage::new(PmStatus::LOGREC, at_trailer, message).into());
     }
     Ok(Next::Record(length))
+}
+
+/// What is missing of a record that the file ends in.
+fn unfinished(offset: u64, what: &str) -> Damage {
+    let message =
+        format!("a {what} begins here, but the file ends before that: cut off, or not written yet");
+    Damage::new(PmStatus::LOGREC, offset, message)
+}
+
+/// What records of a type are.
+fn kind_name(kind: u32) -> Option<&'static str> {
+    Some(match kind {
+        layout::DESC => "descriptor",
+        layout::INSTANCES_V2 | layout::INSTANCES | layout::INSTANCES_DELTA => "list of instances",
+        layout::LABELS_V2 | layout::LABELS => "record of labels",
+        layout::TEXT => "help text",
+        _ => return None,
+    })
+}
+
+/// That no record has such a type.
+pub(super) fn unknown_type(at_type: &Fields<'_>, kind: u32) -> Damage {
+    let damage = at_type.damage("type", format_args!("{kind} is unknown"));
+    Damage { status: PmStatus::RECTYPE, ..damage }
 }
 
 impl Contents {
@@ -142,10 +175,7 @@ impl Contents {
                 self.take_instances(record, place, Version::V3, Change::Difference)
             }
             layout::LABELS => self.take_labels(record, place, Version::V3),
-            _ => {
-                let damage = at_type.damage("type", format_args!("{kind} is unknown"));
-                Err(Damage { status: PmStatus::RECTYPE, ..damage })
-            }
+            _ => Err(unknown_type(&at_type, kind)),
         }
     }
 

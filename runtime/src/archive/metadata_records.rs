@@ -15,14 +15,13 @@ use crate::archive::files::Member;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::LabelRecord;
 use crate::archive::layout;
-use crate::archive::meta_contents::{Next, Tail, decode_desc, next_record};
+use crate::archive::meta_contents::{Next, decode_desc, next_record, unknown_type};
 use crate::archive::opening::open_all;
 use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
 use crate::archive::resolve::resolve;
 use crate::archive::texts::decode_text;
 use crate::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, TextKind, TextSubject,
-    Timestamp,
+    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, TextKind, TextSubject, Timestamp,
 };
 use crate::source::SourceError;
 
@@ -66,8 +65,10 @@ pub enum MetadataRecord {
 }
 
 /// The records of the metadata of an archive, or of several, the earliest
-/// first, in the order of the files. Ends after the first error. Lists without instances, labels of an unknown level
-/// and texts of an unknown kind are left out, as no reader takes note of them.
+/// first, in the order of the files. Ends after the first error. Lists without
+/// instances, labels of an unknown level and texts of an unknown kind are left
+/// out, as no reader takes note of them, and so is a last record that is cut
+/// short, see [`crate::archive::ArchiveContext::take_warnings`].
 pub struct MetadataRecords {
     /// Files that were not read yet, the next one last.
     files: Vec<Member>,
@@ -122,8 +123,8 @@ fn read(
         let offset = *next;
         let length = match next_record(window, offset)? {
             Next::Record(length) => length,
-            Next::End(Tail::Complete) => return Ok(None),
-            Next::End(Tail::Cut(damage)) => return Err(damage.into()),
+            // What is missing is a warning of the context that is opened beside.
+            Next::End(_) => return Ok(None),
         };
         *next += length as u64;
         let record = &window.at(offset, length)?[..length];
@@ -184,9 +185,6 @@ fn decode(
         layout::TEXT => Ok(decode_text(record, offset)?.map(|((of, kind), bytes)| {
             MetadataRecord::Text { of, kind, text: text(until_nul(bytes)) }
         })),
-        kind => {
-            let damage = at_type.damage("type", format_args!("{kind} is unknown"));
-            Err(Damage { status: PmStatus::RECTYPE, ..damage })
-        }
+        kind => Err(unknown_type(&at_type, kind)),
     }
 }

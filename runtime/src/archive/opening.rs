@@ -2,13 +2,14 @@
 //!
 //! In: the files of each. Out: the archives in order of their starts, and
 //! their metadata as one. What is wrong with one archive of several is no
-//! reason to do without the others; that they contradict each other is.
+//! reason to do without the others; that they contradict each other is. That
+//! the last record of metadata is cut is no reason to do without those before.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::archive::files::missing;
-use crate::archive::meta::Metadata;
+use crate::archive::meta::{Metadata, Missing};
 use crate::archive::resolve::Named;
 use crate::archive::sequence::overlapping;
 use crate::archive::single::SingleArchive;
@@ -23,8 +24,17 @@ pub(super) struct Opened {
     /// Volumes of the first one, at its first record.
     pub(super) first: Volumes,
     pub(super) metadata: Metadata,
-    /// What is wrong with archives that were left out.
-    pub(super) left_out: Vec<SourceError>,
+    pub(super) passed_over: PassedOver,
+}
+
+/// What is wrong with archives, and was passed over.
+#[derive(Default)]
+pub(super) struct PassedOver {
+    /// Why archives were left out, and where the metadata of others are cut:
+    /// what libpcp refuses to open.
+    pub(super) refused: Vec<SourceError>,
+    /// What libpcp passes over as well: metadata that end before the type of a record.
+    pub(super) unnoticed: Vec<SourceError>,
 }
 
 /// Opens archives. Of a single one, what is wrong with it is the error.
@@ -36,23 +46,22 @@ pub(super) fn open_all(list: Vec<Named>) -> Result<Opened, SourceError> {
     let is_single = list.len() == 1;
     let name = list.first().map(|named| named.name.clone()).unwrap_or_default();
     let mut opening = Opening::default();
-    let mut left_out = Vec::new();
     for named in list {
         match opening.add(named) {
             Err(error) if is_single || is_contradiction(error.status()) => return Err(error),
-            Err(error) => left_out.push(error),
+            Err(error) => opening.passed_over.refused.push(error),
             Ok(()) => {}
         }
     }
-    let Opening { mut members, first, metadata } = opening;
+    let Opening { mut members, first, metadata, passed_over } = opening;
     let Some(first) = first else {
-        let reasons: Vec<String> = left_out.iter().map(SourceError::to_string).collect();
+        let reasons: Vec<_> = passed_over.refused.iter().map(SourceError::to_string).collect();
         let message = format!("none of the archives can be used: {}", reasons.join("; "));
         return Err(missing(&name, &message));
     };
     members.sort_by_key(|member| member.archive.label.start);
     let archives: Vec<_> = members.into_iter().map(|member| member.archive).collect();
-    Ok(Opened { archives, first, metadata, left_out })
+    Ok(Opened { archives, first, metadata, passed_over })
 }
 
 /// True for what is wrong between archives rather than with one of them.
@@ -75,6 +84,7 @@ struct Opening {
     /// Volumes of the earliest one.
     first: Option<Volumes>,
     metadata: Metadata,
+    passed_over: PassedOver,
 }
 
 /// An archive, and what it was called.
@@ -100,7 +110,12 @@ impl Opening {
             return Err(overlapping(&same.archive, &archive, same.archive.end_time()?));
         }
         let is_last = self.members.iter().all(|member| member.archive.label.start < start);
-        self.metadata.add(&archive.files.metadata, &archive.label, is_last)?;
+        let missing = self.metadata.add(&archive.files.metadata, &archive.label, is_last)?;
+        match missing {
+            Some(Missing { what, is_refused: true }) => self.passed_over.refused.push(what),
+            Some(Missing { what, is_refused: false }) => self.passed_over.unnoticed.push(what),
+            None => {}
+        }
         if self.members.iter().all(|member| member.archive.label.start > start) {
             self.first = Some(volumes);
         }

@@ -7,8 +7,9 @@ use std::sync::OnceLock;
 
 use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
-use crate::archive::index::{IndexEntry, read_index};
+use crate::archive::index::{IndexEntry, check_index, read_index};
 use crate::archive::label::ArchiveLabel;
+use crate::archive::record::ReadError;
 use crate::archive::volume::Volume;
 use crate::archive::volumes::open_volume;
 use crate::model::{PmStatus, Timestamp};
@@ -44,6 +45,21 @@ impl SingleArchive {
             });
             entries.unwrap_or_default().into()
         })
+    }
+
+    /// Fails where libpcp refuses the archive for what its index is.
+    ///
+    /// # Errors
+    /// `PM_ERR_LABEL` or `PM_ERR_NODATA`: it does not begin as an index of
+    /// this archive does.
+    pub(super) fn check_index(&self) -> Result<(), SourceError> {
+        let Some(member) = &self.files.index else { return Ok(()) };
+        let opened = member.open().map_err(ReadError::Io);
+        match opened.and_then(|opened| check_index(&mut Window::new(opened), &self.label)) {
+            Err(ReadError::Damage(damage)) => Err(ReadError::from(damage).in_file(&member.name())),
+            // What cannot be read is missing, to libpcp as well.
+            Ok(()) | Err(ReadError::Io(_)) => Ok(()),
+        }
     }
 
     /// The time of the last record that is complete and sound, marks included

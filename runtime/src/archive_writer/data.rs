@@ -226,7 +226,11 @@ fn form<'v>(metric: &Metric, value: Option<RawValueRef<'v>>) -> Result<Form<'v>,
     let same_type = match value_type {
         // What agents tell apart is the same to everyone else.
         ValueType::Aggregate | ValueType::AggregateStatic => matches!(code, 7 | 8),
-        ValueType::I32 | ValueType::U32 | ValueType::NoSupport | ValueType::Unknown => false,
+        ValueType::I32
+        | ValueType::U32
+        | ValueType::NoSupport
+        | ValueType::Unknown
+        | ValueType::Other(_) => false,
         _ => i32::from(code) == value_type.code(),
     };
     if !same_type {

@@ -61,8 +61,11 @@ impl MetadataCache {
             cached.current = true;
             return Arc::clone(&cached.domain);
         }
-        let entries = instances.iter().map(|(id, name)| (id, external_name(name).into()));
-        let domain = Arc::new(InstanceDomain::new(entries.collect()));
+        let names = || instances.iter().map(|(id, name)| (id, external_name(name)));
+        let in_bytes = names().filter(|(_, name)| matches!(name, Cow::Owned(_))).map(|(id, _)| id);
+        let entries = names().map(|(id, name)| (id, name.into())).collect();
+        let domain = InstanceDomain::new(entries).with_names_in_bytes(in_bytes.collect());
+        let domain = Arc::new(domain);
         let cached = CachedDomain { domain: Arc::clone(&domain), current: true };
         self.domains.insert(instances.indom, cached);
         domain

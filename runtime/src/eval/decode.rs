@@ -67,7 +67,7 @@ fn bytes_of<'a>(
             ValueType::I32 | ValueType::U32 | ValueType::F32 => {
                 Ok(Encoded::Bits(u64::from(lane.word)))
             }
-            ValueType::NoSupport | ValueType::Unknown => Err(PmStatus::TYPE),
+            ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => Err(PmStatus::TYPE),
             _ => Err(PmStatus::LOGREC),
         };
     }
@@ -85,7 +85,7 @@ fn bytes_of<'a>(
         ValueType::String => {
             Ok(Encoded::Bytes(data.split(|byte| *byte == 0).next().unwrap_or(data)))
         }
-        ValueType::NoSupport | ValueType::Unknown => Err(PmStatus::TYPE),
+        ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => Err(PmStatus::TYPE),
         _ => Ok(Encoded::Bytes(data)),
     }
 }

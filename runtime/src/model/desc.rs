@@ -31,8 +31,10 @@ pub enum ValueType {
     HighResEvent,
     /// The metric exists but this system does not support it; it never has values.
     NoSupport,
-    /// Any other code seen on the wire.
+    /// The type is not known (`PM_TYPE_UNKNOWN`).
     Unknown,
+    /// A code without a meaning.
+    Other(i32),
 }
 
 impl ValueType {
@@ -52,10 +54,11 @@ impl ValueType {
             ValueType::HighResEvent => 10,
             ValueType::NoSupport => -1,
             ValueType::Unknown => 255,
+            ValueType::Other(code) => code,
         }
     }
 
-    /// The type of a wire code; codes without a meaning give [`ValueType::Unknown`].
+    /// The type of a wire code.
     pub const fn from_code(code: i32) -> ValueType {
         match code {
             0 => ValueType::I32,
@@ -70,7 +73,8 @@ impl ValueType {
             9 => ValueType::Event,
             10 => ValueType::HighResEvent,
             -1 => ValueType::NoSupport,
-            _ => ValueType::Unknown,
+            255 => ValueType::Unknown,
+            _ => ValueType::Other(code),
         }
     }
 
@@ -104,6 +108,7 @@ impl ValueType {
             ValueType::HighResEvent => "HIGHRES_EVENT",
             ValueType::NoSupport => "NO_SUPPORT",
             ValueType::Unknown => "UNKNOWN",
+            ValueType::Other(_) => "???",
         }
     }
 
@@ -121,7 +126,7 @@ impl ValueType {
             ValueType::AggregateStatic => "static aggregate",
             ValueType::Event => "event record array",
             ValueType::HighResEvent => "highres event record array",
-            ValueType::Unknown => "???",
+            ValueType::Unknown | ValueType::Other(_) => "???",
             ValueType::NoSupport => return None,
         })
     }
@@ -215,7 +220,11 @@ impl fmt::Display for MetricDesc {
         let Some(value_type) = self.value_type.description() else {
             return f.write_str("    Data Type: Not Supported");
         };
-        write!(f, "    Data Type: {value_type}  InDom: ")?;
+        write!(f, "    Data Type: {value_type}")?;
+        if let ValueType::Unknown | ValueType::Other(_) = self.value_type {
+            write!(f, " ({})", self.value_type.code())?;
+        }
+        f.write_str("  InDom: ")?;
         match self.indom {
             Some(indom) => write!(f, "{indom}")?,
             None => f.write_str("PM_INDOM_NULL")?,

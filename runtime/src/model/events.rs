@@ -278,9 +278,11 @@ fn parameter((pmid, code, data): (Pmid, u8, &[u8])) -> Result<EventParameter, Pm
         ValueType::I32 | ValueType::U32 | ValueType::F32 => 4,
         ValueType::I64 | ValueType::U64 | ValueType::F64 => 8,
         ValueType::String | ValueType::Aggregate | ValueType::AggregateStatic => data.len(),
-        ValueType::Event | ValueType::HighResEvent | ValueType::NoSupport | ValueType::Unknown => {
-            return Err(PmStatus::TYPE);
-        }
+        ValueType::Event
+        | ValueType::HighResEvent
+        | ValueType::NoSupport
+        | ValueType::Unknown
+        | ValueType::Other(_) => return Err(PmStatus::TYPE),
     };
     let data = data.get(..least).ok_or(PmStatus::TOOSMALL)?;
     let in_place = matches!(code, 0 | 1).then(|| data.first_chunk()).flatten();

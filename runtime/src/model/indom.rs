@@ -1,5 +1,6 @@
 //! Instance domains and their instances.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -60,6 +61,8 @@ pub struct InstanceDomain {
     instances: Vec<(InstId, Box<str>)>,
     by_id: HashMap<InstId, u32>,
     lookup: WordLookup,
+    /// Instances in whose names characters stand for bytes, ascending.
+    in_bytes: Box<[InstId]>,
 }
 
 /// Names of several instances of a domain; found without a search where the
@@ -101,13 +104,26 @@ impl InstanceDomain {
     /// identifier the first is the one that lookups find.
     ///
     /// Names that are not UTF-8 on the wire are given with each byte as the
-    /// character of that number.
+    /// character of that number; see [`InstanceDomain::with_names_in_bytes`].
     pub fn new(instances: Vec<(InstId, Box<str>)>) -> InstanceDomain {
         let mut by_id = HashMap::with_capacity(instances.len());
         for (position, (id, _)) in (0u32..).zip(&instances) {
             by_id.entry(*id).or_insert(position);
         }
-        InstanceDomain { instances, by_id, lookup: WordLookup::Same }
+        InstanceDomain { instances, by_id, lookup: WordLookup::Same, in_bytes: Box::default() }
+    }
+
+    /// The domain, of which the names of some instances are not UTF-8 on the
+    /// wire, so that each of their characters stands for a byte.
+    pub fn with_names_in_bytes(self, mut instances: Vec<InstId>) -> InstanceDomain {
+        instances.sort_unstable();
+        instances.dedup();
+        InstanceDomain { in_bytes: instances.into(), ..self }
+    }
+
+    /// True if the name of an instance is not UTF-8 on the wire.
+    pub fn is_named_in_bytes(&self, id: InstId) -> bool {
+        self.in_bytes.binary_search(&id).is_ok()
     }
 
     /// The domain, with lookups as libpcp makes them in archives: where there
@@ -127,7 +143,8 @@ impl InstanceDomain {
         let own = self.name(id).map(|own| (id, own.into()));
         let first = own.into_iter().chain([(id, name.into())]);
         let instances = first.chain(self.instances.iter().cloned()).collect();
-        InstanceDomain { lookup: self.lookup, ..InstanceDomain::new(instances) }
+        let in_bytes = self.in_bytes.clone();
+        InstanceDomain { lookup: self.lookup, in_bytes, ..InstanceDomain::new(instances) }
     }
 
     /// All instances, in the source's order (`pmGetInDom(3)`).
@@ -149,6 +166,15 @@ impl InstanceDomain {
     pub fn name(&self, id: InstId) -> Option<&str> {
         let position = *self.by_id.get(&id)?;
         Some(&self.instances[position as usize].1)
+    }
+
+    /// External name of an instance in the bytes that the source has for it:
+    /// what tools print.
+    pub fn name_in_bytes(&self, id: InstId) -> Option<Cow<'_, [u8]>> {
+        let name = self.name(id)?;
+        let bytes = || name.chars().map(u8::try_from).collect::<Result<Vec<u8>, _>>().ok();
+        let bytes = self.is_named_in_bytes(id).then(bytes).flatten();
+        Some(bytes.map_or(Cow::Borrowed(name.as_bytes()), Cow::Owned))
     }
 
     /// Looks names up of several instances, one after the other.
@@ -181,6 +207,20 @@ mod tests {
         assert_eq!(domain.lookup("10 second"), Some(60));
         assert_eq!((domain.name(10), domain.name(60)), (Some("10 second"), Some("1 minute")));
         assert!(domain.looks_up_by_beginning());
+    }
+
+    #[test]
+    fn names_are_printed_in_the_bytes_that_they_came_in() {
+        let names = vec![(3, "gr\u{fc}n".into()), (1, "gr\u{fc}n".into()), (2, "\u{20ac}".into())];
+        let domain = InstanceDomain::new(names).with_names_in_bytes(vec![3, 2, 3]);
+        let bytes = |id| domain.name_in_bytes(id).map(Cow::into_owned);
+        assert_eq!(bytes(3).as_deref(), Some(&b"gr\xfcn"[..]));
+        assert_eq!(bytes(1).as_deref(), Some("gr\u{fc}n".as_bytes()));
+        // No byte has that number.
+        assert_eq!(bytes(2).as_deref(), Some("\u{20ac}".as_bytes()));
+        assert_eq!(bytes(4), None);
+        let named = domain.with_name_of(3, "green");
+        assert_eq!(named.name_in_bytes(3).as_deref(), Some(&b"gr\xfcn"[..]));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Damaged archives: what opening and reading them gives.
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::model::{PmStatus, Timestamp};
 use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{FetchList, FetchSource};
+use pmderive_runtime::source::{FetchList, FetchSource, Mode};
 
-use crate::suite::{all_installed, installed};
+use crate::suite::{all_installed, installed, own};
 
 /// What becomes of one damaged archive.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ const DAMAGED: &[(&str, Outcome)] = &[
     ("ace", LABEL),
     ("badlabel-0", whole(9, 1_424_488_832, 261_978_000)),
     ("badlabel-1", LABEL),
-    // Its index has a bad label: libpcp refuses it, here it only counts as missing.
+    // The label of its index is bad: libpcp refuses it, here the index only counts as missing.
     ("badlabel-2", whole(9, 1_424_488_832, 261_978_000)),
     ("badlen-0", whole(9, 1_290_580_168, 472_149_000)),
     // The first record's lengths differ; the eight others can be read behind it.
@@ -54,7 +54,8 @@ const DAMAGED: &[(&str, Outcome)] = &[
     ("badlen-6", LABEL),
     ("badlen-7", LABEL),
     ("badlen-8", LABEL),
-    ("badlen-9", CORRUPT),
+    // The metadata end within a record: libpcp refuses that.
+    ("badlen-9", whole(9, 1_309_730_334, 314_406_000)),
     ("badlog-1", part(2, Ok(Timestamp { sec: 902_428_473, nsec: 248_687_000 }))),
     // One record is stamped three years too early.
     ("badlog-3", whole(8, 902_428_480, 258_477_000)),
@@ -99,6 +100,82 @@ fn damaged_archives_give_what_libpcp_gives_or_more() {
     for (name, expected) in DAMAGED {
         let Some(path) = installed("badarchives", name) else { return };
         assert_eq!(outcome(&path), *expected, "{name}");
+    }
+}
+
+#[test]
+fn some_are_refused_where_nothing_is_passed_over() {
+    for (name, file, is_told, status) in [
+        // The metadata end within a record.
+        ("badlen-9", ".meta", true, PmStatus::LOGREC),
+        ("badlabel-2", ".index", false, PmStatus::LABEL),
+    ] {
+        let Some(path) = installed("badarchives", name) else { return };
+        let open = || ArchiveContext::open(&path).expect("the rest can be read");
+        let place = format!("{name}{file}: at byte ");
+        let told = open().take_warnings();
+        assert_eq!(told.len(), usize::from(is_told), "{name}: {told:?}");
+        assert!(told.iter().all(|error| error.to_string().contains(&place)), "{told:?}");
+        let error = open().pass_over_nothing().expect_err(name);
+        assert_eq!(error.status(), status, "{error}");
+        assert!(error.to_string().contains(&place), "{error}");
+    }
+}
+
+#[test]
+fn an_index_is_refused_as_by_libpcp_where_nothing_is_passed_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("a");
+    let read = |suffix: &str| std::fs::read(own(&format!("own-dyn2.{suffix}"))).expect("a file");
+    for suffix in ["0", "meta"] {
+        std::fs::write(base.with_extension(suffix), read(suffix)).expect("space");
+    }
+    let checked = |index: &[u8]| {
+        std::fs::write(base.with_extension("index"), index).expect("space");
+        let mut context = ArchiveContext::open(&base).expect("the index only saves time");
+        context.pass_over_nothing().map_err(|error| error.status())
+    };
+    let index = read("index");
+    let other = |at: usize| {
+        let mut index = index.clone();
+        index[at] ^= 1;
+        index
+    };
+    for (index, expected) in [
+        (&index[..], Ok(())),
+        (&index[..133], Ok(())),
+        (&index[..132], Err(PmStatus::NODATA)),
+        (&index[..131], Err(PmStatus::LABEL)),
+        (&index[..7], Err(PmStatus::NODATA)),
+        (&index[..0], Err(PmStatus::NODATA)),
+        // Pid, start and host.
+        (&other(11), Err(PmStatus::LABEL)),
+        (&other(15), Ok(())),
+        (&other(24), Err(PmStatus::LABEL)),
+    ] {
+        assert_eq!(checked(index), expected);
+    }
+}
+
+#[test]
+fn without_a_record_there_are_no_values_but_damage_is_told() {
+    for (name, expected) in [
+        // A single byte stands behind the label.
+        ("badlen-11", [None, Some(PmStatus::EOL)]),
+        ("badlen-2", [Some(PmStatus::LOGREC), Some(PmStatus::LOGREC)]),
+        ("badlen-3", [Some(PmStatus::LOGREC), Some(PmStatus::LOGREC)]),
+    ] {
+        let Some(path) = installed("badarchives", name) else { return };
+        let mut context = ArchiveContext::open(&path).expect("the label is good");
+        let mode = Mode::Interpolated { step: 1_000_000_000 };
+        context.set_mode(mode, None).expect("archives have it");
+        let list = crate::suite::everything(&mut context);
+        let mut batch = ResultBatch::default();
+        let found = expected.map(|_| match context.fetch(&list, &mut batch) {
+            Ok(_) => None,
+            Err(error) => Some(error.status()),
+        });
+        assert_eq!(found, expected, "{name}");
     }
 }
 

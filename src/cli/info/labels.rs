@@ -4,6 +4,7 @@
 //! A series is identified by what does not change while it goes on: labels
 //! that are optional say nothing of that.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
@@ -147,18 +148,19 @@ impl Labels {
         let common = self.of_levels(self.levels_of_metric(desc, indom.domain()));
         for (id, own) in self.instances(indom, domain) {
             let merged = LabelSet::merged(common.iter().copied().chain(own));
-            push(out, format_args!("{} labels {}\n", Instance(id, domain), merged.json()));
+            push_instance(out, id, domain);
+            push(out, format_args!(" labels {}\n", merged.json()));
         }
     }
 
     /// Writes the lines with the identifiers of the source and of a metric.
     pub fn print_series(&self, out: &mut Vec<u8>, name: &str, desc: &MetricDesc) {
         let source = identifying(self.sets(LabelLevel::Context));
-        let source = hash(&format!("{{\"series\":\"source\",\"labels\":{source}}}"));
+        let source = hash(format!("{{\"series\":\"source\",\"labels\":{source}}}"));
         let labels = self.levels_of_metric(desc, desc.pmid.domain());
         let labels = identifying(self.of_levels(labels));
         let MetricDesc { semantics, value_type, units, .. } = desc;
-        let series = hash(&format!(
+        let series = hash(format!(
             "{{\"series\":\"metric\",\"name\":\"{name}\",\"labels\":{labels},\
              \"semantics\":\"{semantics}\",\"type\":\"{value_type}\",\"units\":\"{units}\"}}"
         ));
@@ -171,27 +173,24 @@ impl Labels {
         let common = self.of_levels(Labels::levels_of_domain(indom).into_iter());
         for (id, own) in self.instances(indom, domain) {
             let merged = LabelSet::merged(common.iter().copied().chain(own));
-            let name = domain.name(id).unwrap_or("???");
-            let labels = or_null(merged.json());
-            let series = hash(&format!(
-                "{{\"series\":\"instance\",\"name\":\"{name}\",\"labels\":{labels}}}"
-            ));
-            push(out, format_args!("{} series {series}\n", Instance(id, domain)));
+            let name = domain.name_in_bytes(id).unwrap_or(Cow::Borrowed(b"???"));
+            let mut identity = b"{\"series\":\"instance\",\"name\":\"".to_vec();
+            identity.extend_from_slice(&name);
+            push(&mut identity, format_args!("\",\"labels\":{}}}", or_null(merged.json())));
+            push_instance(out, id, domain);
+            push(out, format_args!(" series {}\n", hash(&identity)));
         }
     }
 }
 
 /// Stands for the name of an instance that is there no longer.
-const DISAPPEARED: &str = "DISAPPEARED";
+const DISAPPEARED: &[u8] = b"DISAPPEARED";
 
-/// An instance at the beginning of a line.
-struct Instance<'d>(InstId, &'d InstanceDomain);
-
-impl std::fmt::Display for Instance<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = self.1.name(self.0).unwrap_or(DISAPPEARED);
-        write!(f, "    inst [{} or \"{name}\"]", self.0)
-    }
+/// Writes an instance at the beginning of a line.
+fn push_instance(out: &mut Vec<u8>, id: InstId, domain: &InstanceDomain) {
+    push(out, format_args!("    inst [{id} or \""));
+    out.extend_from_slice(&domain.name_in_bytes(id).unwrap_or(Cow::Borrowed(DISAPPEARED)));
+    out.extend_from_slice(b"\"]");
 }
 
 fn print_labels(out: &mut Vec<u8>, sets: &[&LabelSet]) {
@@ -221,7 +220,7 @@ fn or_null(json: &str) -> &str {
 }
 
 /// SHA-1 of a text, in hexadecimal.
-fn hash(text: &str) -> String {
+fn hash(text: impl AsRef<[u8]>) -> String {
     Sha1::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

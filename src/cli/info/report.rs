@@ -213,7 +213,11 @@ impl<'s> Report<'s> {
 
     fn print_desc(&mut self, desc: &MetricDesc) {
         let value_type = desc.value_type.description().unwrap_or("Not Supported");
-        let _ = write!(self.out, "    Data Type: {value_type}  InDom: ");
+        let _ = write!(self.out, "    Data Type: {value_type}");
+        if let ValueType::Unknown | ValueType::Other(_) = desc.value_type {
+            let _ = write!(self.out, " ({})", desc.value_type.code());
+        }
+        self.out.extend_from_slice(b"  InDom: ");
         self.print_indom(desc.indom);
         let _ = write!(self.out, "\n    Semantics: {}", desc.semantics);
         if let Semantics::Other(code) = desc.semantics {

@@ -40,18 +40,24 @@ pub fn print(
             None => out.extend_from_slice(b"    "),
             Some(indom) => {
                 let domain = domains.get(source, indom)?;
-                let name = domain.as_ref().map_err(|status| *status);
-                match name.and_then(|domain| domain.name(*instance).ok_or(PmStatus::INST)) {
-                    Ok(name) => write!(out, "    inst [{instance} or \"{name}\"] ").ok(),
-                    Err(_) if shown.fetchall => {
+                let name = domain.as_ref().ok();
+                match name.and_then(|domain| domain.name_in_bytes(*instance)) {
+                    Some(name) => {
+                        write!(out, "    inst [{instance} or \"").ok();
+                        out.extend_from_slice(&name);
+                        out.extend_from_slice(b"\"] ");
+                    }
+                    None if shown.fetchall => {
                         writeln!(out, "    inst [{instance} \"DISAPPEARED\"]").ok();
                         continue;
                     }
-                    Err(status) => {
+                    // Of a domain that is not known, as of an instance that is not.
+                    None => {
+                        let status = PmStatus::INST;
                         writeln!(out, "pmNameIndom: indom={indom} inst={instance}: {status}").ok();
-                        write!(out, "    inst [{instance}] ").ok()
+                        write!(out, "    inst [{instance}] ").ok();
                     }
-                };
+                }
             }
         }
         out.extend_from_slice(b"value ");

@@ -48,13 +48,17 @@ impl Events<'_> {
         source: &mut DerivedContext<AnyNamed>,
     ) -> Result<(), SourceError> {
         for (instance, value) in sample.values() {
-            let _ = match self.instances {
-                None => write!(out, "{}:", self.metric),
-                Some(instances) => match instances.name(instance) {
-                    Some(name) => write!(out, "{}[{name}]:", self.metric),
-                    None => continue,
-                },
-            };
+            let name = self.instances.map(|instances| instances.name(instance));
+            if let Some(None) = name {
+                continue;
+            }
+            out.extend_from_slice(self.metric.as_bytes());
+            if let Some(name) = name.flatten() {
+                out.push(b'[');
+                out.extend_from_slice(name);
+                out.push(b']');
+            }
+            out.push(b':');
             let records = match value.raw.events() {
                 Ok(records) => records,
                 Err(status) => {

@@ -16,8 +16,8 @@ pub struct Instances {
     indom: InDom,
     /// True when none was asked for by name.
     are_all: bool,
-    /// Identifiers, ascending, with names.
-    shown: Vec<(InstId, Box<str>)>,
+    /// Identifiers, ascending, with names in the bytes that the source has.
+    shown: Vec<(InstId, Box<[u8]>)>,
 }
 
 impl Instances {
@@ -52,7 +52,7 @@ impl Instances {
                 Context::Host(_) | Context::Local(_) => source.lookup_instance(indom, name)?.ok(),
             };
             let id = id.ok_or_else(|| Stop::Tool(format!("instance {name} not available")))?;
-            shown.push((id, name.as_str().into()));
+            shown.push((id, name.as_bytes().into()));
         }
         let mut profile = InstanceProfile::default();
         let ids: Vec<InstId> = shown.iter().map(|(id, _)| *id).collect();
@@ -70,7 +70,8 @@ impl Instances {
         let domain = source
             .known_instances(self.indom)?
             .map_err(|status| Stop::Tool(format!("pmGetInDom({}): {status}", self.indom)))?;
-        self.shown = domain.instances().map(|(id, name)| (id, name.into())).collect();
+        let name = |id| domain.name_in_bytes(id).unwrap_or_default().into_owned();
+        self.shown = domain.instances().map(|(id, _)| (id, name(id).into())).collect();
         self.shown.sort_by_key(|(id, _)| *id);
         Ok(())
     }
@@ -108,13 +109,13 @@ impl Instances {
     }
 
     /// The name of an instance that has a column.
-    pub fn name(&self, id: InstId) -> Option<&str> {
+    pub fn name(&self, id: InstId) -> Option<&[u8]> {
         let at = self.shown.binary_search_by_key(&id, |(id, _)| *id).ok()?;
         Some(&self.shown[at].1)
     }
 
     /// The columns.
-    pub fn columns(&self) -> impl Iterator<Item = (InstId, &str)> {
+    pub fn columns(&self) -> impl Iterator<Item = (InstId, &[u8])> {
         self.shown.iter().map(|(id, name)| (*id, &**name))
     }
 }

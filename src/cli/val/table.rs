@@ -53,7 +53,7 @@ pub fn width(value_type: ValueType) -> Option<usize> {
         | ValueType::Aggregate
         | ValueType::AggregateStatic => Some(21),
         ValueType::Event | ValueType::HighResEvent => Some(0),
-        ValueType::NoSupport | ValueType::Unknown => None,
+        ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => None,
     }
 }
 
@@ -86,7 +86,9 @@ impl Table {
                 let layout = self.label_layout(instances);
                 if layout == LabelLayout::Cut {
                     for (position, (_, name)) in instances.columns().enumerate() {
-                        let _ = writeln!(out, "full label for instance[{position}]: {name}");
+                        let _ = write!(out, "full label for instance[{position}]: ");
+                        out.extend_from_slice(name);
+                        out.push(b'\n');
                     }
                 }
                 *self.labels.insert(layout)
@@ -100,17 +102,27 @@ impl Table {
         let NumberFormat { width, precision } = self.format;
         let is_shifted = self.shows_rates && precision.is_none() && layout == LabelLayout::Shifted;
         for (_, name) in instances.columns() {
-            let _ = match width.checked_sub(SHIFT) {
-                Some(width) if is_shifted => write!(out, "{name:>width$.width$}    "),
-                None if is_shifted => write!(out, "{name:<beyond$}    ", beyond = SHIFT - width),
-                _ => write!(out, "{name:>width$.width$} "),
-            };
+            let behind: &[u8] = if is_shifted { b"    " } else { b" " };
+            match width.checked_sub(SHIFT) {
+                None if is_shifted => {
+                    out.extend_from_slice(name);
+                    let missing = (SHIFT - width).saturating_sub(characters(name));
+                    out.resize(out.len() + missing, b' ');
+                }
+                less => {
+                    let width = less.filter(|_| is_shifted).unwrap_or(width);
+                    let missing = width.saturating_sub(characters(name));
+                    out.resize(out.len() + missing, b' ');
+                    out.extend_from_slice(first_characters(name, width));
+                }
+            }
+            out.extend_from_slice(behind);
         }
         out.push(b'\n');
     }
 
     fn label_layout(&self, instances: &Instances) -> LabelLayout {
-        let longest = instances.columns().map(|(_, name)| name.chars().count()).max();
+        let longest = instances.columns().map(|(_, name)| characters(name)).max();
         let longest = longest.unwrap_or_default();
         match self.format.width {
             width if longest > width => LabelLayout::Cut,
@@ -255,4 +267,18 @@ impl Table {
             _ => 1.0,
         }
     }
+}
+
+/// How many characters a name has; where it is not UTF-8, how many bytes.
+fn characters(name: &[u8]) -> usize {
+    std::str::from_utf8(name).map_or(name.len(), |name| name.chars().count())
+}
+
+/// The first characters of a name, as [`characters`] counts them.
+fn first_characters(name: &[u8], count: usize) -> &[u8] {
+    let end = match std::str::from_utf8(name) {
+        Ok(name) => name.char_indices().nth(count).map(|(end, _)| end),
+        Err(_) => Some(count),
+    };
+    end.and_then(|end| name.get(..end)).unwrap_or(name)
 }

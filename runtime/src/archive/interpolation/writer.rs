@@ -136,7 +136,9 @@ impl<'a> SetWriter<'a> {
     /// Adds a value in a block.
     pub(super) fn bytes(&mut self, instance: InstId, value_type: ValueType, data: &[u8]) {
         let position = (self.blocks.len() / 4) as u32;
-        let header = (value_type.code() as u32) << 24 | (data.len() as u32 + 4) & 0xff_ffff;
+        // Blocks have no room for codes without a meaning.
+        let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
+        let header = u32::from(code) << 24 | (data.len() as u32 + 4) & 0xff_ffff;
         self.blocks.extend_from_slice(&header.to_be_bytes());
         self.blocks.extend_from_slice(data);
         self.blocks.resize(self.blocks.len().next_multiple_of(4), b'~');

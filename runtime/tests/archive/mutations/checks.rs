@@ -1,6 +1,7 @@
 //! What must hold of a damaged archive, and the undamaged one to compare with.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
@@ -159,23 +160,38 @@ impl Subject {
     }
 
     /// Damages the metadata: opening fails, or it is as before but for the
-    /// record that was hit.
+    /// record that was hit, and where a warning says so for all behind it. A
+    /// cut is no reason to fail unless there is no descriptor before it.
     pub fn try_metadata(&self, damage: &Damage, good: &Described) {
         let what = format!("{} meta {damage:?}", self.name);
         let bytes = self.bytes("meta");
         let damaged = damage.apply(bytes);
         let read = self.with("meta", &damaged, |context| {
             let described = Described::of(context, &self.list);
-            (described, read(context, &self.list), at_times(context, &self.list, &self.times))
+            let told = context.take_warnings();
+            let forward = read(context, &self.list);
+            at_times(context, &self.list, &self.times);
+            (described, told, forward)
         });
-        let (described, forward, _) = match read {
+        let places = records_of(bytes, self.label);
+        if let Damage::Cut(at) = damage {
+            let is_desc = |place: &&Range<usize>| word(bytes, place.start + 4) == 1;
+            let first = places.iter().find(is_desc).expect("there are metrics");
+            assert_eq!(read.is_ok(), *at >= first.end, "{what}");
+        }
+        let (described, told, forward) = match read {
             Ok(read) => read,
             Err(error) => return self.check_error(&error, "meta", damaged.len(), &what),
         };
+        told.iter().for_each(|error| self.check_error(error, "meta", damaged.len(), &what));
+        if let Damage::Cut(at) = damage {
+            let is_between = *at == bytes.len() || places.iter().any(|place| place.start == *at);
+            assert_eq!(told.len(), usize::from(!is_between), "{what}: {told:?}");
+        }
         let order: Vec<usize> = (0..self.records.len()).collect();
         self.compare(&forward, &order, &Allowed::default(), &what);
         let (touched, has_moved) = damage.touches();
-        let hit = records_of(bytes, self.label).into_iter().filter(|place| match has_moved {
+        let hit = places.into_iter().filter(|place| match has_moved || !told.is_empty() {
             // What is behind a cut is gone.
             true => place.end > touched.start,
             false => place.start < touched.end && touched.start < place.end,
