@@ -87,9 +87,14 @@ pub(super) fn walk(
 /// of one value. This is also what `pmGetArchiveEnd(3)` takes for the last
 /// record. Offsets in damage count from the record.
 pub(super) fn check(record: &[u8], start: usize, count: usize) -> Result<(), Damage> {
-    if is_in_order(record, start, count)? {
-        return Ok(());
+    match is_in_order(record, start, count)? {
+        true => Ok(()),
+        false => check_in_any_order(record, start, count),
     }
+}
+
+/// See [`check`].
+fn check_in_any_order(record: &[u8], start: usize, count: usize) -> Result<(), Damage> {
     // Positions are compared by their sum, which any single wrong one changes.
     let (mut blocks, mut positions) = (0, 0);
     let sets_end = walk(record, start, count, |_, set| {
@@ -137,19 +142,46 @@ fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage
     walk(record, start, count, |_, set| {
         if set.in_blocks {
             let (lanes, _) = record[set.start + SET_HEADER..set.end].as_chunks::<8>();
-            next = next.and_then(|first| {
-                lanes.iter().try_fold(first, |at, [_, _, _, _, a, b, c, d]| {
-                    let position = i64::from(u32::from_be_bytes([*a, *b, *c, *d]));
-                    let [_, a, b, c] = *body.get(at..)?.first_chunk::<4>()?;
-                    let length = u32::from_be_bytes([0, a, b, c]) as usize;
-                    let is_here = 4 * position + BLOCK_ORIGIN == at as i64;
-                    let is_within = length >= LENGTH_WORD && length <= body.len() - at;
-                    (is_here && is_within).then(|| at + length.next_multiple_of(4))
-                })
+            next = next.and_then(|at| {
+                behind_blocks_of_8(body, at, lanes).or_else(|| behind_blocks(body, at, lanes))
             });
         }
     })?;
     Ok(next == Some(body.len()))
+}
+
+/// Where the blocks of values end, if they begin at an offset and come in the
+/// order of the values.
+fn behind_blocks(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
+    lanes.iter().try_fold(at, |at, [_, _, _, _, a, b, c, d]| {
+        let position = i64::from(u32::from_be_bytes([*a, *b, *c, *d]));
+        let length = (word(body, at)? & 0xff_ffff) as usize;
+        let is_here = 4 * position + BLOCK_ORIGIN == at as i64;
+        let is_within = length >= LENGTH_WORD && length <= body.len() - at;
+        (is_here && is_within).then(|| at + length.next_multiple_of(4))
+    })
+}
+
+/// The same where all are of one type and have 8 bytes of data, sooner.
+fn behind_blocks_of_8(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize> {
+    const SIZE: usize = 12;
+    let head = word(body, at).filter(|head| (head & 0xff_ffff) as usize == SIZE)?;
+    let end = at.checked_add(lanes.len().checked_mul(SIZE)?)?;
+    let (blocks, _) = body.get(at..end)?.as_chunks::<SIZE>();
+    let first = u32::try_from((at as i64 - BLOCK_ORIGIN) / 4).ok()?;
+    let positions = (0u32..).map(|block| first.wrapping_add(3 * block));
+    let is_aligned = (at as i64 - BLOCK_ORIGIN) % 4 == 0;
+    let is_good = blocks.iter().zip(lanes).zip(positions).fold(
+        is_aligned,
+        |is_good, ((block, lane), position)| {
+            let [a, b, c, d, ..] = *block;
+            let [_, _, _, _, e, f, g, h] = *lane;
+            is_good
+                & (u32::from_be_bytes([a, b, c, d]) == head)
+                & (u32::from_be_bytes([e, f, g, h]) == position)
+        },
+    );
+    is_good.then_some(end)
 }
 
 /// A place in a [`SlotTable`] that no metric took.
@@ -374,6 +406,40 @@ mod tests {
             bad[4 * word..4 * word + 4].copy_from_slice(&u32::to_be_bytes(value));
             assert!(check(&bad, 16, 3).is_err(), "word {word} = {value}");
         }
+    }
+
+    /// Nothing is good in order that would not be good in any order.
+    #[test]
+    fn order_is_seen_and_excuses_nothing() {
+        const NUMBER: u32 = 0x0300_000c;
+        let words = [
+            &[0, 0, 0, 3][..],                           // header
+            &[10, 3, 1, 0, 25, 1, 28, 2, 31],            // positions of the numbers
+            &[11, 1, 1, 0, 34],                          // of the text
+            &[12, 1, 0, 5, 42],                          // in place
+            &[NUMBER, 0, 1, NUMBER, 0, 2, NUMBER, 0, 3], // from word 23 on
+            &[0x0600_0006, 0x6869_7e7e, 140],            // text and trailer
+        ]
+        .concat();
+        let good = record(&words);
+        assert!(check_in_any_order(&good, 16, 3).is_ok());
+        assert!(is_in_order(&good, 16, 3).expect("sound"));
+        let mut others = 0;
+        for at in 4..words.len() {
+            for value in (0..40).chain([0x0300_000c, 0x0600_000c, 0x0600_0006, u32::MAX]) {
+                let bad = record(&[&words[..at], &[value], &words[at + 1..]].concat());
+                if is_in_order(&bad, 16, 3).unwrap_or(false) {
+                    assert!(check_in_any_order(&bad, 16, 3).is_ok(), "word {at} = {value}");
+                    others += 1;
+                }
+            }
+        }
+        assert!(others > words.len(), "{others}");
+        // Blocks in another order are as good.
+        let mut swapped = words.clone();
+        swapped.swap(8, 10);
+        assert!(!is_in_order(&record(&swapped), 16, 3).expect("sound"));
+        assert!(check(&record(&swapped), 16, 3).is_ok());
     }
 
     #[test]
