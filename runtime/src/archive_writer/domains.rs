@@ -16,8 +16,8 @@ use crate::model::{InDom, InstId, InstanceDomain, Timestamp};
 /// many times its size: a reader that looks for one time applies them all.
 const DIFFERENCES: u64 = 4;
 
-/// Instances with their names, ascending, each once.
-type Instances = Vec<(InstId, Box<str>)>;
+/// Instances with the bytes of their names, ascending, each once.
+type Instances = Vec<(InstId, Box<[u8]>)>;
 
 /// A domain as a reader of what was written so far knows it.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,8 @@ impl WrittenDomain {
         new: &InstanceDomain,
     ) -> Result<Option<Update>, WriteError> {
         let old = self.instances.iter().map(|(id, name)| (*id, &**name));
-        if self.whole > 0 && new.len() == self.instances.len() && new.instances().eq(old) {
+        let now = new.instances().map(|(id, name)| (id, name.as_bytes()));
+        if self.whole > 0 && new.len() == self.instances.len() && now.eq(old) {
             return Ok(None);
         }
         let instances = in_order(indom, new)?;
@@ -134,7 +135,7 @@ impl Update {
                 }
             }
             for name in names().flatten() {
-                out.extend_from_slice(name.as_bytes());
+                out.extend_from_slice(name);
                 out.push(0);
             }
         })
@@ -158,7 +159,11 @@ fn in_order(indom: InDom, domain: &InstanceDomain) -> Result<Instances, WriteErr
             let problem = "contains a NUL, which ends names";
             return Err(WriteError::Text { what, text: name.to_owned(), problem });
         }
-        instances.push((instance, name.into()));
+        let bytes = match domain.is_named_in_bytes(instance) {
+            true => domain.name_in_bytes(instance),
+            false => None,
+        };
+        instances.push((instance, bytes.as_deref().unwrap_or(name.as_bytes()).into()));
     }
     // Stable, because the first of equal identifiers is the one that counts.
     instances.sort_by_key(|(id, _)| *id);

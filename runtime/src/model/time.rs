@@ -127,7 +127,25 @@ impl fmt::Display for UtcTime {
         let (days, second) = (sec.div_euclid(86_400), sec.rem_euclid(86_400));
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let (year, month, day) = calendar::date(days);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nsec:09}Z")
+        if !(0..10_000).contains(&year) || nsec >= 1_000_000_000 {
+            return write!(
+                f,
+                "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nsec:09}Z"
+            );
+        }
+        // Exports write a time with every sample.
+        let mut text = *b"0000-00-00T00:00:00.000000000Z";
+        let parts = [(3, year), (6, month), (9, day), (12, hour), (15, minute), (18, second)];
+        for (last, mut number) in parts.into_iter().chain([(28, i64::from(nsec))]) {
+            for place in text[..=last].iter_mut().rev() {
+                if number == 0 {
+                    break;
+                }
+                *place = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        }
+        f.write_str(str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 
@@ -155,6 +173,10 @@ mod tests {
         ] {
             assert_eq!(UtcTime(Timestamp { sec, nsec: 1 }).to_string(), expected, "{sec}");
         }
+        let last = Timestamp { sec: 253_402_300_799, nsec: 999_999_999 };
+        assert_eq!(UtcTime(last).to_string(), "9999-12-31T23:59:59.999999999Z");
+        let next = Timestamp { sec: 253_402_300_800, nsec: 0 };
+        assert_eq!(UtcTime(next).to_string(), "10000-01-01T00:00:00.000000000Z");
         // Whatever a peer may say.
         for sec in [i64::MIN, i64::MAX] {
             assert!(UtcTime(Timestamp { sec, nsec: 0 }).to_string().ends_with('Z'));

@@ -17,6 +17,23 @@ const DOUBLE_DIGITS: usize = 16;
 /// More digits than these say nothing about a double.
 const MOST_DIGITS: usize = 17;
 
+/// Texts of a FLOAT up to this length have 6 digits at most, and no other text
+/// with as many digits gives the same value.
+const PLAIN_FLOAT_BYTES: usize = 7;
+
+/// As [`write_plain`], for a FLOAT.
+fn write_plain_float(out: &mut String, value: f32) -> bool {
+    let magnitude = value.abs();
+    if !(1e-4..1e6).contains(&magnitude) && magnitude != 0.0 {
+        return false;
+    }
+    let mut buffer = zmij::Buffer::new();
+    let text = buffer.format_finite(value);
+    let is_plain = text.len() <= PLAIN_FLOAT_BYTES;
+    out.push_str(if is_plain { text } else { "" });
+    is_plain
+}
+
 /// Appends a value of type FLOAT as `pmPrintValue(3)` prints it: `%.8g` of C.
 pub fn write_float(out: &mut String, value: f32) {
     write_g(out, f64::from(value), FLOAT_DIGITS);
@@ -90,7 +107,9 @@ fn is_halfway(value: f64, text: &str) -> bool {
 /// are read again; otherwise as [`write_exact_double`].
 pub fn write_exact_float(out: &mut String, value: f32) {
     if value.is_finite() {
-        write_exact(out, value, FLOAT_DIGITS);
+        if !write_plain_float(out, value) {
+            write_exact(out, value, FLOAT_DIGITS);
+        }
     } else {
         write_exact_double(out, f64::from(value));
     }
@@ -267,5 +286,28 @@ mod tests {
             }
         }
         assert!(plain > 100_000 && others > 100, "{plain} {others}");
+    }
+
+    /// The short way says what the long one does, or nothing.
+    #[test]
+    fn plain_floats_are_exact_ones() {
+        let mut plain = 0;
+        let mut compare = |value: f32| {
+            let (mut short, mut long) = (String::new(), String::new());
+            write_exact(&mut long, value, FLOAT_DIGITS);
+            match write_plain_float(&mut short, value) {
+                true => assert_eq!(short, long),
+                false => assert_eq!(short, ""),
+            }
+            plain += usize::from(!short.is_empty());
+        };
+        for number in (0..1_000_000u32).step_by(7) {
+            for unit in [1.0, 10.0, 1e3, 1e5, 1e8] {
+                compare((f64::from(number) / unit) as f32);
+                compare(-(f64::from(number) / unit) as f32);
+                compare(f32::from_bits(number.wrapping_mul(4294)));
+            }
+        }
+        assert!(plain > 500_000, "{plain}");
     }
 }
