@@ -213,7 +213,8 @@ impl Table {
     }
 
     fn write_missing(&self, out: &mut Vec<u8>) {
-        let _ = write!(out, "{:>width$}", "?", width = self.format.width);
+        out.resize(out.len() + self.format.width.saturating_sub(1), b' ');
+        out.push(b'?');
     }
 
     fn write_value(
