@@ -19,8 +19,8 @@ use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 use pmderive_runtime::model::{
-    LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind, TextSubject, Timestamp,
-    Units,
+    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind, TextSubject,
+    Timestamp, Units,
 };
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::source::{Freshness, MetadataSource};
@@ -352,6 +352,12 @@ impl Session {
         Session { pmcd, recorder, folder }
     }
 
+    fn domain_of(&mut self, name: &str) -> InDom {
+        let pmid = self.recorder.context().lookup_names(&[name]).expect("answers")[0];
+        let desc = self.recorder.context().lookup_descs(&[pmid.expect("a metric")]);
+        desc.expect("answers")[0].expect("a descriptor").indom.expect("a domain")
+    }
+
     fn sample(&mut self) {
         let step = self.recorder.sample().expect("a sample");
         assert!(matches!(step, Step::Recorded(_)), "{step:?}");
@@ -462,9 +468,7 @@ fn a_pmcd_that_comes_back_as_another() {
 #[test]
 fn a_connection_that_breaks_between_instances_and_values() {
     let mut session = Session::new(&["n.each"]);
-    let pmid = session.recorder.context().lookup_names(&["n.each"]).expect("answers")[0];
-    let desc = session.recorder.context().lookup_descs(&[pmid.expect("a metric")]);
-    let indom = desc.expect("answers")[0].expect("a descriptor").indom.expect("a domain");
+    let indom = session.domain_of("n.each");
     session.sample();
     let others = [(0, "a"), (7, "seven"), (1, "another b")];
     session.pmcd.host().change(|world| world.set_instances(indom, &others));
@@ -482,9 +486,7 @@ fn a_connection_that_breaks_between_instances_and_values() {
 #[test]
 fn instances_come_and_go() {
     let mut session = Session::new(&["n.each"]);
-    let pmid = session.recorder.context().lookup_names(&["n.each"]).expect("answers")[0];
-    let desc = session.recorder.context().lookup_descs(&[pmid.expect("a metric")]);
-    let indom = desc.expect("answers")[0].expect("a descriptor").indom.expect("a domain");
+    let indom = session.domain_of("n.each");
     session.sample();
     let others = [(0, "a"), (7, "seven"), (1, "another b")];
     session.pmcd.host().change(|world| world.set_instances(indom, &others));
