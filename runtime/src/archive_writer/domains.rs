@@ -159,11 +159,8 @@ fn in_order(indom: InDom, domain: &InstanceDomain) -> Result<Instances, WriteErr
             let problem = "contains a NUL, which ends names";
             return Err(WriteError::Text { what, text: name.to_owned(), problem });
         }
-        let bytes = match domain.is_named_in_bytes(instance) {
-            true => domain.name_in_bytes(instance),
-            false => None,
-        };
-        instances.push((instance, bytes.as_deref().unwrap_or(name.as_bytes()).into()));
+        let bytes = domain.name_in_bytes(instance).unwrap_or_default();
+        instances.push((instance, bytes.into()));
     }
     // Stable, because the first of equal identifiers is the one that counts.
     instances.sort_by_key(|(id, _)| *id);

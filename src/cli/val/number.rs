@@ -27,13 +27,7 @@ impl NumberFormat {
             return;
         }
         let start = out.len();
-        let after = match self.precision {
-            Some(precision) => {
-                fixed(out, number, precision);
-                ""
-            }
-            None => fitting(out, number),
-        };
+        let after = form.write(out, number);
         let length = out.len() - start;
         match self.width.checked_sub(after.len()) {
             Some(width) => {
@@ -87,9 +81,23 @@ impl Form {
         Form::Fixed(precision, "")
     }
 
-    /// Writes a number with few digits, of which none is in doubt; false if it
-    /// is another. It says nothing that [`fixed`] and [`scientific`] would
-    /// not, but sooner.
+    /// Appends the digits of a number, and gives what comes after them.
+    fn write(&self, out: &mut Vec<u8>, number: f64) -> &'static str {
+        match *self {
+            Form::Fixed(precision, after) => {
+                fixed(out, number, precision);
+                after
+            }
+            Form::Scientific => {
+                scientific(out, number);
+                ""
+            }
+        }
+    }
+
+    /// Writes a number with few digits, of which none is in doubt, and what
+    /// comes after them; false if it is another. It says nothing that
+    /// [`Form::write`] would not, but sooner.
     fn write_short(&self, text: &mut ShortText, number: f64) -> bool {
         match *self {
             Form::Fixed(precision, after) => {
@@ -103,21 +111,6 @@ impl Form {
 
 /// Most bytes that come after the digits of a form.
 const LONGEST_AFTER: usize = 5;
-
-/// Appends as many digits as the size of the number calls for, and gives what
-/// comes after them.
-fn fitting(out: &mut Vec<u8>, number: f64) -> &'static str {
-    match Form::fitting(number) {
-        Form::Fixed(precision, after) => {
-            fixed(out, number, precision);
-            after
-        }
-        Form::Scientific => {
-            scientific(out, number);
-            ""
-        }
-    }
-}
 
 /// Appends `%.{precision}f` of C.
 fn fixed(out: &mut Vec<u8>, number: f64, precision: usize) {
