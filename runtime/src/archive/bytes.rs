@@ -106,6 +106,11 @@ impl Window {
         self.at(offset, length)
     }
 
+    /// The bytes from `offset` on, at least `length`, if they are in the buffer.
+    pub(super) fn held(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.buffer[..self.filled].get(self.skip(offset)?..).filter(|held| held.len() >= length)
+    }
+
     /// Present size of the file in bytes.
     pub(super) fn size(&mut self) -> io::Result<u64> {
         self.file.size()
@@ -176,6 +181,9 @@ mod tests {
             let got = window.at(offset as u64, length).expect("memory does not fail");
             assert!(got.len() >= length.min(expected.len()), "{offset} {length}");
             assert_eq!(got, &expected[..got.len()]);
+            let got = got.to_vec();
+            assert_eq!(window.held(offset as u64, got.len()), Some(&got[..]));
+            assert_eq!(window.held(offset as u64, got.len() + 1), None);
         }
         assert!(window.holds(0, 400_000).expect("memory does not fail"));
         assert!(!window.holds(1, 400_000).expect("memory does not fail"));

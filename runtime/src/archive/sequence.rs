@@ -310,6 +310,12 @@ impl Sequence {
         self.volumes.bytes_at(place.volume, place.offset, length)
     }
 
+    /// The same if they were read for another reason and are still there.
+    pub(super) fn held(&self, place: Place, length: usize) -> Option<&[u8]> {
+        let is_here = self.entered == place.archive;
+        is_here.then(|| self.volumes.held(place.volume, place.offset, length))?
+    }
+
     /// The bytes of the record that [`Sequence::next`] or
     /// [`Sequence::previous`] gave last: none of a mark between archives.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], SourceError> {

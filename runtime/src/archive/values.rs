@@ -169,18 +169,17 @@ fn behind_blocks_of_8(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize
     let end = at.checked_add(lanes.len().checked_mul(SIZE)?)?;
     let (blocks, _) = body.get(at..end)?.as_chunks::<SIZE>();
     let first = u32::try_from((at as i64 - BLOCK_ORIGIN) / 4).ok()?;
-    let positions = (0u32..).map(|block| first.wrapping_add(3 * block));
     let is_aligned = (at as i64 - BLOCK_ORIGIN) % 4 == 0;
-    let is_good = blocks.iter().zip(lanes).zip(positions).fold(
-        is_aligned,
-        |is_good, ((block, lane), position)| {
-            let [a, b, c, d, ..] = *block;
-            let [_, _, _, _, e, f, g, h] = *lane;
-            is_good
-                & (u32::from_be_bytes([a, b, c, d]) == head)
-                & (u32::from_be_bytes([e, f, g, h]) == position)
-        },
-    );
+    // Bits in which anything is not what it has to be; `head` as it stands in the record.
+    let (head, mut position, mut wrong) = (head.to_be(), first, 0);
+    for (block, lane) in blocks.iter().zip(lanes) {
+        let [a, b, c, d, ..] = *block;
+        let [_, _, _, _, e, f, g, h] = *lane;
+        wrong |= u32::from_ne_bytes([a, b, c, d]) ^ head;
+        wrong |= u32::from_be_bytes([e, f, g, h]) ^ position;
+        position = position.wrapping_add(3);
+    }
+    let is_good = is_aligned && wrong == 0;
     is_good.then_some(end)
 }
 

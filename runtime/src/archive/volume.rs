@@ -220,6 +220,11 @@ impl Volume {
         })
     }
 
+    /// The bytes of a record if they were read and are still there.
+    pub(super) fn held(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.window.held(offset, length)?.get(..length)
+    }
+
     /// The sound record that ends at `end`.
     pub(super) fn sound_record_before(&mut self, end: u64) -> Option<Record> {
         let trailer_at = end.checked_sub(LENGTH_WORD as u64)?;

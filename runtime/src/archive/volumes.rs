@@ -295,6 +295,11 @@ impl Volumes {
         self.volume.bytes_at(offset, length).map_err(|error| error.in_file(&self.name))
     }
 
+    /// The bytes of a record if they were read and are still there.
+    pub(super) fn held(&self, volume: usize, offset: u64, length: usize) -> Option<&[u8]> {
+        (self.entered == volume).then(|| self.volume.held(offset, length))?
+    }
+
     /// The bytes of the record that [`Volumes::next`] or [`Volumes::previous`] gave last.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], SourceError> {
         self.volume.bytes(record).map_err(|error| error.in_file(&self.name))

@@ -53,12 +53,20 @@ impl Timestamp {
     /// Everything up to the division is exact, and rates agree with libpcp's
     /// to the last digit only if the interval is rounded just once.
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
+        // 64 bits are enough for 292 years, and sooner converted.
+        let nsec = i64::from(self.nsec) - i64::from(earlier.nsec);
+        let sec = self.sec.checked_sub(earlier.sec);
+        let near = sec.and_then(|sec| sec.checked_mul(NSEC_PER_SEC)?.checked_add(nsec));
+        let nsec = near.map_or_else(|| self.far_from(earlier), |nsec| nsec as f64);
+        nsec / NSEC_PER_SEC as f64
+    }
+
+    /// Nanoseconds from `earlier`, however many.
+    #[cold]
+    fn far_from(self, earlier: Timestamp) -> f64 {
         let sec = i128::from(self.sec) - i128::from(earlier.sec);
         let nsec = i128::from(self.nsec) - i128::from(earlier.nsec);
-        let nsec = sec * i128::from(NSEC_PER_SEC) + nsec;
-        // The same number either way; 64 bits, of 292 years, are converted faster.
-        let nsec = i64::try_from(nsec).map_or_else(|_| nsec as f64, |nsec| nsec as f64);
-        nsec / NSEC_PER_SEC as f64
+        (sec * i128::from(NSEC_PER_SEC) + nsec) as f64
     }
 
     /// Seconds since the epoch (`pmtimespecToReal(3)`); today the last digit is

@@ -94,6 +94,7 @@ impl ResultFrame {
             first_set: self.first_set,
             set_count: self.set_count,
             block_origin: 0,
+            layout: None,
         }
     }
 }

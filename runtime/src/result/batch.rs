@@ -21,6 +21,7 @@
 //! for the caller to know.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{
     InDom, InstId, InstanceDomain, InstanceProfile, PmStatus, Pmid, RawValueRef, Timestamp,
@@ -51,6 +52,22 @@ pub struct ResultPart {
     /// Offset in `bytes` that block position zero means; negative for archive
     /// records, whose positions count from before the record.
     pub block_origin: i64,
+    /// Which layout the bytes have, if the source keeps account of that.
+    pub layout: Option<LayoutId>,
+}
+
+/// What all parts with the same identity have in common: every byte but those
+/// of numbers, which are the words of values in place and the data of blocks.
+/// What was found out about one such part holds for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LayoutId(u64);
+
+impl LayoutId {
+    /// An identity that no layout had before in this process.
+    pub fn fresh() -> LayoutId {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        LayoutId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 impl ResultBatch {
@@ -71,7 +88,19 @@ impl ResultBatch {
         part.first_set = 0;
         part.set_count = 0;
         part.block_origin = 0;
+        part.layout = None;
         part
+    }
+
+    /// A further part with the bytes that its buffer had before, if those have
+    /// a layout: only time and numbers have to be written.
+    pub fn add_part_again(&mut self, layout: LayoutId) -> Option<&mut ResultPart> {
+        let part = self.parts.get_mut(self.used)?;
+        if part.layout != Some(layout) {
+            return None;
+        }
+        self.used += 1;
+        Some(part)
     }
 
     /// The parts of the latest fetch, in the order of its slots.
@@ -119,14 +148,14 @@ impl ResultPart {
         Some((header[0], data))
     }
 
-    /// The data of a block of exactly 8 bytes of data, whatever its type code.
-    /// `None` when there is none at that position.
+    /// The block at a position if it has exactly 8 bytes of data: its type code
+    /// and these. `None` when there is none.
     #[inline]
-    pub fn block_of_8(&self, position: u32) -> Option<[u8; 8]> {
+    pub fn block_of_8(&self, position: u32) -> Option<(u8, [u8; 8])> {
         let offset = usize::try_from(self.block_origin + 4 * i64::from(position)).ok()?;
-        let [_, header @ .., a, b, c, d, e, f, g, h] =
+        let [code, header @ .., a, b, c, d, e, f, g, h] =
             *self.bytes.get(offset..)?.first_chunk::<12>()?;
-        (header == [0, 0, 12]).then_some([a, b, c, d, e, f, g, h])
+        (header == [0, 0, 12]).then_some((code, [a, b, c, d, e, f, g, h]))
     }
 }
 
@@ -149,6 +178,7 @@ impl ResultPart {
     /// Takes away the values that `keep` does not want. Sets move towards the
     /// first one, blocks stay where they are.
     fn retain(&mut self, keep: impl Fn(Pmid, InstId) -> bool) {
+        self.layout = None;
         let mut to = self.first_set;
         let mut from = self.first_set;
         for _ in 0..self.set_count {

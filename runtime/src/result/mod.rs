@@ -8,6 +8,6 @@ mod batch;
 mod owned;
 mod writer;
 
-pub use batch::{Lane, ResultBatch, ResultPart, ValueSet, ValueSets};
+pub use batch::{Lane, LayoutId, ResultBatch, ResultPart, ValueSet, ValueSets};
 pub use owned::{FetchResult, InstanceValue, MetricValues};
 pub use writer::{BlockValue, ResultWriter};

@@ -10,7 +10,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
 
 use super::instances::Instances;
-use super::sample::Sample;
+use super::sample::{Sample, SampleValue};
 use crate::cli::pcp_options::AnyNamed;
 use crate::engine::DerivedContext;
 
@@ -48,6 +48,8 @@ impl Events<'_> {
         source: &mut DerivedContext<AnyNamed>,
     ) -> Result<(), SourceError> {
         for (instance, value) in sample.values() {
+            // Records of events are no numbers.
+            let SampleValue::Raw(raw) = value else { continue };
             let name = self.instances.map(|instances| instances.name(instance));
             if let Some(None) = name {
                 continue;
@@ -59,7 +61,7 @@ impl Events<'_> {
                 out.push(b']');
             }
             out.push(b':');
-            let records = match value.raw.events() {
+            let records = match raw.events() {
                 Ok(records) => records,
                 Err(status) => {
                     let _ = writeln!(out, " pmUnpackEventRecords: {status}");

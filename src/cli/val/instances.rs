@@ -16,8 +16,10 @@ pub struct Instances {
     indom: InDom,
     /// True when none was asked for by name.
     are_all: bool,
-    /// Identifiers, ascending, with names in the bytes that the source has.
-    shown: Vec<(InstId, Box<[u8]>)>,
+    /// Identifiers, ascending.
+    ids: Vec<InstId>,
+    /// Parallel to `ids`, names in the bytes that the source has.
+    names: Vec<Box<[u8]>>,
 }
 
 impl Instances {
@@ -27,7 +29,7 @@ impl Instances {
     /// # Errors
     /// The source failed, or knows no such domain.
     pub fn all(source: &mut DerivedContext<AnyNamed>, indom: InDom) -> Result<Instances, Stop> {
-        let mut instances = Instances { indom, are_all: true, shown: Vec::new() };
+        let mut instances = Instances { indom, are_all: true, ids: Vec::new(), names: Vec::new() };
         instances.refresh(source)?;
         Ok(instances)
     }
@@ -42,7 +44,7 @@ impl Instances {
         indom: InDom,
         names: &[String],
     ) -> Result<Instances, Stop> {
-        let mut shown = Vec::new();
+        let mut shown: Vec<(InstId, Box<[u8]>)> = Vec::new();
         for name in names {
             let id = match source.source().source() {
                 // Of any time, not only of its beginning.
@@ -62,7 +64,8 @@ impl Instances {
         }
         source.set_profile(&profile)?;
         shown.sort_by_key(|(id, _)| *id);
-        Ok(Instances { indom, are_all: false, shown })
+        let (ids, names) = shown.into_iter().unzip();
+        Ok(Instances { indom, are_all: false, ids, names })
     }
 
     /// Asks for the instances of now.
@@ -71,8 +74,9 @@ impl Instances {
             .known_instances(self.indom)?
             .map_err(|status| Stop::Tool(format!("pmGetInDom({}): {status}", self.indom)))?;
         let name = |id| domain.name_in_bytes(id).unwrap_or_default().into_owned();
-        self.shown = domain.instances().map(|(id, _)| (id, name(id).into())).collect();
-        self.shown.sort_by_key(|(id, _)| *id);
+        self.ids = domain.instances().map(|(id, _)| id).collect();
+        self.ids.sort();
+        self.names = self.ids.iter().map(|id| name(*id).into()).collect();
         Ok(())
     }
 
@@ -84,9 +88,10 @@ impl Instances {
     pub fn follow(
         &mut self,
         source: &mut DerivedContext<AnyNamed>,
-        found: impl Iterator<Item = InstId>,
+        found: &[InstId],
     ) -> Result<bool, Stop> {
-        let has_news = self.without_column(found.map(|id| (id, ()))).next().is_some();
+        let found_too = found.iter().map(|id| (*id, ()));
+        let has_news = self.ids != found && self.without_column(found_too).next().is_some();
         if has_news {
             self.refresh(source)?;
         }
@@ -101,22 +106,27 @@ impl Instances {
     ) -> impl Iterator<Item = (InstId, V)> {
         let mut at = 0;
         values.filter(move |(id, _)| {
-            while self.shown.get(at).is_some_and(|(column, _)| column < id) {
+            while self.ids.get(at).is_some_and(|column| column < id) {
                 at += 1;
             }
-            self.are_all && self.shown.get(at).is_none_or(|(column, _)| column != id)
+            self.are_all && self.ids.get(at).is_none_or(|column| column != id)
         })
     }
 
     /// The name of an instance that has a column.
     pub fn name(&self, id: InstId) -> Option<&[u8]> {
-        let at = self.shown.binary_search_by_key(&id, |(id, _)| *id).ok()?;
-        Some(&self.shown[at].1)
+        let at = self.ids.binary_search(&id).ok()?;
+        Some(&self.names[at])
+    }
+
+    /// The instances of the columns, ascending.
+    pub fn ids(&self) -> &[InstId] {
+        &self.ids
     }
 
     /// The columns.
     pub fn columns(&self) -> impl Iterator<Item = (InstId, &[u8])> {
-        self.shown.iter().map(|(id, name)| (*id, &**name))
+        self.ids.iter().zip(&self.names).map(|(id, name)| (*id, &**name))
     }
 }
 

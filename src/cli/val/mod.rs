@@ -13,6 +13,7 @@ mod instances;
 mod moment;
 mod number;
 mod report;
+mod row;
 mod sample;
 mod table;
 
@@ -149,7 +150,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         is_terminal: io::stdout().is_terminal(),
         messages,
         out,
-        state: State::default(),
+        state: State::new(desc.value_type),
     };
     report.run()?;
     Ok(Outcome::Good)

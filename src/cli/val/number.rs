@@ -20,12 +20,7 @@ pub struct NumberFormat {
 impl NumberFormat {
     /// Appends a number.
     pub fn write(self, out: &mut Vec<u8>, number: f64) {
-        let mut text = ShortText::new();
         let form = self.precision.map_or_else(|| Form::fitting(number), Form::digits);
-        if (LONGEST_AFTER..=ROOM).contains(&self.width) && form.write_short(&mut text, number) {
-            out.extend_from_slice(text.in_columns(self.width));
-            return;
-        }
         let start = out.len();
         let after = form.write(out, number);
         let length = out.len() - start;
@@ -50,6 +45,17 @@ impl NumberFormat {
             let _ = write!(out, "{:>width$}", "!", width = self.width);
         } else {
             self.write(out, number);
+        }
+    }
+
+    /// What [`NumberFormat::write`] appends, into blanks that are as wide,
+    /// and sooner. False if it takes the longer way; then these are no blanks
+    /// any more.
+    #[inline]
+    pub fn write_short(self, blanks: &mut [u8], number: f64) -> bool {
+        match self.precision {
+            None => short_fitting(blanks, number),
+            Some(precision) => short_fixed(blanks, number, precision),
         }
     }
 }
@@ -94,23 +100,7 @@ impl Form {
             }
         }
     }
-
-    /// Writes a number with few digits, of which none is in doubt, and what
-    /// comes after them; false if it is another. It says nothing that
-    /// [`Form::write`] would not, but sooner.
-    fn write_short(&self, text: &mut ShortText, number: f64) -> bool {
-        match *self {
-            Form::Fixed(precision, after) => {
-                text.push_text(after);
-                short_fixed(text, number, precision)
-            }
-            Form::Scientific => short_scientific(text, number),
-        }
-    }
 }
-
-/// Most bytes that come after the digits of a form.
-const LONGEST_AFTER: usize = 5;
 
 /// Appends `%.{precision}f` of C.
 fn fixed(out: &mut Vec<u8>, number: f64, precision: usize) {
@@ -131,100 +121,109 @@ fn scientific(out: &mut Vec<u8>, number: f64) {
     out[start..].make_ascii_uppercase();
 }
 
-/// Bytes of a [`ShortText`].
-const ROOM: usize = 64;
+/// Powers of ten.
+const POWERS: [f64; 16] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// A text of a few characters that is written from its end to its beginning,
-/// with blanks in front of it.
-struct ShortText {
-    bytes: [u8; ROOM],
-    first: usize,
-}
-
-impl ShortText {
-    fn new() -> ShortText {
-        ShortText { bytes: [b' '; ROOM], first: ROOM }
+/// Writes a number in the form that fits its size: four digits, with the point
+/// always in the same column, or one digit in front of it and an exponent.
+#[inline]
+fn short_fitting(blanks: &mut [u8], number: f64) -> bool {
+    let width = blanks.len();
+    if !(0.1..1e15).contains(&number) {
+        let is_zero = number.to_bits() == 0;
+        return is_zero && put(blanks, width.wrapping_sub(6), b"0.0   ");
     }
-
-    /// Writes a text at the end, where nothing is yet.
-    #[inline]
-    fn push_text(&mut self, text: &str) {
-        self.first = ROOM - text.len();
-        self.bytes[self.first..].copy_from_slice(text.as_bytes());
+    if number > 9999.0 {
+        let exponent = (number as u64).ilog10();
+        // The unit is exact. Beyond this the next exponent is near.
+        let unit = POWERS[exponent as usize - 3];
+        let Some(count) = rounded(number / unit).filter(|count| *count < 9999) else {
+            return false;
+        };
+        let [tens, ones] = PAIRS[exponent as usize];
+        return put(blanks, width.wrapping_sub(4), &[b'E', b'+', tens, ones])
+            && put(blanks, width.wrapping_sub(9), &four_digits(count, 1));
     }
-
-    #[inline]
-    fn push_front(&mut self, byte: u8) {
-        self.first -= 1;
-        self.bytes[self.first] = byte;
-    }
-
-    /// Writes the last `count` digits of a number, and gives those before them.
-    #[inline]
-    fn push_digits(&mut self, mut number: u32, count: usize) -> u32 {
-        for _ in 0..count {
-            self.push_front(b'0' + (number % 10) as u8);
-            number /= 10;
+    let limits = [0.9999, 9.999, 99.99, 999.9];
+    let whole: usize = limits.iter().map(|limit| usize::from(number > *limit)).sum();
+    match rounded(number * POWERS[4 - whole]) {
+        Some(count @ 1000..=9999) => {
+            let is_put = put(blanks, width.wrapping_sub(5 + whole), &four_digits(count, whole));
+            is_put && (whole > 0 || put(blanks, width.wrapping_sub(6), b"0"))
         }
-        number
-    }
-
-    /// In at least `columns` columns, of which there are not more than fit.
-    fn in_columns(&self, columns: usize) -> &[u8] {
-        &self.bytes[self.first.min(ROOM - columns)..]
+        _ => false,
     }
 }
 
-/// Parts of a number that digits are wanted of, by their number.
-const PARTS: [f64; 5] = [1.0, 10.0, 100.0, 1_000.0, 10_000.0];
-
-fn short_fixed(text: &mut ShortText, number: f64, precision: usize) -> bool {
-    let Some(parts) = PARTS.get(precision) else { return false };
-    let count = match rounded(number * parts) {
-        Some(count) if number.is_sign_positive() => count,
-        _ => return false,
-    };
-    let mut whole = text.push_digits(count, precision);
-    if precision > 0 {
-        text.push_front(b'.');
+/// False if there is no room at that offset.
+#[inline]
+fn put<const N: usize>(blanks: &mut [u8], offset: usize, text: &[u8; N]) -> bool {
+    match blanks.get_mut(offset..).and_then(<[u8]>::first_chunk_mut::<N>) {
+        Some(place) => {
+            *place = *text;
+            true
+        }
+        None => false,
     }
-    loop {
-        whole = text.push_digits(whole, 1);
-        if whole == 0 {
+}
+
+/// Numbers of two digits.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    pairs
+};
+
+/// A number below 10,000 with a point behind the first `whole` of four digits.
+#[inline]
+fn four_digits(number: u32, whole: usize) -> [u8; 5] {
+    let pair = |number: u32| u64::from(u16::from_le_bytes(PAIRS[number as usize]));
+    // The first character is the lowest byte.
+    let digits = pair(number / 100) | pair(number % 100) << 16;
+    let point = 8 * whole;
+    let before = digits & ((1 << point) - 1);
+    let text = before | u64::from(b'.') << point | (digits ^ before) << 8;
+    let [a, b, c, d, e, ..] = text.to_le_bytes();
+    [a, b, c, d, e]
+}
+
+/// Most digits after the point that are not in doubt for [`rounded`].
+const MOST_DIGITS: usize = 4;
+
+/// Writes a number that is not negative with some digits after the point.
+fn short_fixed(blanks: &mut [u8], number: f64, precision: usize) -> bool {
+    if precision > MOST_DIGITS || number.is_sign_negative() {
+        return false;
+    }
+    let Some(count) = rounded(number * POWERS[precision]) else { return false };
+    let (mut left, mut at) = (count, 0);
+    for place in blanks.iter_mut().rev() {
+        let is_point = precision > 0 && at == precision;
+        *place = if is_point { b'.' } else { b'0' + (left % 10) as u8 };
+        left /= if is_point { 1 } else { 10 };
+        at += 1;
+        if left == 0 && at > precision + usize::from(precision > 0) {
             return true;
         }
     }
-}
-
-/// A dot stands behind the first of four digits.
-fn short_scientific(text: &mut ShortText, number: f64) -> bool {
-    if !(1e4..1e15).contains(&number) {
-        return false;
-    }
-    let (mut exponent, mut unit) = (4u32, 10.0);
-    while number >= unit * 10_000.0 {
-        (exponent, unit) = (exponent + 1, unit * 10.0);
-    }
-    // The unit is exact. Beyond this the next exponent is near.
-    let Some(count) = rounded(number / unit).filter(|count| *count < 9999) else { return false };
-    let digit = |unit: u32| b'0' + (count / unit % 10) as u8;
-    let (tens, ones) = (b'0' + (exponent / 10) as u8, b'0' + (exponent % 10) as u8);
-    let all = [digit(1000), b'.', digit(100), digit(10), digit(1), b'E', b'+', tens, ones];
-    text.first = ROOM - all.len();
-    text.bytes[text.first..].copy_from_slice(&all);
-    true
+    false
 }
 
 /// The nearest whole number, if it is below 10^9 and `count` far enough from
 /// the middle between two for the result of an operation that may be wrong in
 /// its 16th digit.
+#[inline]
 fn rounded(count: f64) -> Option<u32> {
-    if !(0.0..1e9).contains(&count) {
-        return None;
-    }
-    let whole = count as u32;
-    let beyond = count - f64::from(whole) - 0.5;
-    (beyond.abs() > 1e-6).then(|| whole + u32::from(beyond > 0.0))
+    // Numbers of this size are whole, and their last bits are those of the sum.
+    const WHOLE: f64 = (1u64 << 52) as f64;
+    let sum = count + WHOLE;
+    let is_clear = (count - (sum - WHOLE)).abs() < 0.5 - 1e-6;
+    ((0.0..1e9).contains(&count) && is_clear).then_some(sum.to_bits() as u32)
 }
 
 /// C shows the sign of NaN too.
@@ -295,46 +294,45 @@ mod tests {
     /// The short way says what the long one does, or nothing.
     #[test]
     fn short_numbers_are_those_of_the_library() {
-        let mut shorter = 0;
-        for step in 0..60_000u32 {
-            for number in [f64::from(step) / 8.0, f64::from(step) * 0.000_05, f64::from(step) / 7.0]
-            {
-                for precision in 0..=5 {
-                    let mut text = ShortText::new();
-                    if short_fixed(&mut text, number, precision) {
-                        let expected = format!("{number:.precision$}");
-                        assert_eq!(text.in_columns(0), expected.as_bytes());
-                        shorter += 1;
-                    }
+        let eighths = (0..60_000u32).map(|step| f64::from(step) / 8.0);
+        let fine = (0..60_000u32).map(|step| f64::from(step) * 0.000_05);
+        let sevenths = (0..60_000u32).map(|step| f64::from(step) / 7.0);
+        let powers = (0..60_000u32).map(|step| 1.000_37f64.powf(f64::from(step)) * 0.09);
+        let fitting = FITTING.iter().map(|(number, _)| *number);
+        let numbers: Vec<f64> =
+            fitting.chain(eighths).chain(fine).chain(sevenths).chain(powers).collect();
+        for precision in [None, Some(0), Some(1), Some(2), Some(3), Some(4), Some(5)] {
+            let format = NumberFormat { width: 13, precision };
+            let mut shorter = 0;
+            for number in &numbers {
+                let mut blanks = [b' '; 13];
+                if format.write_short(&mut blanks, *number) {
+                    let mut expected = Vec::new();
+                    format.write(&mut expected, *number);
+                    let (blanks, expected) = (blanks.escape_ascii(), expected.escape_ascii());
+                    assert_eq!(blanks.to_string(), expected.to_string(), "{number:e}");
+                    shorter += 1;
                 }
             }
+            let least = if precision == Some(5) { 0 } else { 150_000 };
+            assert!(shorter >= least, "{precision:?}: {shorter}");
         }
-        assert!(shorter > 500_000, "{shorter}");
-        let mut scientific = 0;
-        for step in 0..60_000u32 {
-            let number = 1.000_37f64.powf(f64::from(step)) * 9_990.0;
-            let mut text = ShortText::new();
-            if short_scientific(&mut text, number) {
-                let expected = format_e(number, 3).to_uppercase();
-                assert_eq!(text.in_columns(0), expected.as_bytes(), "{number:e}");
-                scientific += 1;
-            }
-        }
-        assert!(scientific > 50_000, "{scientific}");
     }
 
-    /// Whatever the width, it does not matter which way a number took.
+    /// Whatever the width: too few columns are none for the short way.
     #[test]
     fn columns_are_as_wide_as_they_are_asked_to_be() {
         for width in 0..150 {
             for (number, digits, after) in [
                 (7.5, "7.500", " "),
+                (0.25, "0.2500", ""),
                 (0.0, "0", ".0   "),
                 (1e6, "1.000E+06", ""),
                 (-2e6, "-2.000E+06", ""),
             ] {
+                let format = NumberFormat { width, precision: None };
                 let mut out = b"before".to_vec();
-                NumberFormat { width, precision: None }.write(&mut out, number);
+                format.write(&mut out, number);
                 let columns = width.saturating_sub(after.len());
                 let expected = match width < after.len() {
                     false => format!("before{digits:>columns$}{after}"),
@@ -343,6 +341,11 @@ mod tests {
                     }
                 };
                 assert_eq!(String::from_utf8(out).as_deref(), Ok(&*expected), "{number} {width}");
+                let mut blanks = vec![b' '; width];
+                let is_short = format.write_short(&mut blanks, number);
+                let has_room = width >= digits.len() + after.len();
+                assert_eq!(is_short, has_room && number >= 0.0, "{number} {width}");
+                assert!(!is_short || expected.as_bytes()[6..] == blanks);
             }
         }
     }

@@ -4,10 +4,9 @@
 //! known to [`Table`] and [`Events`].
 
 use std::io::Write;
-use std::mem;
 
 use pmderive_runtime::context::Context;
-use pmderive_runtime::model::{MetricDesc, PmStatus, Timestamp};
+use pmderive_runtime::model::{MetricDesc, PmStatus, Timestamp, ValueType};
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
 
@@ -82,10 +81,9 @@ pub struct Sampling {
 }
 
 /// What a report knows of the samples before.
-#[derive(Default)]
 pub struct State {
     /// The sample before, if there were values in it.
-    before: Option<Sample>,
+    before: Option<Box<Sample>>,
     /// A fetch came to nothing since the last row.
     has_missed: bool,
     /// A row was printed since the start, or since logging was suspended.
@@ -95,19 +93,41 @@ pub struct State {
     batch: ResultBatch,
     clock: Clock,
     /// Its buffers are those of the next sample.
-    spare: Sample,
+    spare: Option<Box<Sample>>,
+    value_type: ValueType,
+}
+
+impl State {
+    /// Before the first sample of a metric of type `value_type`.
+    pub fn new(value_type: ValueType) -> State {
+        State {
+            before: None,
+            has_missed: false,
+            has_reported: false,
+            has_sampled: false,
+            batch: ResultBatch::default(),
+            clock: Clock::default(),
+            spare: None,
+            value_type,
+        }
+    }
+
+    /// A sample to fill, in buffers that were used before.
+    fn take_spare(&mut self) -> Box<Sample> {
+        self.spare.take().unwrap_or_else(|| Box::new(Sample::new(self.value_type)))
+    }
 }
 
 /// What the source delivers next.
 struct Next {
     time: Timestamp,
     /// Values, or why there can be none; `None` for a mark.
-    outcome: Result<Option<Sample>, PmStatus>,
+    outcome: Result<Option<Box<Sample>>, PmStatus>,
 }
 
 /// What a fetch came to.
 enum Fetched {
-    Sample(Sample),
+    Sample(Box<Sample>),
     /// Nothing; what there is to say was said.
     Nothing,
     /// The end of what is shown.
@@ -170,7 +190,7 @@ impl Report<'_> {
                 self.state.before = Some(sample);
             }
         }
-        self.state.spare = before;
+        self.state.spare = Some(before);
         Ok(true)
     }
 
@@ -213,8 +233,8 @@ impl Report<'_> {
                 let elapsed = elapsed(before.time, sample.time, self.source.dialect);
                 table.write_rates(&mut self.out, instances, before, sample, elapsed)
             }
-            (Form::Values(table) | Form::Rates(table), _) => {
-                table.write_values(&mut self.out, instances, sample)
+            (Form::Values(table) | Form::Rates(table), before) => {
+                table.write_values(&mut self.out, instances, before, sample)
             }
         };
         self.state.has_reported = true;
@@ -327,14 +347,9 @@ impl Report<'_> {
     }
 
     fn next_sample(&mut self) -> Result<Next, SourceError> {
-        let State { batch, spare, .. } = &mut self.state;
-        self.source.context.fetch(&self.sampling.list, batch)?;
-        let numbers = match &self.form {
-            Form::Values(table) | Form::Rates(table) => table.numbers(),
-            Form::Events(_) => None,
-        };
-        let mut sample = mem::take(spare);
-        let outcome = sample.read_batch(batch, numbers).map(|()| Some(sample));
+        self.source.context.fetch(&self.sampling.list, &mut self.state.batch)?;
+        let mut sample = self.state.take_spare();
+        let outcome = sample.read_batch(&self.state.batch).map(|()| Some(sample));
         let time = self.as_shown(self.state.batch.timestamp());
         self.state.has_sampled = true;
         Ok(Next { time, outcome })
@@ -353,7 +368,7 @@ impl Report<'_> {
             }
             let mut sets = sets.into_iter();
             if let Some(set) = sets.find(|set| set.pmid == self.desc.pmid) {
-                let mut sample = mem::take(&mut self.state.spare);
+                let mut sample = self.state.take_spare();
                 let outcome = set.outcome.map(|values| {
                     sample.read_values(&values);
                     Some(sample)

@@ -3,33 +3,65 @@
 //! Knows value sets, not what is printed of them.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
-use pmderive_runtime::result::{InstanceValue, ResultBatch};
+use pmderive_runtime::result::{InstanceValue, ResultBatch, ResultPart, ValueSet};
 
 /// The values of one metric at one time, in ascending order of instances.
-#[derive(Default)]
 pub struct Sample {
     /// When they were taken.
     pub time: Timestamp,
-    values: Vec<Place>,
+    value_type: ValueType,
+    instances: Vec<InstId>,
+    /// Parallel to `instances`, if all values are numbers of the type.
+    bits: Vec<u64>,
+    /// Otherwise parallel to `instances`.
+    others: Vec<Stored>,
     /// The bytes of blocks.
     bytes: Vec<u8>,
 }
 
-/// The value of an instance.
-#[derive(Clone, Copy)]
-struct Place {
-    instance: InstId,
-    value: Stored,
-    /// What it is as a number, if that is wanted and it is one.
-    number: Option<f64>,
+/// A number of a metric's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// One of the types of numbers.
+    pub value_type: ValueType,
+    /// Of numbers of 32 bits the low half counts.
+    pub bits: u64,
 }
 
 /// A value in a sample.
-#[derive(Clone, Copy)]
-pub struct SampleValue<'s> {
-    /// As it was delivered.
-    pub raw: RawValueRef<'s>,
-    number: Option<f64>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleValue<'s> {
+    /// A number.
+    Number(Number),
+    /// Any other value, as it was delivered.
+    Raw(RawValueRef<'s>),
+}
+
+impl Number {
+    /// As a number with a fraction.
+    #[inline(always)]
+    pub fn to_f64(self) -> f64 {
+        match self.value_type {
+            ValueType::I32 => f64::from(self.bits as i32),
+            ValueType::U32 => f64::from(self.bits as u32),
+            ValueType::I64 => self.bits as i64 as f64,
+            ValueType::U64 => self.bits as f64,
+            ValueType::F32 => f64::from(f32::from_bits(self.bits as u32)),
+            _ => f64::from_bits(self.bits),
+        }
+    }
+
+    /// As text, if it has no fraction.
+    #[inline]
+    pub fn digits<'t>(&self, text: &'t mut itoa::Buffer) -> Option<&'t str> {
+        match self.value_type {
+            ValueType::I32 => Some(text.format(self.bits as i32)),
+            ValueType::U32 => Some(text.format(self.bits as u32)),
+            ValueType::I64 => Some(text.format(self.bits as i64)),
+            ValueType::U64 => Some(text.format(self.bits)),
+            _ => None,
+        }
+    }
 }
 
 impl SampleValue<'_> {
@@ -37,103 +69,164 @@ impl SampleValue<'_> {
     ///
     /// # Errors
     /// It is not of that type, or is none.
+    #[inline]
     pub fn number(&self, value_type: ValueType) -> Result<f64, PmStatus> {
-        self.number.map_or_else(|| number(self.raw, value_type), Ok)
+        let raw = match self {
+            SampleValue::Number(number) => return Ok(number.to_f64()),
+            SampleValue::Raw(raw) => raw,
+        };
+        match raw.extract(value_type, ValueType::F64)? {
+            Value::F64(number) => Ok(number),
+            _ => Err(PmStatus::CONV),
+        }
     }
 }
 
 #[derive(Clone, Copy)]
 enum Stored {
     InPlace(u32),
-    /// A block with its type code: most are numbers.
-    Eight(u8, [u8; 8]),
-    /// Another block, from one offset in the bytes to another.
+    /// A block with its type code, from one offset in the bytes to another.
     Block(u8, usize, usize),
 }
 
 impl Sample {
-    /// Takes over the first value set of a batch. Numbers of a type are
-    /// decoded if that is given.
+    /// Without values as yet, of a metric of type `value_type`.
+    pub fn new(value_type: ValueType) -> Sample {
+        Sample {
+            time: Timestamp::default(),
+            value_type,
+            instances: Vec::new(),
+            bits: Vec::new(),
+            others: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Takes over the first value set of a batch.
     ///
     /// # Errors
     /// Why there are no values; [`PmStatus::IPC`] for a batch without a set, or
     /// where a block is missing.
-    pub fn read_batch(
-        &mut self,
-        batch: &ResultBatch,
-        numbers: Option<ValueType>,
-    ) -> Result<(), PmStatus> {
+    pub fn read_batch(&mut self, batch: &ResultBatch) -> Result<(), PmStatus> {
         self.clear();
         let mut sets =
             batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
         let (part, set) = sets.next().ok_or(PmStatus::IPC)?;
-        self.values.reserve(set.count?);
-        for lane in set.lanes() {
-            self.push(lane.instance, part.value(&set, lane).ok_or(PmStatus::IPC)?, numbers);
+        set.count?;
+        if !self.read_numbers(part, &set) {
+            self.clear();
+            for lane in set.lanes() {
+                self.push(lane.instance, part.value(&set, lane).ok_or(PmStatus::IPC)?);
+            }
         }
         self.sort();
         Ok(())
     }
 
-    /// Takes over values, which are decoded when they are asked for.
+    /// Takes over values as they are.
     pub fn read_values(&mut self, values: &[InstanceValue]) {
         self.clear();
         for InstanceValue { instance, value } in values {
-            self.push(*instance, value.borrowed(), None);
+            self.push(*instance, value.borrowed());
         }
         self.sort();
     }
 
     fn clear(&mut self) {
-        self.values.clear();
+        self.instances.clear();
+        self.bits.clear();
+        self.others.clear();
         self.bytes.clear();
     }
 
-    #[inline]
-    fn push(&mut self, instance: InstId, raw: RawValueRef<'_>, numbers: Option<ValueType>) {
-        let number = numbers.and_then(|value_type| number(raw, value_type).ok());
+    /// False if there is a value that is no number of the type.
+    fn read_numbers(&mut self, part: &ResultPart, set: &ValueSet<'_>) -> bool {
+        let value_type = self.value_type;
+        let is_of_type = |code: u8| i32::from(code) == value_type.code();
+        self.instances.extend(set.lanes().map(|lane| lane.instance));
+        match (value_type, set.in_blocks) {
+            (ValueType::I32 | ValueType::U32, false) => {
+                self.bits.extend(set.lanes().map(|lane| u64::from(lane.word)));
+            }
+            (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
+                self.bits.resize(set.lanes().len(), 0);
+                for (bits, lane) in self.bits.iter_mut().zip(set.lanes()) {
+                    match part.block_of_8(lane.word) {
+                        Some((code, data)) if is_of_type(code) => *bits = u64::from_be_bytes(data),
+                        _ => return false,
+                    }
+                }
+            }
+            (ValueType::F32, true) => {
+                for lane in set.lanes() {
+                    let (code, data) = part.block(lane.word).unwrap_or_default();
+                    match <[u8; 4]>::try_from(data) {
+                        Ok(data) if is_of_type(code) => {
+                            self.bits.push(u64::from(u32::from_be_bytes(data)));
+                        }
+                        _ => return false,
+                    }
+                }
+            }
+            _ => return set.lanes().len() == 0,
+        }
+        true
+    }
+
+    fn push(&mut self, instance: InstId, raw: RawValueRef<'_>) {
         let value = match raw {
             RawValueRef::InPlace(word) => Stored::InPlace(word),
-            RawValueRef::Block { code, bytes } => match <[u8; 8]>::try_from(bytes) {
-                Ok(bytes) => Stored::Eight(code, bytes),
-                Err(_) => {
-                    let start = self.bytes.len();
-                    self.bytes.extend_from_slice(bytes);
-                    Stored::Block(code, start, self.bytes.len())
-                }
-            },
+            RawValueRef::Block { code, bytes } => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(bytes);
+                Stored::Block(code, start, self.bytes.len())
+            }
         };
-        self.values.push(Place { instance, value, number });
+        self.instances.push(instance);
+        self.others.push(value);
     }
 
     /// Values of the same instance stay in the order delivered.
     fn sort(&mut self) {
-        if !self.values.is_sorted_by_key(|place| place.instance) {
-            self.values.sort_by_key(|place| place.instance);
+        if self.instances.is_sorted() {
+            return;
         }
+        let mut order: Vec<usize> = (0..self.instances.len()).collect();
+        order.sort_by_key(|at| self.instances[*at]);
+        self.instances = order.iter().map(|at| self.instances[*at]).collect();
+        self.bits = order.iter().filter_map(|at| self.bits.get(*at).copied()).collect();
+        self.others = order.iter().filter_map(|at| self.others.get(*at).copied()).collect();
     }
 
     /// True when there are no values.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.instances.is_empty()
     }
 
     /// The instances of the values, ascending.
-    pub fn instances(&self) -> impl Iterator<Item = InstId> {
-        self.values.iter().map(|place| place.instance)
+    pub fn instances(&self) -> &[InstId] {
+        &self.instances
+    }
+
+    /// True if all values are numbers, and the same of the same instances.
+    pub fn has_numbers_of(&self, other: &Sample) -> bool {
+        self.others.is_empty() && self.instances == other.instances && self.bits == other.bits
+    }
+
+    /// The bits of [`Number`]s, parallel to `instances`, if these are those of
+    /// the values, which all are numbers of the metric's type.
+    pub fn bits_of(&self, instances: &[InstId]) -> Option<&[u64]> {
+        (self.others.is_empty() && self.instances == instances).then_some(&self.bits)
     }
 
     /// The values with their instances, ascending.
     pub fn values(&self) -> impl Iterator<Item = (InstId, SampleValue<'_>)> {
-        self.values.iter().map(|place| (place.instance, self.value(place)))
+        self.instances.iter().enumerate().map(|(at, instance)| (*instance, self.value(at)))
     }
 
     /// The value, if there is exactly one.
     pub fn single(&self) -> Option<SampleValue<'_>> {
-        match &self.values[..] {
-            [single] => Some(self.value(single)),
-            _ => None,
-        }
+        (self.instances.len() == 1).then(|| self.value(0))
     }
 
     /// The first value of an instance.
@@ -146,16 +239,16 @@ impl Sample {
         Ascending { sample: self, next: 0 }
     }
 
-    #[inline]
-    fn value<'s>(&'s self, place: &'s Place) -> SampleValue<'s> {
-        let raw = match &place.value {
-            Stored::InPlace(word) => RawValueRef::InPlace(*word),
-            Stored::Eight(code, bytes) => RawValueRef::Block { code: *code, bytes },
+    fn value(&self, at: usize) -> SampleValue<'_> {
+        if let Some(bits) = self.bits.get(at).copied() {
+            return SampleValue::Number(Number { value_type: self.value_type, bits });
+        }
+        SampleValue::Raw(match self.others[at] {
+            Stored::InPlace(word) => RawValueRef::InPlace(word),
             Stored::Block(code, start, end) => {
-                RawValueRef::Block { code: *code, bytes: &self.bytes[*start..*end] }
+                RawValueRef::Block { code, bytes: &self.bytes[start..end] }
             }
-        };
-        SampleValue { raw, number: place.number }
+        })
     }
 }
 
@@ -170,38 +263,18 @@ impl<'s> Ascending<'s> {
     /// was asked for.
     #[inline]
     pub fn of_instance(&mut self, instance: InstId) -> Option<SampleValue<'s>> {
-        let values = &self.sample.values;
-        while values.get(self.next)?.instance < instance {
+        let instances = &self.sample.instances;
+        while *instances.get(self.next)? < instance {
             self.next += 1;
         }
-        let place = values.get(self.next)?;
-        (place.instance == instance).then(|| self.sample.value(place))
-    }
-}
-
-/// See [`SampleValue::number`].
-#[inline]
-fn number(value: RawValueRef<'_>, value_type: ValueType) -> Result<f64, PmStatus> {
-    if let RawValueRef::Block { code, bytes } = value
-        && i32::from(code) == value_type.code()
-        && let Ok(bytes) = <[u8; 8]>::try_from(bytes)
-    {
-        match value_type {
-            ValueType::I64 => return Ok(i64::from_be_bytes(bytes) as f64),
-            ValueType::U64 => return Ok(u64::from_be_bytes(bytes) as f64),
-            ValueType::F64 => return Ok(f64::from_be_bytes(bytes)),
-            _ => {}
-        }
-    }
-    match value.extract(value_type, ValueType::F64)? {
-        Value::F64(number) => Ok(number),
-        _ => Err(PmStatus::CONV),
+        (instances[self.next] == instance).then(|| self.sample.value(self.next))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pmderive_runtime::model::RawValue;
+    use pmderive_runtime::model::{Pmid, RawValue};
+    use pmderive_runtime::result::{BlockValue, ResultWriter};
 
     use super::*;
 
@@ -209,7 +282,7 @@ mod tests {
     fn values_come_in_the_order_of_instances() {
         let value = |instance, value| InstanceValue { instance, value };
         let block = |bytes: &[u8]| RawValue::Block { code: 6, bytes: bytes.into() };
-        let mut sample = Sample::default();
+        let mut sample = Sample::new(ValueType::Aggregate);
         for _ in 0..2 {
             sample.read_values(&[
                 value(7, block(b"seven")),
@@ -217,45 +290,80 @@ mod tests {
                 value(7, block(b"again")),
                 value(3, block(b"")),
             ]);
-            assert_eq!(sample.instances().collect::<Vec<_>>(), [-1, 3, 7, 7]);
-            assert_eq!(
-                sample.of_instance(7).map(|value| value.raw),
-                Some(block(b"seven").borrowed())
-            );
+            assert_eq!(sample.instances(), [-1, 3, 7, 7]);
+            assert!(sample.bits.is_empty());
+            let seven = block(b"seven");
+            let (seven, none) = (seven.borrowed(), RawValueRef::Block { code: 6, bytes: b"" });
+            assert_eq!(sample.of_instance(7), Some(SampleValue::Raw(seven)));
             assert!(sample.single().is_none());
             let mut search = sample.ascending();
-            let mut find = |instance| search.of_instance(instance).map(|value| value.raw);
-            assert_eq!(find(-1), Some(RawValueRef::InPlace(1)));
+            let mut find = |instance| search.of_instance(instance);
+            assert_eq!(find(-1), Some(SampleValue::Raw(RawValueRef::InPlace(1))));
             assert_eq!(find(2), None);
-            assert_eq!(find(3), Some(block(b"").borrowed()));
-            assert_eq!(find(3), Some(block(b"").borrowed()));
-            assert_eq!(find(7), Some(block(b"seven").borrowed()));
+            assert_eq!(find(3), Some(SampleValue::Raw(none)));
+            assert_eq!(find(3), Some(SampleValue::Raw(none)));
+            assert_eq!(find(7), Some(SampleValue::Raw(seven)));
             assert_eq!(find(8), None);
         }
         sample.read_values(&[]);
         assert!(sample.is_empty());
     }
 
+    /// Whether it is kept as a number or as it was delivered, a value says the same.
     #[test]
     fn numbers_are_those_that_are_extracted() {
+        use ValueType::{F32, F64, I32, I64, U32, U64};
         let bits = 0xc05e_dd2f_1a9f_be77_u64;
-        for (value_type, code) in [(ValueType::I64, 2), (ValueType::U64, 3), (ValueType::F64, 5)] {
-            for code in [code, 0, 6] {
-                let bytes = &bits.to_be_bytes();
-                for bytes in [&bytes[..], &bytes[..4]] {
-                    let value = RawValueRef::Block { code, bytes };
-                    let extracted = value.extract(value_type, ValueType::F64);
-                    assert_eq!(number(value, value_type).map(Value::F64), extracted);
+        let mut as_numbers = 0;
+        for value_type in [I32, U32, I64, U64, F32, F64] {
+            let blocks = [
+                BlockValue::I64(bits as i64),
+                BlockValue::U64(bits),
+                BlockValue::F32(f32::from_bits(bits as u32)),
+                BlockValue::F64(f64::from_bits(bits)),
+                BlockValue::Text("1234567"),
+            ];
+            for block in blocks.into_iter().map(Some).chain([None]) {
+                let mut batch = ResultBatch::default();
+                let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
+                writer.set(Pmid(1));
+                for instance in [9, 4] {
+                    match &block {
+                        Some(block) => writer.block(instance, *block),
+                        None => writer.in_place(instance, bits as u32),
+                    }
+                }
+                writer.finish();
+                let mut sample = Sample::new(value_type);
+                sample.read_batch(&batch).expect("it has a set");
+                assert_eq!(sample.instances(), [4, 9]);
+                let part = &batch.parts()[0];
+                let set = part.sets().next().expect("there is one");
+                let raw = part.value(&set, set.lanes().next().expect("two")).expect("a block");
+                let extracted = raw.extract(value_type, F64).map(|value| match value {
+                    Value::F64(number) => number.to_bits(),
+                    other => panic!("{other:?}"),
+                });
+                as_numbers += sample.bits.len();
+                for (_, value) in sample.values() {
+                    assert_eq!(value.number(value_type).map(f64::to_bits), extracted);
+                    let mut text = itoa::Buffer::new();
+                    if let SampleValue::Number(number) = value
+                        && let Some(digits) = number.digits(&mut text)
+                    {
+                        let mut printed = Vec::new();
+                        raw.print(&mut printed, value_type, 0, &|_, _| String::new());
+                        assert_eq!(digits.as_bytes(), printed);
+                    }
                 }
             }
         }
-        assert_eq!(number(RawValueRef::InPlace(u32::MAX), ValueType::I32), Ok(-1.0));
-        assert_eq!(number(RawValueRef::InPlace(1), ValueType::F64), Err(PmStatus::CONV));
+        assert_eq!(as_numbers, 12);
     }
 
     #[test]
     fn a_batch_without_a_set_is_no_sample() {
-        let read = Sample::default().read_batch(&ResultBatch::default(), None);
+        let read = Sample::new(ValueType::U32).read_batch(&ResultBatch::default());
         assert_eq!(read, Err(PmStatus::IPC));
     }
 }

@@ -9,7 +9,8 @@ use pmderive_runtime::model::{MetricDesc, PmStatus, Semantics, ValueType};
 
 use super::instances::Instances;
 use super::number::NumberFormat;
-use super::sample::{Sample, SampleValue};
+use super::row::Row;
+use super::sample::{Number, Sample, SampleValue};
 use crate::dialect::Dialect;
 
 /// Places that the decimal points of rates stand left of the column's end.
@@ -28,6 +29,8 @@ pub struct Table {
     wraps: bool,
     /// Decided with the first names.
     labels: Option<LabelLayout>,
+    /// The row of values before, if every value has a column; otherwise nothing.
+    row: Vec<u8>,
 }
 
 /// How the names of instances stand over their columns.
@@ -67,19 +70,13 @@ impl Table {
         dialect: Dialect,
     ) -> Table {
         let wraps = std::env::var_os("PCP_COUNTER_WRAP").is_some();
-        Table { desc, format, shows_rates, margin, dialect, wraps, labels: None }
-    }
-
-    /// The type of the values, if they are shown as numbers that may have a fraction.
-    pub fn numbers(&self) -> Option<ValueType> {
-        let MetricDesc { value_type, .. } = self.desc;
-        let is_wanted = self.shows_rates || matches!(value_type, ValueType::F32 | ValueType::F64);
-        is_wanted.then_some(value_type)
+        Table { desc, format, shows_rates, margin, dialect, wraps, labels: None, row: Vec::new() }
     }
 
     /// Appends the names of instances, in front of the first rows with those
     /// that have to be cut off in full.
     pub fn write_labels(&mut self, out: &mut Vec<u8>, instances: &Instances) {
+        self.row.clear();
         let layout = match self.labels {
             Some(layout) => layout,
             None => {
@@ -132,32 +129,41 @@ impl Table {
     }
 
     /// Appends a row of values, and a warning for each without a column.
+    /// `before` is the sample that the row in front of it was of.
     ///
     /// # Errors
     /// A value is not of the metric's type.
     pub fn write_values(
-        &self,
+        &mut self,
         out: &mut Vec<u8>,
         instances: Option<&Instances>,
+        before: Option<&Sample>,
         sample: &Sample,
     ) -> Result<(), PmStatus> {
+        if before.is_some_and(|before| before.has_numbers_of(sample)) && !self.row.is_empty() {
+            out.extend_from_slice(&self.row);
+            return Ok(());
+        }
+        let start = out.len();
+        self.row.clear();
+        let width = self.format.width;
         let Some(instances) = instances else {
-            match sample.single() {
-                Some(value) => self.write_value(out, value, self.format.width)?,
-                None => self.write_missing(out),
-            }
-            out.push(b'\n');
+            let mut row = Row::begin(out, width, 1);
+            self.put_value(&mut row, sample.single())?;
+            row.end_close();
+            self.row.extend_from_slice(&out[start..]);
             return Ok(());
         };
+        let mut row = Row::begin(out, width, instances.ids().len());
         let mut values = sample.ascending();
-        for (id, _) in instances.columns() {
-            match values.of_instance(id) {
-                Some(value) => self.write_value(out, value, self.format.width)?,
-                None => self.write_missing(out),
-            }
-            out.push(b' ');
+        for id in instances.ids() {
+            self.put_value(&mut row, values.of_instance(*id))?;
         }
-        out.push(b'\n');
+        row.end();
+        if instances.ids() == sample.instances() {
+            self.row.extend_from_slice(&out[start..]);
+            return Ok(());
+        }
         for (instance, value) in instances.without_column(sample.values()) {
             out.extend_from_slice(b"Warning: value=");
             self.write_value(out, value, 1)?;
@@ -181,26 +187,27 @@ impl Table {
     ) -> Result<(), PmStatus> {
         let time = elapsed * self.units_per_second();
         let Some(instances) = instances else {
-            match (before.single(), sample.single()) {
-                (Some(before), Some(value)) => {
-                    self.format.write_growth(out, self.growth(before, value)? / time);
-                }
-                _ => self.write_missing(out),
-            }
-            out.push(b'\n');
+            let mut row = Row::begin(out, self.format.width, 1);
+            self.put_rate(&mut row, before.single().zip(sample.single()), time)?;
+            row.end_close();
             return Ok(());
         };
-        let (mut values_before, mut values) = (before.ascending(), sample.ascending());
-        for (id, _) in instances.columns() {
-            match (values_before.of_instance(id), values.of_instance(id)) {
-                (Some(before), Some(value)) => {
-                    self.format.write_growth(out, self.growth(before, value)? / time);
-                }
-                _ => self.write_missing(out),
-            }
-            out.push(b' ');
+        let mut row = Row::begin(out, self.format.width, instances.ids().len());
+        let both = (before.bits_of(instances.ids()), sample.bits_of(instances.ids()));
+        if let (Some(before), Some(bits)) = both {
+            self.put_rates(&mut row, before, bits, time);
+            row.end();
+            return Ok(());
         }
-        out.push(b'\n');
+        let (mut values_before, mut values) = (before.ascending(), sample.ascending());
+        for id in instances.ids() {
+            let both = values_before.of_instance(*id).zip(values.of_instance(*id));
+            self.put_rate(&mut row, both, time)?;
+        }
+        row.end();
+        if instances.ids() == sample.instances() {
+            return Ok(());
+        }
         for (instance, value) in instances.without_column(sample.values()) {
             if let Some(before) = before.of_instance(instance) {
                 out.extend_from_slice(b"Warning: value=");
@@ -212,9 +219,70 @@ impl Table {
         Ok(())
     }
 
-    fn write_missing(&self, out: &mut Vec<u8>) {
-        out.resize(out.len() + self.format.width.saturating_sub(1), b' ');
-        out.push(b'?');
+    /// Writes a value to its column.
+    fn put_value(&self, row: &mut Row<'_>, value: Option<SampleValue<'_>>) -> Result<(), PmStatus> {
+        let Some(value) = value else {
+            row.character(b'?');
+            return Ok(());
+        };
+        if let SampleValue::Number(number) = value
+            && let Some(digits) = number.digits(&mut itoa::Buffer::new())
+        {
+            row.text(digits.as_bytes());
+            return Ok(());
+        }
+        match self.fractional(value) {
+            Some(number) => {
+                self.put_number(row, number?, self.desc.semantics == Semantics::Counter)
+            }
+            None => row.column(|_| false, |out| self.write_printed(out, value, self.format.width)),
+        }
+        Ok(())
+    }
+
+    /// Writes the growth between two values, divided by a time, to its column.
+    #[inline]
+    fn put_rate(
+        &self,
+        row: &mut Row<'_>,
+        both: Option<(SampleValue<'_>, SampleValue<'_>)>,
+        time: f64,
+    ) -> Result<(), PmStatus> {
+        match both {
+            Some((before, value)) => {
+                self.put_number(row, self.growth(before, value)? / time, true);
+            }
+            None => row.character(b'?'),
+        }
+        Ok(())
+    }
+
+    /// The same for all columns, given the bits of the numbers.
+    fn put_rates(&self, row: &mut Row<'_>, before: &[u64], bits: &[u64], time: f64) {
+        let value_type = self.desc.value_type;
+        let number = |bits| Number { value_type, bits }.to_f64();
+        for (before, bits) in before.iter().zip(bits) {
+            let growth = self.unwrapped(number(*bits) - number(*before));
+            self.put_number(row, growth / time, true);
+        }
+    }
+
+    #[inline]
+    fn put_number(&self, row: &mut Row<'_>, number: f64, is_growth: bool) {
+        let format = self.format;
+        row.column(
+            |blanks| format.write_short(blanks, number),
+            |out| match is_growth {
+                true => format.write_growth(out, number),
+                false => format.write(out, number),
+            },
+        );
+    }
+
+    /// A value that may have a fraction as a number.
+    fn fractional(&self, value: SampleValue<'_>) -> Option<Result<f64, PmStatus>> {
+        let is_fractional = matches!(self.desc.value_type, ValueType::F32 | ValueType::F64);
+        is_fractional.then(|| value.number(self.desc.value_type))
     }
 
     fn write_value(
@@ -223,31 +291,46 @@ impl Table {
         value: SampleValue<'_>,
         width: usize,
     ) -> Result<(), PmStatus> {
-        if !matches!(self.desc.value_type, ValueType::F32 | ValueType::F64) {
-            let width = i32::try_from(width).unwrap_or(i32::MAX);
-            value.raw.print(out, self.desc.value_type, width, &|_, _| String::new());
-            return Ok(());
-        }
         let format = NumberFormat { width, ..self.format };
-        let number = value.number(self.desc.value_type)?;
-        match self.desc.semantics {
-            Semantics::Counter => format.write_growth(out, number),
-            _ => format.write(out, number),
+        match (self.fractional(value), self.desc.semantics) {
+            (Some(number), Semantics::Counter) => format.write_growth(out, number?),
+            (Some(number), _) => format.write(out, number?),
+            (None, _) => self.write_printed(out, value, width),
         }
         Ok(())
+    }
+
+    /// Appends a value as pmPrintValue(3) prints it.
+    fn write_printed(&self, out: &mut Vec<u8>, value: SampleValue<'_>, width: usize) {
+        match value {
+            SampleValue::Number(number) => {
+                let mut text = itoa::Buffer::new();
+                let digits = number.digits(&mut text).unwrap_or_default();
+                let _ = write!(out, "{digits:>width$}");
+            }
+            SampleValue::Raw(raw) => {
+                let width = i32::try_from(width).unwrap_or(i32::MAX);
+                raw.print(out, self.desc.value_type, width, &|_, _| String::new());
+            }
+        }
     }
 
     /// By how much a counter grew.
     fn growth(&self, before: SampleValue<'_>, value: SampleValue<'_>) -> Result<f64, PmStatus> {
         let value_type = self.desc.value_type;
-        let growth = value.number(value_type)? - before.number(value_type)?;
-        let range = match value_type {
+        Ok(self.unwrapped(value.number(value_type)? - before.number(value_type)?))
+    }
+
+    /// By how much a counter grew, given the difference of two values.
+    #[inline]
+    fn unwrapped(&self, growth: f64) -> f64 {
+        let range = match self.desc.value_type {
             _ if !self.wraps || growth >= 0.0 => 0.0,
             ValueType::I32 | ValueType::U32 => 2f64.powi(32),
             ValueType::I64 | ValueType::U64 => 2f64.powi(64),
             _ => 0.0,
         };
-        Ok(growth + range)
+        growth + range
     }
 
     /// How many of the metric's units of time a second has, as far as it has

@@ -295,6 +295,12 @@ impl Coverage {
         self.reader(side).bytes(record)
     }
 
+    /// The bytes of a record that is covered, if they were read not long ago.
+    pub(super) fn held(&self, record: &Covered) -> Option<&[u8]> {
+        let ahead = self.ahead.held(record.place, record.length);
+        ahead.or_else(|| self.behind.held(record.place, record.length))
+    }
+
     /// Makes the record that was covered last on a side a gap: it is damaged.
     pub(super) fn spoil(&mut self, side: Side, ordinal: Ordinal, error: SourceError) {
         self.put_mark(side, ordinal);

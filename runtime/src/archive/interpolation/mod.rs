@@ -28,6 +28,7 @@ mod steady;
 mod track;
 mod value;
 mod writer;
+mod written;
 
 use std::collections::HashMap;
 
@@ -40,6 +41,7 @@ use self::room::Room;
 use self::track::{Cut, Found, Sources, Track};
 use self::value::{Between, Rule, is_number, looks_ahead};
 use self::writer::SetWriter;
+use self::written::Written;
 use crate::archive::meta::Metadata;
 use crate::archive::sequence::{Place, Sequence, Travel};
 use crate::archive::values::{SetRange, SlotTable, check, walk};
@@ -85,6 +87,8 @@ pub(super) struct Interpolator {
     /// The fetch that failed last did so because of damage that it told of
     /// once: another one goes on.
     has_passed: bool,
+    /// What the fetch before has written.
+    written: Written,
     sets: Vec<u8>,
     found: Vec<(usize, SetRange)>,
     scratch: Vec<InstId>,
@@ -126,6 +130,7 @@ impl Interpolator {
             last: None,
             place: (0, 0),
             has_passed: false,
+            written: Written::default(),
             sets: Vec::new(),
             found: Vec::new(),
             scratch: Vec::new(),
@@ -151,6 +156,7 @@ impl Interpolator {
     pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
         self.domains.iter_mut().for_each(|domain| domain.apply(profile));
         self.tracks.iter_mut().for_each(|track| track.steady.forget());
+        self.written.forget();
     }
 
     /// Takes in what was written since; records count up to `last_counted` if
@@ -254,6 +260,13 @@ impl Interpolator {
         let is_crossed = self.last.is_some_and(|last| {
             self.coverage.has_mark_within(last.min(cut.time), last.max(cut.time))
         });
+        let here = (time, &cut);
+        if !is_crossed && self.written.again(here, &self.tracks, &self.rules, batch) {
+            self.prune(&cut);
+            self.last = Some(cut.time);
+            return Ok(false);
+        }
+        self.written.begin();
         let part = batch.add_part();
         part.timestamp = time;
         part.set_count = list.pmids().len();
@@ -264,11 +277,16 @@ impl Interpolator {
             let mut writer = SetWriter::begin(*pmid, &mut sets, &mut part.bytes);
             match self.wanted[slot] {
                 Err(status) => writer.fail(status),
-                Ok(track) => self.write_values(track, &cut, is_crossed, writer)?,
+                Ok(track) => {
+                    self.write_values(track, &cut, is_crossed, &mut writer)?;
+                    let known = &self.tracks[track];
+                    self.written.add(track, known, writer.place(known.desc.value_type));
+                }
             }
         }
         part.first_set = part.bytes.len();
         part.bytes.extend_from_slice(&sets);
+        self.written.finish(&cut, part);
         self.sets = sets;
         self.prune(&cut);
         self.last = Some(cut.time);
@@ -285,6 +303,7 @@ impl Interpolator {
             return Ok(());
         }
         self.list = None;
+        self.written.forget();
         self.wanted.clear();
         let known = self.tracks.len();
         for pmid in list.pmids() {
@@ -343,6 +362,7 @@ impl Interpolator {
     fn forget(&mut self) {
         self.coverage.clear();
         self.tracks.iter_mut().for_each(Track::forget);
+        self.written.forget();
         self.noted = 0;
         (self.census, self.was_in_vain) = (None, false);
     }
@@ -409,15 +429,15 @@ impl Interpolator {
         number: usize,
         cut: &Cut,
         is_crossed: bool,
-        mut writer: SetWriter<'_>,
+        writer: &mut SetWriter<'_>,
     ) -> Result<(), SourceError> {
         let rules = self.rules;
         let Track { desc, domain, last_count, in_blocks, .. } = self.tracks[number];
         let MetricDesc { value_type, semantics, .. } = desc;
         let rule = Rule::of(value_type, semantics, &rules);
         let steady = &self.tracks[number].steady;
-        if !is_crossed && steady.holds(cut) {
-            steady.write((value_type, rule), &rules, cut.time, in_blocks, &mut writer);
+        if !is_crossed && steady.stretch().holds(cut) {
+            steady.write((value_type, rule), &rules, cut.time, in_blocks, writer);
             self.tracks[number].last_count = writer.count();
             return Ok(());
         }

@@ -7,17 +7,46 @@ use crate::archive::interpolation::coverage::Ordinal;
 use crate::archive::interpolation::rules::InterpolationRules;
 use crate::archive::interpolation::track::{Cut, End};
 use crate::archive::interpolation::value::{Rule, Sample};
-use crate::archive::interpolation::writer::SetWriter;
+use crate::archive::interpolation::writer::{NumberPlace, SetWriter};
 use crate::model::{InstId, ValueType};
 
-/// What holds between two places among the records.
+/// A stretch of records and time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    /// The first record after the time comes behind the one and not behind the other.
+    records: (Ordinal, Ordinal),
+    /// The time lies strictly between these.
+    times: (f64, f64),
+}
+
+impl Stretch {
+    /// Nowhere.
+    pub(super) const NONE: Stretch = Stretch { records: (0, 0), times: (0.0, 0.0) };
+    /// Everywhere.
+    pub(super) const ALL: Stretch = Stretch {
+        records: (Ordinal::MIN, Ordinal::MAX),
+        times: (f64::NEG_INFINITY, f64::INFINITY),
+    };
+
+    /// True if a time lies in it.
+    pub(super) fn holds(&self, cut: &Cut) -> bool {
+        let ((passed, next), (from, to)) = (self.records, self.times);
+        passed < cut.after && cut.after <= next && from < cut.time && cut.time < to
+    }
+
+    /// What it has in common with another one.
+    pub(super) fn and(self, other: Stretch) -> Stretch {
+        Stretch {
+            records: (self.records.0.max(other.records.0), self.records.1.min(other.records.1)),
+            times: (self.times.0.max(other.times.0), self.times.1.min(other.times.1)),
+        }
+    }
+}
+
+/// What was found for a metric, and where it holds.
 #[derive(Debug)]
 pub(super) struct Steady {
-    /// It holds while the first record after the time comes behind the one
-    /// and not behind the other.
-    records: (Ordinal, Ordinal),
-    /// And while the time lies strictly between these.
-    times: (f64, f64),
+    stretch: Stretch,
     lanes: Vec<SteadyLane>,
 }
 
@@ -31,50 +60,50 @@ struct SteadyLane {
 
 impl Default for Steady {
     fn default() -> Steady {
-        Steady { records: (0, 0), times: (0.0, 0.0), lanes: Vec::new() }
+        Steady { stretch: Stretch::NONE, lanes: Vec::new() }
     }
 }
 
 impl Steady {
+    /// Where the same would be found.
+    pub(super) fn stretch(&self) -> Stretch {
+        self.stretch
+    }
+
     /// Holds nowhere any more.
     pub(super) fn forget(&mut self) {
-        self.records = (0, 0);
+        self.stretch = Stretch::NONE;
     }
 
     /// Begins anew, without instances.
     pub(super) fn begin(&mut self) {
-        self.records = (Ordinal::MIN, Ordinal::MAX);
-        self.times = (f64::NEG_INFINITY, f64::INFINITY);
+        self.stretch = Stretch::ALL;
         self.lanes.clear();
-    }
-
-    /// True if the same would be found at a time.
-    pub(super) fn holds(&self, cut: &Cut) -> bool {
-        let ((passed, next), (from, to)) = (self.records, self.times);
-        passed < cut.after && cut.after <= next && from < cut.time && cut.time < to
     }
 
     /// Holds as long as an instance goes on to live, or not to live, as it does at a time.
     pub(super) fn keep_life(&mut self, (birth, death): (f64, f64), time: f64) {
+        let times = &mut self.stretch.times;
         match birth <= time {
-            true => self.times.0 = self.times.0.max(birth),
-            false => self.times.1 = self.times.1.min(birth),
+            true => times.0 = times.0.max(birth),
+            false => times.1 = times.1.min(birth),
         }
         match death < time {
-            true => self.times.0 = self.times.0.max(death),
-            false => self.times.1 = self.times.1.min(death),
+            true => times.0 = times.0.max(death),
+            false => times.1 = times.1.min(death),
         }
     }
 
     /// Holds as long as a lane has the same ends.
     pub(super) fn keep_between(&mut self, before: &End, after: &End) {
-        self.records.0 = self.records.0.max(before.record());
-        self.records.1 = self.records.1.min(after.record());
+        let Stretch { records, times } = &mut self.stretch;
+        records.0 = records.0.max(before.record());
+        records.1 = records.1.min(after.record());
         if before.is_value() {
-            self.times.0 = self.times.0.max(before.time);
+            times.0 = times.0.max(before.time);
         }
         if after.is_value() {
-            self.times.1 = self.times.1.min(after.time);
+            times.1 = times.1.min(after.time);
         }
     }
 
@@ -97,5 +126,18 @@ impl Steady {
             (instance, rule.number(value_type, rules, time, earlier, later))
         });
         writer.numbers(value_type, in_blocks, values);
+    }
+
+    /// Writes the values at another such time over those that were written.
+    pub(super) fn overwrite(
+        &self,
+        (value_type, rule): (ValueType, Rule),
+        rules: &InterpolationRules,
+        time: f64,
+        (place, part): (&NumberPlace, &mut [u8]),
+    ) {
+        let number =
+            |lane: &SteadyLane| rule.number(value_type, rules, time, lane.earlier, lane.later);
+        place.overwrite(part, self.lanes.iter().map(number));
     }
 }

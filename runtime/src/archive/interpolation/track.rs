@@ -142,7 +142,7 @@ pub(super) enum Found {
 pub(super) struct Sources<'a> {
     pub(super) coverage: &'a Coverage,
     pub(super) candidates: &'a Candidates,
-    /// Reads records again.
+    /// Reads records again that are no longer held.
     pub(super) reader: &'a mut Sequence,
 }
 
@@ -508,7 +508,10 @@ impl Track {
         // The one that was used last stands first.
         self.columns[..=used].rotate_right(1);
         if known.is_none() {
-            let bytes = sources.reader.bytes_at(record.place, record.length)?;
+            let bytes = match sources.coverage.held(record) {
+                Some(bytes) => bytes,
+                None => sources.reader.bytes_at(record.place, record.length)?,
+            };
             let set = bytes.get(occurrence.set as usize..).unwrap_or_default();
             self.columns[0].record = Some(occurrence.record);
             self.in_blocks = self.columns[0].decode(bytes, set, self.desc.value_type);
