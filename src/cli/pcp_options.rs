@@ -100,11 +100,12 @@ pub struct Source {
 
 impl PcpOptions {
     /// Opens the source, with the derived metrics of the system and of the
-    /// options. What is wrong with definitions is told.
+    /// options, which are evaluated by `backend`. What is wrong with
+    /// definitions is told.
     ///
     /// # Errors
     /// The source cannot be opened, or the options do not fit it.
-    pub fn open(&self, messages: &mut Messages) -> Result<Source, Stop> {
+    pub fn open(&self, backend: Backend, messages: &mut Messages) -> Result<Source, Stop> {
         let wrong = |what: &str| Err(Stop::Tool(what.to_owned()));
         if !self.spec_local.is_empty() {
             return wrong(
@@ -121,7 +122,7 @@ impl PcpOptions {
         let Definitions { registry, sources, diagnostics, .. } =
             Definitions::read(&self.definitions);
         messages.diagnostics(diagnostics, &sources);
-        let engine = Engine::new(self.definitions.language(), Backend::Interp)
+        let engine = Engine::new(self.definitions.language(), backend)
             .with_equivalent_domains(EquivalentDomains::of_this_machine());
         let shared = SharedRegistry::with(registry, sources);
         let source = match names {

@@ -10,6 +10,7 @@ use super::fetch::{Domain, Domains, Values, fetch, print_value};
 use super::messages::Messages;
 use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
 use super::{Outcome, Stop, walk};
+use crate::engine::Backend;
 
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
@@ -84,7 +85,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
         let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
         return Err(Stop::Tool(wrong.to_owned()));
     }
-    let mut source = arguments.options.open(messages)?;
+    let mut source = arguments.options.open(Backend::Interp, messages)?;
     source.start_at(&arguments.origin, messages)?;
     let mut out = Vec::new();
     if let Some(note) = source.zone_note.take() {

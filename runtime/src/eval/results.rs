@@ -146,15 +146,25 @@ impl<'w> Values<'w> {
         self.value_type
     }
 
+    /// The bits of all values with their instances, if they are numbers; those
+    /// of 32 bits are in the low half.
+    pub fn numbers(&self) -> Option<impl ExactSizeIterator<Item = (InstId, u64)> + '_> {
+        let scalar = scalar_of(self.value_type)?;
+        let bits = move |lane| self.bits(scalar, lane);
+        let instances = self.instances.iter().enumerate();
+        Some(instances.map(move |(lane, instance)| (*instance, bits(lane))))
+    }
+
+    fn bits(&self, scalar: Scalar, lane: usize) -> u64 {
+        match self.lanes {
+            LaneSource::Bits(bits) => bits[lane],
+            LaneSource::Column(column) => read(scalar, column, lane * scalar.bytes()),
+        }
+    }
+
     /// Value of the instance at a position below [`Values::len`].
     pub fn get(&self, lane: usize) -> Value<'w> {
-        let bits = match self.lanes {
-            LaneSource::Bits(bits) => bits[lane],
-            LaneSource::Column(column) => {
-                let scalar = scalar_of(self.value_type).unwrap_or(Scalar::U64);
-                read(scalar, column, lane * scalar.bytes())
-            }
-        };
+        let bits = self.bits(scalar_of(self.value_type).unwrap_or(Scalar::U64), lane);
         match self.value_type {
             ValueType::I32 => Value::I32(i32::from_bits64(bits)),
             ValueType::U32 => Value::U32(u32::from_bits64(bits)),

@@ -5,9 +5,11 @@
 //! copies no value before it reaches its column.
 
 mod batch;
+mod numbers;
 mod owned;
 mod writer;
 
 pub use batch::{Lane, LayoutId, ResultBatch, ResultPart, ValueSet, ValueSets};
+pub use numbers::append_numbers;
 pub use owned::{FetchResult, InstanceValue, MetricValues};
 pub use writer::{BlockValue, ResultWriter};

@@ -23,6 +23,7 @@ use self::report::Report;
 use super::messages::Messages;
 use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
 use super::{Outcome, Stop, walk};
+use crate::engine::Backend;
 
 /// Arguments of `info`.
 #[derive(Debug, Args)]
@@ -100,7 +101,7 @@ enum Item {
 
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let mut source = arguments.options.open(messages)?;
+    let mut source = arguments.options.open(Backend::Interp, messages)?;
     source.start_at(&arguments.origin, messages)?;
     let mut outcome = Outcome::Good;
     let mut items = Vec::new();

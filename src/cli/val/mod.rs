@@ -38,6 +38,7 @@ pub use self::moment::Detail;
 use self::number::NumberFormat;
 use self::report::{Form, Report, Sampling, State, elapsed};
 use self::table::Table;
+use super::args::BackendArgument;
 use super::messages::Messages;
 use super::pace::Pace;
 use super::pcp_options::{PcpOptions, Source, WindowOptions};
@@ -57,7 +58,8 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     if arguments.delay && archive.is_none() {
         return Err(tool("delay can only be used with archives"));
     }
-    let mut source = arguments.follow.open(|| options.open(messages))?;
+    let backend = BackendArgument::Auto.for_samples(arguments.samples);
+    let mut source = arguments.follow.open(|| options.open(backend, messages))?;
     let host = source.context.host_name()?;
     let mut out = Vec::new();
     if let Some(note) = &source.zone_note {

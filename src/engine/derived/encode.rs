@@ -7,7 +7,7 @@
 use pmderive_runtime::eval::{Value, Values};
 use pmderive_runtime::model::{InstId, PmStatus, Pmid, Timestamp, ValueType};
 use pmderive_runtime::program::Status;
-use pmderive_runtime::result::{ResultPart, ValueSet};
+use pmderive_runtime::result::{ResultPart, ValueSet, append_numbers};
 
 /// Longest data of a block, whose header has 24 bits for it and itself.
 const MAX_BLOCK_BYTES: usize = 0xff_ffff - 4;
@@ -132,24 +132,36 @@ impl<'e> Encoder<'e> {
             Status::Values if values.is_empty() => return self.empty(pmid),
             Status::Values => {}
         }
-        let value_type = values.value_type();
-        let in_blocks = !matches!(value_type, ValueType::I32 | ValueType::U32);
-        // Every type that values have fits.
-        let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
-        self.values(pmid, values.len(), in_blocks, |encoder| {
-            for (instance, value) in values.iter() {
-                match value {
-                    Value::I32(value) => encoder.in_place(instance, value.cast_unsigned()),
-                    Value::U32(value) => encoder.in_place(instance, value),
-                    Value::I64(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
-                    Value::U64(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
-                    Value::F32(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
-                    Value::F64(value) => encoder.block(instance, code, &[&value.to_be_bytes()])?,
-                    Value::Text(text) => encoder.block(instance, code, &[text, &[0]])?,
-                    Value::Bytes(bytes) => encoder.block(instance, code, &[bytes])?,
+        match values.numbers() {
+            Some(numbers) => self.numbers(pmid, values.value_type(), numbers),
+            None => self.values(pmid, values.len(), true, |encoder| {
+                // Every type that values have fits.
+                let code = u8::try_from(values.value_type().code()).unwrap_or(u8::MAX);
+                for (instance, value) in values.iter() {
+                    match value {
+                        Value::Text(text) => encoder.block(instance, code, &[text, &[0]])?,
+                        Value::Bytes(bytes) => encoder.block(instance, code, &[bytes])?,
+                        _ => return Err(PmStatus::BOTCH),
+                    }
                 }
-            }
-            Ok(())
-        });
+                Ok(())
+            }),
+        }
+    }
+
+    fn numbers(
+        &mut self,
+        pmid: Pmid,
+        value_type: ValueType,
+        values: impl ExactSizeIterator<Item = (InstId, u64)>,
+    ) {
+        // No number takes more in a block. All positions have to fit.
+        let blocks = values.len().saturating_mul(12).saturating_add(self.blocks.len());
+        if i32::try_from(values.len()).is_err() || u32::try_from(blocks / 4).is_err() {
+            return self.failed(pmid, PmStatus::TOOBIG);
+        }
+        self.part.set_count += 1;
+        self.word(pmid.0);
+        append_numbers(&mut self.part.bytes, self.blocks, value_type, true, values);
     }
 }

@@ -6,6 +6,7 @@
 //! known here.
 
 use crate::model::{InstId, PmStatus, Pmid, ValueType};
+use crate::result::append_numbers;
 
 /// Bytes in front of the lanes of a set.
 const SET_HEADER: usize = 12;
@@ -136,56 +137,9 @@ impl<'a> SetWriter<'a> {
         in_blocks: bool,
         values: impl ExactSizeIterator<Item = (InstId, u64)>,
     ) {
-        use ValueType::{F32, F64, I64, U64};
-        let count = values.len();
-        let size = match value_type {
-            I64 | U64 | F64 => 8,
-            F32 if in_blocks => 4,
-            _ => 0,
-        };
-        if count == 0 {
-            return;
-        }
-        (self.count, self.in_blocks) = (count as u32, size > 0);
-        self.sets[self.start + 4..self.start + 8].copy_from_slice(&self.count.to_be_bytes());
-        self.sets.extend_from_slice(&u32::from(self.in_blocks).to_be_bytes());
-        let lanes = self.sets.len();
-        self.sets.resize(lanes + 8 * count, 0);
-        let lanes = self.sets[lanes..].as_chunks_mut::<8>().0.iter_mut();
-        let header = ((value_type.code() as u32) << 24 | (size as u32 + 4)).to_be_bytes();
-        let blocks = self.blocks.len();
-        let position = (blocks / 4) as u32;
-        self.blocks.resize(blocks + (4 + size) * count * usize::from(size > 0), 0);
-        let blocks = &mut self.blocks[blocks..];
-        let lane = |lane: &mut [u8; 8], instance: InstId, word: u32| {
-            lane[..4].copy_from_slice(&instance.to_be_bytes());
-            lane[4..].copy_from_slice(&word.to_be_bytes());
-        };
-        match size {
-            8 => {
-                let blocks = blocks.as_chunks_mut::<12>().0.iter_mut();
-                for (((at, block), out), (instance, bits)) in
-                    (0u32..).zip(blocks).zip(lanes).zip(values)
-                {
-                    lane(out, instance, position + 3 * at);
-                    block[..4].copy_from_slice(&header);
-                    block[4..].copy_from_slice(&bits.to_be_bytes());
-                }
-            }
-            4 => {
-                let blocks = blocks.as_chunks_mut::<8>().0.iter_mut();
-                for (((at, block), out), (instance, bits)) in
-                    (0u32..).zip(blocks).zip(lanes).zip(values)
-                {
-                    lane(out, instance, position + 2 * at);
-                    block[..4].copy_from_slice(&header);
-                    block[4..].copy_from_slice(&(bits as u32).to_be_bytes());
-                }
-            }
-            _ => lanes
-                .zip(values)
-                .for_each(|(out, (instance, bits))| lane(out, instance, bits as u32)),
-        }
+        self.count = values.len() as u32;
+        self.sets.truncate(self.start + 4);
+        self.in_blocks = append_numbers(self.sets, self.blocks, value_type, in_blocks, values);
     }
 
     /// Adds a value in a block.
