@@ -137,17 +137,31 @@ fn check_in_any_order(record: &[u8], start: usize, count: usize) -> Result<(), D
 /// values, as nearly all writers have it: that is seen in one pass over them.
 fn is_in_order(record: &[u8], start: usize, count: usize) -> Result<bool, Damage> {
     let body = &record[..record.len().saturating_sub(LENGTH_WORD)];
+    let (mut first, mut has_blocks) = (None, false);
     // Where the next block has to be, as long as all were where they had to be.
-    let mut next = Some(walk(record, start, count, |_, _| {})?);
-    walk(record, start, count, |_, set| {
+    let mut next = None;
+    let sets_end = walk(record, start, count, |_, set| {
         if set.in_blocks {
             let (lanes, _) = record[set.start + SET_HEADER..set.end].as_chunks::<8>();
+            if !has_blocks {
+                first = lanes.first().and_then(block_of);
+                (next, has_blocks) = (first, true);
+            }
             next = next.and_then(|at| {
                 behind_blocks_of_8(body, at, lanes).or_else(|| behind_blocks(body, at, lanes))
             });
         }
     })?;
-    Ok(next == Some(body.len()))
+    Ok(match has_blocks {
+        true => first == Some(sets_end) && next == Some(body.len()),
+        false => sets_end == body.len(),
+    })
+}
+
+/// Offset of the block of a lane.
+fn block_of(&[_, _, _, _, a, b, c, d]: &[u8; 8]) -> Option<usize> {
+    let position = i64::from(u32::from_be_bytes([a, b, c, d]));
+    usize::try_from(4 * position + BLOCK_ORIGIN).ok()
 }
 
 /// Where the blocks of values end, if they begin at an offset and come in the
@@ -170,17 +184,17 @@ fn behind_blocks_of_8(body: &[u8], at: usize, lanes: &[[u8; 8]]) -> Option<usize
     let (blocks, _) = body.get(at..end)?.as_chunks::<SIZE>();
     let first = u32::try_from((at as i64 - BLOCK_ORIGIN) / 4).ok()?;
     let is_aligned = (at as i64 - BLOCK_ORIGIN) % 4 == 0;
-    // Bits in which anything is not what it has to be; `head` as it stands in the record.
-    let (head, mut position, mut wrong) = (head.to_be(), first, 0);
+    let (head, mut position) = (head.to_be(), first);
     for (block, lane) in blocks.iter().zip(lanes) {
         let [a, b, c, d, ..] = *block;
         let [_, _, _, _, e, f, g, h] = *lane;
-        wrong |= u32::from_ne_bytes([a, b, c, d]) ^ head;
-        wrong |= u32::from_be_bytes([e, f, g, h]) ^ position;
+        let is_of_8 = u32::from_ne_bytes([a, b, c, d]) == head;
+        if !is_of_8 || u32::from_be_bytes([e, f, g, h]) != position {
+            return None;
+        }
         position = position.wrapping_add(3);
     }
-    let is_good = is_aligned && wrong == 0;
-    is_good.then_some(end)
+    is_aligned.then_some(end)
 }
 
 /// A place in a [`SlotTable`] that no metric took.

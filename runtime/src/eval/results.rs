@@ -8,7 +8,7 @@ use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
 use crate::program::{Output, Status, scalar_of};
-use crate::result::ResultBatch;
+use crate::result::{LayoutId, NumberPlace, ResultBatch};
 
 /// The instance of a single value.
 const SINGLE: InstId = -1;
@@ -24,6 +24,7 @@ pub struct Evaluation<'w> {
     /// Parallel to `outputs`.
     pub(super) program: &'w [Output],
     pub(super) types: &'w [ValueType],
+    pub(super) layout: Option<LayoutId>,
     /// Parallel to `outputs`: the value of the general path where it applied.
     pub(super) general: &'w [Option<u32>],
     pub(super) nodes: &'w [NodeValue],
@@ -81,6 +82,13 @@ impl<'w> Evaluation<'w> {
     /// [`super::Evaluator::also_fetch`] asked for.
     pub fn fetched(&self) -> &'w ResultBatch {
         self.fetched
+    }
+
+    /// Evaluations of the same identity differ in nothing but numbers, and in
+    /// the content of values that are none: statuses and instances are the
+    /// same. `None` where that is not known.
+    pub fn layout(&self) -> Option<LayoutId> {
+        self.layout
     }
 
     /// Number of metrics, which are in the order of the program's outputs.
@@ -155,6 +163,23 @@ impl<'w> Values<'w> {
         Some(instances.map(move |(lane, instance)| (*instance, bits(lane))))
     }
 
+    /// Writes the bits of all values, which are numbers, over those of an
+    /// evaluation of the same [`Evaluation::layout`] in the bytes of a part.
+    pub fn overwrite(&self, place: &NumberPlace, part: &mut [u8]) {
+        match (self.lanes, self.value_type.lane_bytes()) {
+            (LaneSource::Column(column), 8) => {
+                let lanes = column.as_chunks::<8>().0.iter();
+                place.overwrite(part, lanes.map(|lane| u64::from_ne_bytes(*lane)));
+            }
+            (LaneSource::Column(column), _) => {
+                let lanes = column.as_chunks::<4>().0.iter();
+                place.overwrite(part, lanes.map(|lane| u64::from(u32::from_ne_bytes(*lane))));
+            }
+            (LaneSource::Bits(bits), _) => place.overwrite(part, bits.iter().copied()),
+        }
+    }
+
+    #[inline]
     fn bits(&self, scalar: Scalar, lane: usize) -> u64 {
         match self.lanes {
             LaneSource::Bits(bits) => bits[lane],

@@ -10,6 +10,6 @@ mod owned;
 mod writer;
 
 pub use batch::{Lane, LayoutId, ResultBatch, ResultPart, ValueSet, ValueSets};
-pub use numbers::append_numbers;
+pub use numbers::{NumberPlace, append_numbers};
 pub use owned::{FetchResult, InstanceValue, MetricValues};
 pub use writer::{BlockValue, ResultWriter};

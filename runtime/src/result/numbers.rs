@@ -1,12 +1,125 @@
-//! Writes the values of a set that are all numbers, sooner than one by one.
+//! The values of a set that are all numbers, as a whole.
 //!
-//! Knows the encoding of value sets, not where the numbers come from.
+//! Nearly all writers put the blocks of a set one behind the other, so that
+//! numbers stand at equal distances. Knows the encoding of value sets, not
+//! where numbers come from or go to.
 
 use crate::model::{InstId, ValueType};
+use crate::result::{ResultPart, ValueSet};
+
+/// Where the numbers of a set stand. It holds for all parts of the same
+/// [`LayoutId`](crate::result::LayoutId).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberPlace {
+    /// Offset of the first lane or block.
+    offset: usize,
+    count: usize,
+    in_blocks: bool,
+    /// Bytes of a number.
+    size: usize,
+}
+
+impl NumberPlace {
+    /// Number of values.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The place in a part, given where in it the buffers begin that
+    /// [`append_numbers`] wrote to.
+    pub fn within(self, sets: usize, blocks: usize) -> NumberPlace {
+        let start = if self.in_blocks { blocks } else { sets };
+        NumberPlace { offset: self.offset + start, ..self }
+    }
+
+    /// The bits of the numbers in the bytes of a part, for each `write` is
+    /// called with in turn; those of 32 bits are in the low half.
+    #[inline]
+    pub fn read(&self, part: &[u8], mut write: impl FnMut(u64)) {
+        let bytes = part.get(self.offset..).unwrap_or_default();
+        if self.size == 8 {
+            for [_, _, _, _, number @ ..] in bytes.as_chunks::<12>().0.iter().take(self.count) {
+                write(u64::from_be_bytes(*number));
+            }
+        } else {
+            // Behind an instance or the header of a block.
+            for [_, _, _, _, number @ ..] in bytes.as_chunks::<8>().0.iter().take(self.count) {
+                write(u64::from(u32::from_be_bytes(*number)));
+            }
+        }
+    }
+
+    /// Writes bits of numbers over those in the bytes of a part; as many as
+    /// there are.
+    #[inline]
+    pub fn overwrite(&self, part: &mut [u8], values: impl Iterator<Item = u64>) {
+        let bytes = part.get_mut(self.offset..).unwrap_or_default();
+        if self.size == 8 {
+            let blocks = bytes.as_chunks_mut::<12>().0.iter_mut().take(self.count);
+            for ([_, _, _, _, number @ ..], bits) in blocks.zip(values) {
+                *number = bits.to_be_bytes();
+            }
+        } else {
+            let lanes = bytes.as_chunks_mut::<8>().0.iter_mut().take(self.count);
+            for ([_, _, _, _, number @ ..], bits) in lanes.zip(values) {
+                *number = (bits as u32).to_be_bytes();
+            }
+        }
+    }
+}
+
+impl ResultPart {
+    /// Where the numbers of one of its sets stand, if all its values are
+    /// numbers of `value_type` at equal distances. `offset` is that of the set.
+    pub fn numbers(
+        &self,
+        offset: usize,
+        set: &ValueSet<'_>,
+        value_type: ValueType,
+    ) -> Option<NumberPlace> {
+        use ValueType::{F32, F64, I32, I64, U32, U64};
+        let count = set.lanes().len();
+        let size = match (value_type, set.in_blocks) {
+            (I32 | U32, false) => {
+                return Some(NumberPlace { offset: offset + 12, count, in_blocks: false, size: 4 });
+            }
+            (I64 | U64 | F64, true) => 8,
+            (F32, true) => 4,
+            _ => return None,
+        };
+        let first = set.lanes().next()?.word;
+        let header = header(value_type, size);
+        let mut position = first;
+        for lane in set.lanes() {
+            let is_here = lane.word == position;
+            let is_block = self.block_header(lane.word) == Some(header);
+            if !is_here || !is_block {
+                return None;
+            }
+            position = position.wrapping_add(1 + size as u32 / 4);
+        }
+        let offset = usize::try_from(self.block_origin + 4 * i64::from(first)).ok()?;
+        let place = NumberPlace { offset, count, in_blocks: true, size };
+        let end = offset.checked_add(count.checked_mul(4 + size)?)?;
+        (end <= self.bytes.len()).then_some(place)
+    }
+
+    #[inline]
+    fn block_header(&self, position: u32) -> Option<[u8; 4]> {
+        let offset = usize::try_from(self.block_origin + 4 * i64::from(position)).ok()?;
+        self.bytes.get(offset..)?.first_chunk().copied()
+    }
+}
+
+/// What stands in front of a number in a block.
+fn header(value_type: ValueType, size: usize) -> [u8; 4] {
+    ((value_type.code() as u32) << 24 | (size as u32 + 4)).to_be_bytes()
+}
 
 /// Appends what follows the metric in a value set: the number of values and,
 /// if there are any, their form and a lane for each; blocks go to `blocks`,
-/// whose first byte is the block origin. True if there are blocks.
+/// whose first byte is the block origin. Gives their place in that one of the
+/// buffers that they are in.
 ///
 /// `values` are bits of numbers of `value_type`, those of 32 bits in the low
 /// half. Numbers of 64 bits are always in blocks, integers of 32 bits never,
@@ -17,7 +130,7 @@ pub fn append_numbers(
     value_type: ValueType,
     in_blocks: bool,
     values: impl ExactSizeIterator<Item = (InstId, u64)>,
-) -> bool {
+) -> NumberPlace {
     use ValueType::{F32, F64, I64, U64};
     let count = values.len();
     let size = match value_type {
@@ -28,13 +141,13 @@ pub fn append_numbers(
     };
     sets.extend_from_slice(&(count as u32).to_be_bytes());
     if count == 0 {
-        return false;
+        return NumberPlace { offset: 0, count, in_blocks: false, size: 4 };
     }
     sets.extend_from_slice(&u32::from(size > 0).to_be_bytes());
-    let lanes = sets.len();
-    sets.resize(lanes + 8 * count, 0);
-    let lanes = sets[lanes..].as_chunks_mut::<8>().0.iter_mut();
-    let header = ((value_type.code() as u32) << 24 | (size as u32 + 4)).to_be_bytes();
+    let first_lane = sets.len();
+    sets.resize(first_lane + 8 * count, 0);
+    let lanes = sets[first_lane..].as_chunks_mut::<8>().0.iter_mut();
+    let header = header(value_type, size);
     let first = blocks.len();
     let position = (first / 4) as u32;
     blocks.resize(first + (4 + size) * count * usize::from(size > 0), 0);
@@ -68,7 +181,9 @@ pub fn append_numbers(
             lanes.zip(values).for_each(|(out, (instance, bits))| lane(out, instance, bits as u32));
         }
     }
-    size > 0
+    let in_blocks = size > 0;
+    let offset = if in_blocks { first } else { first_lane };
+    NumberPlace { offset, count, in_blocks, size: size.max(4) }
 }
 
 #[cfg(test)]
@@ -106,11 +221,11 @@ mod tests {
                 }
                 writer.finish();
                 let (mut sets, mut blocks) = (Pmid(9).0.to_be_bytes().to_vec(), Vec::new());
-                let numbers = numbers().collect::<Vec<_>>().into_iter();
+                let listed = numbers().collect::<Vec<_>>().into_iter();
                 let written =
-                    append_numbers(&mut sets, &mut blocks, value_type, in_blocks, numbers);
-                assert_eq!(written, has_blocks);
-                let part = ResultPart {
+                    append_numbers(&mut sets, &mut blocks, value_type, in_blocks, listed);
+                assert_eq!(written.in_blocks, has_blocks);
+                let mut part = ResultPart {
                     set_count: 1,
                     first_set: blocks.len(),
                     bytes: [blocks, sets].concat(),
@@ -126,6 +241,26 @@ mod tests {
                     assert!(value.is_some());
                     assert_eq!(value, expected.value(&like, like_lane));
                 }
+                if count == 0 {
+                    continue;
+                }
+                let place = part.numbers(part.first_set, &set, value_type);
+                // Single precision in place is what old archives have.
+                let is_found = value_type != F32 || in_blocks;
+                let written = written.within(part.first_set, 0);
+                assert_eq!(place, is_found.then_some(written));
+                let shortened = |bits| if written.size == 8 { bits } else { bits & 0xffff_ffff };
+                let read = |part: &ResultPart| {
+                    let mut read = Vec::new();
+                    written.read(&part.bytes, |bits| read.push(bits));
+                    read
+                };
+                let wanted: Vec<u64> = bits[..count].iter().copied().map(shortened).collect();
+                assert_eq!(read(&part), wanted);
+                let others = [1, u64::MAX - 1, 77];
+                written.overwrite(&mut part.bytes, others.into_iter());
+                let wanted: Vec<u64> = others[..count].iter().copied().map(shortened).collect();
+                assert_eq!(read(&part), wanted);
             }
         }
     }

@@ -3,7 +3,9 @@
 //! Knows value sets, not what is printed of them.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
-use pmderive_runtime::result::{InstanceValue, ResultBatch, ResultPart, ValueSet};
+use pmderive_runtime::result::{
+    InstanceValue, LayoutId, NumberPlace, ResultBatch, ResultPart, ValueSet,
+};
 
 /// The values of one metric at one time, in ascending order of instances.
 pub struct Sample {
@@ -17,6 +19,9 @@ pub struct Sample {
     others: Vec<Stored>,
     /// The bytes of blocks.
     bytes: Vec<u8>,
+    /// Layout of the part that the numbers were in, and where in it they were
+    /// in this order.
+    place: Option<(LayoutId, NumberPlace)>,
 }
 
 /// A number of a metric's type.
@@ -99,6 +104,7 @@ impl Sample {
             bits: Vec::new(),
             others: Vec::new(),
             bytes: Vec::new(),
+            place: None,
         }
     }
 
@@ -108,10 +114,20 @@ impl Sample {
     /// Why there are no values; [`PmStatus::IPC`] for a batch without a set, or
     /// where a block is missing.
     pub fn read_batch(&mut self, batch: &ResultBatch) -> Result<(), PmStatus> {
+        let part = batch.parts().iter().find(|part| part.set_count > 0).ok_or(PmStatus::IPC)?;
+        if let Some((layout, place)) = self.place
+            && part.layout == Some(layout)
+        {
+            let mut bits = self.bits.iter_mut();
+            place.read(&part.bytes, |number| {
+                if let Some(bits) = bits.next() {
+                    *bits = number;
+                }
+            });
+            return Ok(());
+        }
         self.clear();
-        let mut sets =
-            batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
-        let (part, set) = sets.next().ok_or(PmStatus::IPC)?;
+        let set = part.sets().next().ok_or(PmStatus::IPC)?;
         set.count?;
         if !self.read_numbers(part, &set) {
             self.clear();
@@ -119,7 +135,11 @@ impl Sample {
                 self.push(lane.instance, part.value(&set, lane).ok_or(PmStatus::IPC)?);
             }
         }
-        self.sort();
+        let is_in_order = self.sort();
+        if let Some(layout) = part.layout.filter(|_| is_in_order) {
+            let place = part.numbers(part.first_set, &set, self.value_type);
+            self.place = place.map(|place| (layout, place));
+        }
         Ok(())
     }
 
@@ -137,6 +157,7 @@ impl Sample {
         self.bits.clear();
         self.others.clear();
         self.bytes.clear();
+        self.place = None;
     }
 
     /// False if there is a value that is no number of the type.
@@ -186,16 +207,17 @@ impl Sample {
         self.others.push(value);
     }
 
-    /// Values of the same instance stay in the order delivered.
-    fn sort(&mut self) {
+    /// Values of the same instance stay in the order delivered. True if all do.
+    fn sort(&mut self) -> bool {
         if self.instances.is_sorted() {
-            return;
+            return true;
         }
         let mut order: Vec<usize> = (0..self.instances.len()).collect();
         order.sort_by_key(|at| self.instances[*at]);
         self.instances = order.iter().map(|at| self.instances[*at]).collect();
         self.bits = order.iter().filter_map(|at| self.bits.get(*at).copied()).collect();
         self.others = order.iter().filter_map(|at| self.others.get(*at).copied()).collect();
+        false
     }
 
     /// True when there are no values.

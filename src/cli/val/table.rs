@@ -155,15 +155,17 @@ impl Table {
             return Ok(());
         };
         let mut row = Row::begin(out, width, instances.ids().len());
+        if let Some(bits) = sample.bits_of(instances.ids()) {
+            self.put_numbers(&mut row, bits);
+            row.end();
+            self.row.extend_from_slice(&out[start..]);
+            return Ok(());
+        }
         let mut values = sample.ascending();
         for id in instances.ids() {
             self.put_value(&mut row, values.of_instance(*id))?;
         }
         row.end();
-        if instances.ids() == sample.instances() {
-            self.row.extend_from_slice(&out[start..]);
-            return Ok(());
-        }
         for (instance, value) in instances.without_column(sample.values()) {
             out.extend_from_slice(b"Warning: value=");
             self.write_value(out, value, 1)?;
@@ -257,7 +259,21 @@ impl Table {
         Ok(())
     }
 
-    /// The same for all columns, given the bits of the numbers.
+    /// Writes all columns, given the bits of the numbers.
+    fn put_numbers(&self, row: &mut Row<'_>, bits: &[u64]) {
+        let MetricDesc { value_type, semantics, .. } = self.desc;
+        let is_fractional = matches!(value_type, ValueType::F32 | ValueType::F64);
+        let is_growth = semantics == Semantics::Counter;
+        for bits in bits {
+            let number = Number { value_type, bits: *bits };
+            match is_fractional {
+                true => self.put_number(row, number.to_f64(), is_growth),
+                false => self.put_digits(row, number),
+            }
+        }
+    }
+
+    /// The same for the growth between two samples, divided by a time.
     fn put_rates(&self, row: &mut Row<'_>, before: &[u64], bits: &[u64], time: f64) {
         let value_type = self.desc.value_type;
         let number = |bits| Number { value_type, bits }.to_f64();
@@ -265,6 +281,11 @@ impl Table {
             let growth = self.unwrapped(number(*bits) - number(*before));
             self.put_number(row, growth / time, true);
         }
+    }
+
+    fn put_digits(&self, row: &mut Row<'_>, number: Number) {
+        let mut text = itoa::Buffer::new();
+        row.text(number.digits(&mut text).unwrap_or_default().as_bytes());
     }
 
     #[inline]

@@ -42,6 +42,8 @@ pub struct Plan {
     also: Box<[Pmid]>,
     /// True when there is nothing to compute: the source can answer by itself.
     is_plain: bool,
+    /// True when nothing that the source delivers is handed on as it is.
+    is_computed: bool,
     /// How often it was evaluated when another plan came into force.
     evaluations: u64,
 }
@@ -230,6 +232,7 @@ impl<S: FetchSource> DerivedContext<S> {
         };
         let entries: Box<[Entry]> = pmids.iter().map(entry).collect();
         Ok(Plan {
+            is_computed: !entries.iter().any(|entry| matches!(entry, Entry::Fetched(_))),
             is_plain: entries.iter().all(|entry| matches!(entry, Entry::Fetched(_))),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             list: list.id(),
@@ -306,8 +309,15 @@ impl<S: FetchSource> DerivedContext<S> {
 
 /// Writes the value sets of a plan's list.
 fn write(plan: &Plan, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mut ResultBatch) {
-    let Buffers { blocks, fetched: places } = buffers;
+    let Buffers { blocks, fetched: places, written } = buffers;
     let fetched = values.fetched();
+    // A live source has no time for a fetch of nothing but constants.
+    let stamp = if fetched.parts().is_empty() { Timestamp::now() } else { values.timestamp() };
+    let domains = fetched.domains.iter().skip(plan.binding.fetched_domains.len());
+    batch.domains.extend(domains.cloned());
+    if plan.is_computed && written.again(plan.id, values, stamp, batch) {
+        return;
+    }
     places.clear();
     for (index, part) in (0..).zip(fetched.parts()) {
         let mut sets = part.sets();
@@ -317,8 +327,6 @@ fn write(plan: &Plan, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mu
             offset = sets.offset();
         }
     }
-    // A live source has no time for a fetch of nothing but constants.
-    let stamp = if fetched.parts().is_empty() { Timestamp::now() } else { values.timestamp() };
     let mut encoder = Encoder::new(batch.add_part(), blocks, stamp);
     for (pmid, entry) in plan.pmids.iter().zip(&plan.entries) {
         match *entry {
@@ -338,7 +346,12 @@ fn write(plan: &Plan, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mu
             }
         }
     }
-    encoder.finish();
-    let domains = fetched.domains.iter().skip(plan.binding.fetched_domains.len());
-    batch.domains.extend(domains.cloned());
+    let part = encoder.finish();
+    if plan.is_computed {
+        let outputs = plan.entries.iter().map(|entry| match *entry {
+            Entry::Computed(output) => Some(output),
+            _ => None,
+        });
+        written.learn(plan.id, values, outputs, part);
+    }
 }

@@ -266,27 +266,26 @@ impl Interpolator {
             self.last = Some(cut.time);
             return Ok(false);
         }
-        self.written.begin();
         let part = batch.add_part();
         part.timestamp = time;
         part.set_count = list.pmids().len();
         // Blocks come first, so that their positions are known in the sets.
         let mut sets = std::mem::take(&mut self.sets);
         sets.clear();
+        let mut is_steady = true;
         for (slot, pmid) in list.pmids().iter().enumerate() {
             let mut writer = SetWriter::begin(*pmid, &mut sets, &mut part.bytes);
             match self.wanted[slot] {
                 Err(status) => writer.fail(status),
-                Ok(track) => {
-                    self.write_values(track, &cut, is_crossed, &mut writer)?;
-                    let known = &self.tracks[track];
-                    self.written.add(track, known, writer.place(known.desc.value_type));
-                }
+                Ok(track) => is_steady &= self.write_values(track, &cut, is_crossed, writer)?,
             }
         }
         part.first_set = part.bytes.len();
         part.bytes.extend_from_slice(&sets);
-        self.written.finish(&cut, part);
+        match is_steady {
+            true => self.written.take((part, &cut), &self.wanted, &self.tracks),
+            false => self.written.forget(),
+        }
         self.sets = sets;
         self.prune(&cut);
         self.last = Some(cut.time);
@@ -423,23 +422,23 @@ impl Interpolator {
         }
     }
 
-    /// Writes the values of a metric.
+    /// Writes the values of a metric. True if what was found before holds.
     fn write_values(
         &mut self,
         number: usize,
         cut: &Cut,
         is_crossed: bool,
-        writer: &mut SetWriter<'_>,
-    ) -> Result<(), SourceError> {
+        mut writer: SetWriter<'_>,
+    ) -> Result<bool, SourceError> {
         let rules = self.rules;
         let Track { desc, domain, last_count, in_blocks, .. } = self.tracks[number];
         let MetricDesc { value_type, semantics, .. } = desc;
         let rule = Rule::of(value_type, semantics, &rules);
         let steady = &self.tracks[number].steady;
         if !is_crossed && steady.stretch().holds(cut) {
-            steady.write((value_type, rule), &rules, cut.time, in_blocks, writer);
+            steady.write(&rules, cut.time, in_blocks, &mut writer);
             self.tracks[number].last_count = writer.count();
-            return Ok(());
+            return Ok(true);
         }
         let is_counter = semantics == Semantics::Counter;
         let is_typed = is_number(value_type);
@@ -487,7 +486,7 @@ impl Interpolator {
             if is_counter && !is_typed && between.is_some() {
                 writer.fail(PmStatus::TYPE);
                 self.tracks[number].last_count = 0;
-                return Ok(());
+                return Ok(false);
             }
             match found {
                 Found::At(_) => is_steady = false,
@@ -511,11 +510,12 @@ impl Interpolator {
             }
             lane += 1;
         }
-        if !is_steady {
-            steady.forget();
+        match is_steady {
+            true => steady.finish((value_type, rule), &rules),
+            false => steady.forget(),
         }
         self.tracks[number].steady = steady;
         self.tracks[number].last_count = writer.count();
-        Ok(())
+        Ok(false)
     }
 }

@@ -6,9 +6,10 @@
 use crate::archive::interpolation::coverage::Ordinal;
 use crate::archive::interpolation::rules::InterpolationRules;
 use crate::archive::interpolation::track::{Cut, End};
-use crate::archive::interpolation::value::{Rule, Sample};
-use crate::archive::interpolation::writer::{NumberPlace, SetWriter};
+use crate::archive::interpolation::value::{Line, Rule, Sample};
+use crate::archive::interpolation::writer::SetWriter;
 use crate::model::{InstId, ValueType};
+use crate::result::NumberPlace;
 
 /// A stretch of records and time.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,11 @@ impl Stretch {
 #[derive(Debug)]
 pub(super) struct Steady {
     stretch: Stretch,
+    value_type: ValueType,
+    rule: Rule,
     lanes: Vec<SteadyLane>,
+    /// Parallel to `lanes`, if all values lie on straight lines.
+    lines: Vec<Line>,
 }
 
 /// An instance with values.
@@ -60,7 +65,13 @@ struct SteadyLane {
 
 impl Default for Steady {
     fn default() -> Steady {
-        Steady { stretch: Stretch::NONE, lanes: Vec::new() }
+        Steady {
+            stretch: Stretch::NONE,
+            value_type: ValueType::Unknown,
+            rule: Rule::Earlier,
+            lanes: Vec::new(),
+            lines: Vec::new(),
+        }
     }
 }
 
@@ -112,10 +123,19 @@ impl Steady {
         self.lanes.push(SteadyLane { instance, earlier, later });
     }
 
+    /// Ends what was begun, for values of a type that come about by a rule.
+    pub(super) fn finish(&mut self, (value_type, rule): (ValueType, Rule), rules: &InterpolationRules) {
+        (self.value_type, self.rule) = (value_type, rule);
+        self.lines.clear();
+        if rule == Rule::OnLine {
+            let line = |lane: &SteadyLane| Line::between(value_type, rules, lane.earlier, lane.later);
+            self.lines.extend(self.lanes.iter().map_while(line));
+        }
+    }
+
     /// Writes the values at a time for which it holds.
     pub(super) fn write(
         &self,
-        (value_type, rule): (ValueType, Rule),
         rules: &InterpolationRules,
         time: f64,
         in_blocks: bool,
@@ -123,21 +143,26 @@ impl Steady {
     ) {
         let values = self.lanes.iter().map(|lane| {
             let SteadyLane { instance, earlier, later } = *lane;
-            (instance, rule.number(value_type, rules, time, earlier, later))
+            (instance, self.rule.number(self.value_type, rules, time, earlier, later))
         });
-        writer.numbers(value_type, in_blocks, values);
+        writer.numbers(self.value_type, in_blocks, values);
     }
 
     /// Writes the values at another such time over those that were written.
     pub(super) fn overwrite(
         &self,
-        (value_type, rule): (ValueType, Rule),
         rules: &InterpolationRules,
         time: f64,
         (place, part): (&NumberPlace, &mut [u8]),
     ) {
-        let number =
-            |lane: &SteadyLane| rule.number(value_type, rules, time, lane.earlier, lane.later);
-        place.overwrite(part, self.lanes.iter().map(number));
+        let Steady { value_type, rule, lanes, lines, .. } = self;
+        if lines.len() == lanes.len() {
+            let bits = |line: &Line| line.bits(*value_type, rules.overflow, time);
+            place.overwrite(part, lines.iter().map(bits));
+        } else {
+            let bits =
+                |lane: &SteadyLane| rule.number(*value_type, rules, time, lane.earlier, lane.later);
+            place.overwrite(part, lanes.iter().map(bits));
+        }
     }
 }

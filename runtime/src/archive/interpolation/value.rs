@@ -115,61 +115,97 @@ fn on_line(
     earlier: Sample,
     later: Sample,
 ) -> u64 {
-    let (passed, span) = (time - earlier.time, later.time - earlier.time);
-    // What a difference contributes.
-    let share = |difference: f64| passed * difference / span;
-    let (before, after) = (earlier.bits, later.bits);
-    let wraps = rules.counters_wrap;
-    match value_type {
-        ValueType::I32 => {
-            let (before, after) = (before as i32, after as i32);
-            let rise = after.wrapping_sub(before);
-            if wraps && after < before {
-                let passed = (0.5 + share(f64::from(rise as u32))) as u32;
-                return u64::from((before as u32).wrapping_add(passed));
+    match Line::between(value_type, rules, earlier, later) {
+        Some(line) => line.bits(value_type, rules.overflow, time),
+        None => wrapped(value_type, time, earlier, later),
+    }
+}
+
+/// The straight line between two samples: what of it does not depend on the time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    /// Time of the earlier sample.
+    from: f64,
+    /// Seconds from there to the later one.
+    span: f64,
+    /// The number at the earlier sample; of integers half of one more.
+    start: f64,
+    /// How much greater it is at the later one.
+    rise: f64,
+}
+
+impl Line {
+    /// `None` if a counter has wrapped in between.
+    pub(super) fn between(
+        value_type: ValueType,
+        rules: &InterpolationRules,
+        earlier: Sample,
+        later: Sample,
+    ) -> Option<Line> {
+        let (before, after) = (earlier.bits, later.bits);
+        let has_fallen = match value_type {
+            ValueType::I32 => (after as i32) < before as i32,
+            ValueType::U32 => (after as u32) < before as u32,
+            ValueType::I64 => (after as i64) < before as i64,
+            ValueType::U64 => after < before,
+            _ => false,
+        };
+        if has_fallen && rules.counters_wrap {
+            return None;
+        }
+        let (start, rise) = match value_type {
+            ValueType::I32 => {
+                let (before, after) = (before as i32, after as i32);
+                (0.5 + f64::from(before), f64::from(after.wrapping_sub(before)))
             }
-            let number = 0.5 + f64::from(before) + share(f64::from(rise));
-            u64::from(to_i32(number, rules.overflow) as u32)
-        }
-        ValueType::U32 => {
-            let (before, after) = (before as u32, after as u32);
-            let number = if after >= before {
-                0.5 + f64::from(before) + share(f64::from(after - before))
-            } else if wraps {
-                let passed = 0.5 + share(f64::from(after.wrapping_sub(before)));
-                return u64::from(before.wrapping_add(passed as u32));
-            } else {
-                0.5 + f64::from(before) - share(f64::from(before - after))
-            };
-            u64::from(number as u32)
-        }
-        ValueType::I64 | ValueType::U64 => {
-            let has_fallen = match value_type {
-                ValueType::I64 => (after as i64) < before as i64,
-                _ => after < before,
-            };
-            let rise = after.wrapping_sub(before);
-            if wraps && has_fallen {
-                return before.wrapping_add((0.5 + share(rise as f64)) as u64);
+            ValueType::U32 => {
+                let (before, after) = (before as u32, after as u32);
+                (0.5 + f64::from(before), f64::from(after) - f64::from(before))
             }
             // Unsigned values are taken for signed ones, which keeps those
             // just below 2^64 precise and carries them through their wrap.
-            let number = 0.5 + before as i64 as f64 + share(rise as i64 as f64);
-            match value_type {
-                // The way up from there leads beyond the signed values.
-                ValueType::U64 if number >= I64_LIMIT => to_u64(number, rules.overflow),
-                _ => to_i64(number, rules.overflow) as u64,
+            ValueType::I64 | ValueType::U64 => {
+                (0.5 + before as i64 as f64, after.wrapping_sub(before) as i64 as f64)
             }
+            ValueType::F32 => {
+                let (before, after) = (f32::from_bits(before as u32), f32::from_bits(after as u32));
+                (f64::from(before), f64::from(after - before))
+            }
+            _ => {
+                let (before, after) = (f64::from_bits(before), f64::from_bits(after));
+                (before, after - before)
+            }
+        };
+        Some(Line { from: earlier.time, span: later.time - earlier.time, start, rise })
+    }
+
+    /// The bits of a number of a type at a time.
+    #[inline(always)]
+    pub(super) fn bits(&self, value_type: ValueType, overflow: Overflow, time: f64) -> u64 {
+        let number = self.start + (time - self.from) * self.rise / self.span;
+        match value_type {
+            ValueType::I32 => u64::from(to_i32(number, overflow) as u32),
+            ValueType::U32 => u64::from(number as u32),
+            // The way up from there leads beyond the signed values.
+            ValueType::U64 if number >= I64_LIMIT => to_u64(number, overflow),
+            ValueType::I64 | ValueType::U64 => to_i64(number, overflow) as u64,
+            ValueType::F32 => u64::from((number as f32).to_bits()),
+            _ => number.to_bits(),
         }
-        ValueType::F32 => {
-            let (before, after) = (f32::from_bits(before as u32), f32::from_bits(after as u32));
-            let value = f64::from(before) + share(f64::from(after - before));
-            u64::from((value as f32).to_bits())
+    }
+}
+
+/// The value of a counter of integers that has wrapped between two samples.
+fn wrapped(value_type: ValueType, time: f64, earlier: Sample, later: Sample) -> u64 {
+    let (passed, span) = (time - earlier.time, later.time - earlier.time);
+    let share = |difference: f64| 0.5 + passed * difference / span;
+    let (before, rise) = (earlier.bits, later.bits.wrapping_sub(earlier.bits));
+    match value_type {
+        ValueType::I32 | ValueType::U32 => {
+            let passed = share(f64::from(rise as u32)) as u32;
+            u64::from((before as u32).wrapping_add(passed))
         }
-        _ => {
-            let (before, after) = (f64::from_bits(before), f64::from_bits(after));
-            (before + share(after - before)).to_bits()
-        }
+        _ => before.wrapping_add(share(rise as f64) as u64),
     }
 }
 

@@ -8,9 +8,6 @@
 use crate::model::{InstId, PmStatus, Pmid, ValueType};
 use crate::result::append_numbers;
 
-/// Bytes in front of the lanes of a set.
-const SET_HEADER: usize = 12;
-
 /// A value set that is being written.
 pub(super) struct SetWriter<'a> {
     sets: &'a mut Vec<u8>,
@@ -20,46 +17,6 @@ pub(super) struct SetWriter<'a> {
     count: u32,
     /// Form of the values; the first one decides.
     in_blocks: bool,
-    /// Where its blocks begin.
-    first_block: usize,
-}
-
-/// Where the values of a set stand that are numbers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NumberPlace {
-    /// Offset of the first lane or block: in the sets while these are
-    /// written, then in the part.
-    offset: usize,
-    in_blocks: bool,
-    /// Bytes of a number.
-    size: usize,
-}
-
-impl NumberPlace {
-    /// Gives its place in the part, when that of the sets is known.
-    pub(super) fn move_behind(&mut self, blocks: usize) {
-        if !self.in_blocks {
-            self.offset += blocks;
-        }
-    }
-
-    /// Writes numbers over those that were written, which are as many.
-    pub(super) fn overwrite(&self, part: &mut [u8], values: impl Iterator<Item = u64>) {
-        let bytes = part.get_mut(self.offset..).unwrap_or_default();
-        match self.size {
-            8 => {
-                for (block, bits) in bytes.as_chunks_mut::<12>().0.iter_mut().zip(values) {
-                    block[4..].copy_from_slice(&bits.to_be_bytes());
-                }
-            }
-            // Behind an instance or the header of a block.
-            _ => {
-                for (lane, bits) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(values) {
-                    lane[4..].copy_from_slice(&(bits as u32).to_be_bytes());
-                }
-            }
-        }
-    }
 }
 
 impl<'a> SetWriter<'a> {
@@ -72,19 +29,7 @@ impl<'a> SetWriter<'a> {
         let start = sets.len();
         sets.extend_from_slice(&pmid.0.to_be_bytes());
         sets.extend_from_slice(&[0; 4]);
-        let first_block = blocks.len();
-        SetWriter { sets, blocks, start, count: 0, in_blocks: false, first_block }
-    }
-
-    /// Where the values are, which are all numbers of a type.
-    pub(super) fn place(&self, value_type: ValueType) -> NumberPlace {
-        let in_blocks = self.in_blocks;
-        let offset = if in_blocks { self.first_block } else { self.start + SET_HEADER };
-        let size = match value_type {
-            ValueType::I64 | ValueType::U64 | ValueType::F64 => 8,
-            _ => 4,
-        };
-        NumberPlace { offset, in_blocks, size }
+        SetWriter { sets, blocks, start, count: 0, in_blocks: false }
     }
 
     /// Number of values so far.
@@ -139,7 +84,7 @@ impl<'a> SetWriter<'a> {
     ) {
         self.count = values.len() as u32;
         self.sets.truncate(self.start + 4);
-        self.in_blocks = append_numbers(self.sets, self.blocks, value_type, in_blocks, values);
+        append_numbers(self.sets, self.blocks, value_type, in_blocks, values);
     }
 
     /// Adds a value in a block.

@@ -7,10 +7,8 @@
 use crate::archive::interpolation::rules::InterpolationRules;
 use crate::archive::interpolation::steady::Stretch;
 use crate::archive::interpolation::track::{Cut, Track};
-use crate::archive::interpolation::value::Rule;
-use crate::archive::interpolation::writer::NumberPlace;
-use crate::model::Timestamp;
-use crate::result::{LayoutId, ResultBatch, ResultPart};
+use crate::model::{PmStatus, Timestamp};
+use crate::result::{LayoutId, NumberPlace, ResultBatch, ResultPart};
 
 /// The value sets of a list.
 #[derive(Debug)]
@@ -34,25 +32,33 @@ impl Written {
         self.stretch = Stretch::NONE;
     }
 
-    /// Begins anew, without value sets.
-    pub(super) fn begin(&mut self) {
-        self.stretch = Stretch::ALL;
+    /// Takes over a part that was written with the value sets of tracks, or
+    /// why a metric has none.
+    pub(super) fn take(
+        &mut self,
+        (part, cut): (&mut ResultPart, &Cut),
+        wanted: &[Result<usize, PmStatus>],
+        tracks: &[Track],
+    ) {
+        self.forget();
         self.sets.clear();
-    }
-
-    /// Adds the value set of a track, which was written to a place among the sets.
-    pub(super) fn add(&mut self, number: usize, track: &Track, place: NumberPlace) {
-        self.stretch = self.stretch.and(track.steady.stretch());
-        self.sets.push((number, place));
-    }
-
-    /// Takes over the part that was written, with the sets behind its blocks.
-    pub(super) fn finish(&mut self, cut: &Cut, part: &mut ResultPart) {
-        if !self.stretch.holds(cut) {
-            return self.forget();
+        let mut stretch = Stretch::ALL;
+        let mut sets = part.sets();
+        for wanted in wanted {
+            let offset = sets.offset();
+            let Some(set) = sets.next() else { return };
+            let Ok(track) = *wanted else { continue };
+            let Track { desc, steady, .. } = &tracks[track];
+            stretch = stretch.and(steady.stretch());
+            if !stretch.holds(cut) {
+                return;
+            }
+            if set.lanes().len() > 0 {
+                let Some(place) = part.numbers(offset, &set, desc.value_type) else { return };
+                self.sets.push((track, place));
+            }
         }
-        self.sets.iter_mut().for_each(|(_, place)| place.move_behind(part.first_set));
-        self.layout = LayoutId::fresh();
+        (self.stretch, self.layout) = (stretch, LayoutId::fresh());
         part.layout = Some(self.layout);
     }
 
@@ -71,10 +77,7 @@ impl Written {
         let Some(part) = batch.add_part_again(self.layout) else { return false };
         part.timestamp = time;
         for (track, place) in &self.sets {
-            let Track { desc, steady, .. } = &tracks[*track];
-            let rule = Rule::of(desc.value_type, desc.semantics, rules);
-            let rule = (desc.value_type, rule);
-            steady.overwrite(rule, rules, cut.time, (place, &mut part.bytes));
+            tracks[*track].steady.overwrite(rules, cut.time, (place, &mut part.bytes));
         }
         true
     }

@@ -18,6 +18,7 @@ use crate::kernel::{LANE_GROUP, Rows, Scalar};
 
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{KernelSlot, NodeId, Op, Placement, Program, Status};
+use crate::result::LayoutId;
 pub use instances::{empty_or, first_failed, first_without, first_word};
 
 /// Instance domain as delivered.
@@ -27,6 +28,8 @@ pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
 /// arena unless said otherwise.
 #[derive(Debug)]
 pub struct Layout {
+    /// For those who keep what they found out about it.
+    pub id: LayoutId,
     /// Parallel to the program's inputs.
     pub inputs: Box<[InputLayout]>,
     /// Parallel to the program's outputs.
@@ -277,6 +280,7 @@ impl Layout {
             named: named.into(),
             names: names.into(),
             fetched: fetched.into(),
+            id: LayoutId::fresh(),
             lasting: lasting && !passing,
         })
     }
