@@ -14,8 +14,8 @@ use pmderive_runtime::model::{
     InDom, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics, TextKind,
     TextSubject, ValueType,
 };
-use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
+use pmderive_runtime::result::{FetchResult, ResultBatch};
+use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode};
 use table::*;
 
 #[test]
@@ -339,4 +339,82 @@ fn twenty_thousand_of_an_archive() {
         records += 1;
     }
     assert!(records > 5, "{records}");
+}
+
+/// A batch that is used again holds what a fresh one would: while only numbers
+/// change they are all that is decoded, and all that is written.
+#[test]
+fn results_do_not_depend_on_those_before() {
+    use ValueType::{F32, F64, I32, I64, U32, U64};
+    let (mut compared, mut again) = (0, 0);
+    for name in ["own-fleet", "own-dyn", "own-dyn2", "own-types", "own-sample"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives").join(name);
+        let mut archive = ArchiveContext::open(&path).expect("an archive of the repository");
+        let names = archive.traverse("").expect("it has names");
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let pmids = archive.lookup_names(&names).expect("they are its names");
+        let pmids: Vec<Pmid> = pmids.into_iter().flatten().collect();
+        let descs = archive.lookup_descs(&pmids).expect("it describes them");
+        let shared = SharedRegistry::new(Dialect::Fixed);
+        let (mut base, mut derived) = (Vec::new(), Vec::new());
+        for (number, ((name, pmid), desc)) in names.iter().zip(&pmids).zip(descs).enumerate() {
+            let Ok(MetricDesc { value_type, semantics, .. }) = desc else { continue };
+            if !matches!(value_type, I32 | U32 | I64 | U64 | F32 | F64) {
+                continue;
+            }
+            let mut texts = vec![
+                format!("delta({name}) + delta({name})"),
+                format!("sum({name})"),
+                format!("{name} > 7 ? {name} : 3"),
+            ];
+            if semantics == Semantics::Counter {
+                texts.push(format!("rate({name})"));
+            }
+            for (kind, text) in texts.iter().enumerate() {
+                let name = format!("d.n{number}.k{kind}");
+                shared.register(&name, text).expect("a good definition");
+                derived.push(name);
+            }
+            base.push(*pmid);
+        }
+        let shared = Arc::new(shared);
+        let mut contexts = [(); 2].map(|()| {
+            let archive = ArchiveContext::open(&path).expect("an archive of the repository");
+            let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+            DerivedContext::new(engine, Arc::clone(&shared), archive)
+        });
+        let derived: Vec<&str> = derived.iter().map(String::as_str).collect();
+        let derived = contexts[0].lookup_names(&derived).expect("they are known");
+        let derived: Vec<Pmid> = derived.into_iter().flatten().collect();
+        let mixed: Vec<Pmid> = base.iter().chain(&derived).copied().collect();
+        let lists = [&derived[..1], &derived, &mixed, &derived[1..2]];
+        let lists = lists.map(|pmids| FetchList::new(pmids.to_vec(), Vec::new()));
+        let start = contexts[0].source().label().start;
+        let end = contexts[0].source().end_time().expect("it has records");
+        let span = (end.seconds_since(start) * 1e9) as i64;
+        let mut kept = ResultBatch::default();
+        for (from, step) in [(start, span / 90), (end, -span / 90), (start, 7_000_000)] {
+            for context in &mut contexts {
+                let mode = Mode::Interpolated { step };
+                context.set_mode(mode, Some(from)).expect("archives have it");
+            }
+            for fetch in 0..120 {
+                let list = &lists[fetch / 10 % lists.len()];
+                let before = kept.parts().first().and_then(|part| part.layout);
+                let mut fresh = ResultBatch::default();
+                let [one, other] = &mut contexts;
+                match (one.fetch(list, &mut kept), other.fetch(list, &mut fresh)) {
+                    (Ok(_), Ok(_)) => {}
+                    (Err(error), Err(other)) => assert_eq!(error.status(), other.status()),
+                    (one, other) => panic!("{name}: {one:?} {other:?}"),
+                }
+                let result = |batch| FetchResult::of_batch(batch, Default::default());
+                assert_eq!(result(&kept), result(&fresh), "{name} {step} {fetch}");
+                let layout = kept.parts().first().and_then(|part| part.layout);
+                again += usize::from(layout.is_some() && layout == before);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared == 1800 && again > 300, "{again} of {compared}");
 }

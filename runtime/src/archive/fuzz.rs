@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::archive::context::ArchiveContext;
 use crate::archive::files::{ArchiveFiles, Member};
 use crate::archive::resolve::Named;
-use crate::model::{InstanceProfile, LabelLevel, LabelSet, TextKind, TextSubject, Timestamp};
+use crate::model::{
+    InstanceProfile, LabelLevel, LabelSet, TextKind, TextSubject, Timestamp, ValueType,
+};
 use crate::result::ResultBatch;
 use crate::source::{FetchList, FetchSource, Freshness, MetadataSource, Mode, SourceError};
 
@@ -117,16 +119,27 @@ pub(super) fn walk(context: &mut ArchiveContext) -> usize {
     fetched
 }
 
+/// The metrics of a list whose values are numbers.
+fn numbers(context: &mut ArchiveContext, list: &FetchList) -> FetchList {
+    use ValueType::{F32, F64, I32, I64, U32, U64};
+    let descs = context.lookup_descs(list.pmids()).unwrap_or_default().into_iter().flatten();
+    let numbers = descs.filter(|desc| matches!(desc.value_type, I32 | U32 | I64 | U64 | F32 | F64));
+    FetchList::new(numbers.map(|desc| desc.pmid).collect(), list.domains().to_vec())
+}
+
 /// Interpolates through an archive in both directions, and reads its records
 /// from the end to the start.
 fn interpolate(context: &mut ArchiveContext) {
     let (_, list) = everything(context);
+    let numbers = numbers(context, &list);
     let start = context.label().start;
     let end = context.end_time().unwrap_or(start);
     let span = (end.seconds_since(start) * 1e9) as i64;
     let step = span / (INTERPOLATED as i64 - 2);
     let mut batch = ResultBatch::default();
-    for (from, step) in [(start, step), (end, step.saturating_neg()), (start, 1)] {
+    let all = [(start, step), (end, step.saturating_neg()), (start, 1)];
+    let all = all.into_iter().flat_map(|window| [(window, &list), (window, &numbers)]);
+    for ((from, step), list) in all {
         let mode = Mode::Interpolated { step };
         context.set_mode(mode, Some(from)).expect("archives have this mode");
         for number in 0..INTERPOLATED {
@@ -135,12 +148,13 @@ fn interpolate(context: &mut ArchiveContext) {
                 list.domains().iter().for_each(|indom| profile.exclude(*indom, &[1, 2]));
                 context.set_profile(&profile).expect("archives have profiles");
             }
-            match context.fetch(&list, &mut batch) {
-                Ok(_) => check(&list, &batch),
+            match context.fetch(list, &mut batch) {
+                Ok(_) => check(list, &batch),
                 Err(error) if error.is_end_of_archive() => break,
                 Err(_) => {}
             }
         }
+        context.set_profile(&InstanceProfile::default()).expect("archives have profiles");
     }
     context.set_profile(&InstanceProfile::default()).expect("archives have profiles");
     let mut failed = 0;

@@ -16,20 +16,20 @@ use crate::result::{Lane, LayoutId, NumberPlace, ResultPart, ValueSet};
 pub struct Delivered {
     /// Layout of the part that was decoded last, and what it was decoded for.
     seen: Option<(LayoutId, LayoutId)>,
-    /// Where its numbers stand, with the offsets and widths of their columns;
-    /// `None` until it is worth the while to find out, or if it has others.
-    columns: Option<Vec<(NumberPlace, usize, usize)>>,
+    /// Where its numbers stand, with the offsets and widths of their columns.
+    columns: Vec<(NumberPlace, usize, usize)>,
+    /// That was worth the while to find out, and there are no other values.
+    is_known: bool,
 }
 
 impl Delivered {
     /// Decodes a part with all inputs of a program for its layout `id`. False
     /// if nothing is known of such parts.
     pub fn decode(&self, part: &ResultPart, id: LayoutId, arena: &mut [u8]) -> bool {
-        let Some(columns) = &self.columns else { return false };
-        if part.layout.is_none_or(|layout| self.seen != Some((layout, id))) {
+        if !self.is_known || part.layout.is_none_or(|layout| self.seen != Some((layout, id))) {
             return false;
         }
-        for (place, offset, width) in columns {
+        for (place, offset, width) in &self.columns {
             let column = &mut arena[*offset..][..place.count() * width];
             if *width == 8 {
                 let mut column = column.as_chunks_mut::<8>().0.iter_mut();
@@ -60,21 +60,20 @@ impl Delivered {
         inputs: impl Iterator<Item = Option<(ValueType, usize)>>,
     ) {
         let Some(layout) = part.layout else { return };
+        self.is_known = false;
         if self.seen.replace((layout, id)) != Some((layout, id)) {
-            self.columns = None;
             return;
         }
-        let mut columns = self.columns.take().unwrap_or_default();
-        columns.clear();
+        self.columns.clear();
         let mut sets = part.sets();
         for input in inputs {
             let offset = sets.offset();
             let Some(set) = sets.next() else { return };
             let Some((value_type, column)) = input else { continue };
             let Some(place) = part.numbers(offset, &set, value_type) else { return };
-            columns.push((place, column, value_type.lane_bytes()));
+            self.columns.push((place, column, value_type.lane_bytes()));
         }
-        self.columns = Some(columns);
+        self.is_known = true;
     }
 }
 

@@ -222,8 +222,7 @@ mod tests {
                 writer.finish();
                 let (mut sets, mut blocks) = (Pmid(9).0.to_be_bytes().to_vec(), Vec::new());
                 let listed = numbers().collect::<Vec<_>>().into_iter();
-                let written =
-                    append_numbers(&mut sets, &mut blocks, value_type, in_blocks, listed);
+                let written = append_numbers(&mut sets, &mut blocks, value_type, in_blocks, listed);
                 assert_eq!(written.in_blocks, has_blocks);
                 let mut part = ResultPart {
                     set_count: 1,
@@ -233,7 +232,10 @@ mod tests {
                 };
                 let (expected, set) = (&batch.parts()[0], part.sets().next().expect("a set"));
                 let like = expected.sets().next().expect("a set");
-                assert_eq!((set.pmid, set.count, set.in_blocks), (like.pmid, like.count, has_blocks));
+                assert_eq!(
+                    (set.pmid, set.count, set.in_blocks),
+                    (like.pmid, like.count, has_blocks)
+                );
                 assert_eq!(set.lanes().len(), count);
                 for (lane, like_lane) in set.lanes().zip(like.lanes()) {
                     assert_eq!(lane.instance, like_lane.instance);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, Neighbour, Overflow};
-use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Timestamp, Value};
+use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Timestamp, Value, ValueType};
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
 use serde_json::Value as Json;
@@ -211,6 +211,67 @@ fn at_the_time_of_a_record_its_values_are_delivered() {
         }
         assert!(compared > 100, "{}: {compared}", path.display());
     }
+}
+
+/// A batch that is used again holds what a fresh one would: as long as only
+/// numbers change they are all that is written.
+#[test]
+fn results_do_not_depend_on_those_before() {
+    for path in archives() {
+        let mut kept_context = open(&path);
+        let list = numbers(&mut kept_context);
+        let mut fresh_context = kept_context.duplicate().expect("the files are there");
+        let stamps: Vec<Timestamp> =
+            records(&mut kept_context).iter().map(|record| record.timestamp).collect();
+        let mut kept = ResultBatch::default();
+        let (mut compared, mut again) = (0, 0);
+        for number in 0..12 {
+            let at = stamps.len() * number / 12;
+            let next = stamps[(at + 1).min(stamps.len() - 1)];
+            let gap = (next.seconds_since(stamps[at]) * 1e9) as i64;
+            let step = (gap / [5, 13, 2][number % 3]).max(1_000_000);
+            let step = if number % 2 == 0 { step } else { -step };
+            let mode = Mode::Interpolated { step };
+            let mut profile = InstanceProfile::default();
+            for context in [&mut kept_context, &mut fresh_context] {
+                context.set_mode(mode, Some(later(stamps[at], step / 3))).expect("they have it");
+                context.set_profile(&profile).expect("archives have profiles");
+            }
+            for fetch in 0..80 {
+                if fetch == 40 {
+                    list.domains().iter().for_each(|indom| profile.exclude(*indom, &[0, 1, 60]));
+                    for context in [&mut kept_context, &mut fresh_context] {
+                        context.set_profile(&profile).expect("archives have profiles");
+                    }
+                }
+                let before = kept.parts().first().and_then(|part| part.layout);
+                let mut fresh = ResultBatch::default();
+                let fetched = kept_context.fetch(&list, &mut kept);
+                let like = fresh_context.fetch(&list, &mut fresh);
+                match (fetched, like) {
+                    (Ok(events), Ok(others)) => assert_eq!(events.gap, others.gap),
+                    (Err(error), Err(other)) => assert_eq!(error.status(), other.status()),
+                    (one, other) => panic!("{}: {one:?} {other:?}", path.display()),
+                }
+                let result = |batch| FetchResult::of_batch(batch, Default::default());
+                assert_eq!(result(&kept), result(&fresh), "{} {mode:?}", path.display());
+                let layout = kept.parts().first().and_then(|part| part.layout);
+                again += usize::from(layout.is_some() && layout == before);
+                compared += 1;
+            }
+        }
+        assert!(compared == 960 && again > 50, "{}: {again} of {compared}", path.display());
+    }
+}
+
+/// All metrics whose values are numbers.
+fn numbers(context: &mut ArchiveContext) -> FetchList {
+    use ValueType::{F32, F64, I32, I64, U32, U64};
+    let list = everything(context);
+    let descs = context.lookup_descs(list.pmids()).expect("it knows its metrics");
+    let descs = descs.into_iter().flatten();
+    let numbers = descs.filter(|desc| matches!(desc.value_type, I32 | U32 | I64 | U64 | F32 | F64));
+    FetchList::new(numbers.map(|desc| desc.pmid).collect(), list.domains().to_vec())
 }
 
 #[test]

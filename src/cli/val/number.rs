@@ -121,29 +121,23 @@ fn scientific(out: &mut Vec<u8>, number: f64) {
     out[start..].make_ascii_uppercase();
 }
 
-/// Powers of ten.
-const POWERS: [f64; 16] =
-    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+/// Powers of ten, all of them exact.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
 
 /// Writes a number in the form that fits its size: four digits, with the point
 /// always in the same column, or one digit in front of it and an exponent.
 #[inline]
 fn short_fitting(blanks: &mut [u8], number: f64) -> bool {
     let width = blanks.len();
-    if !(0.1..1e15).contains(&number) {
+    if !(0.1..=9999.0).contains(&number) {
         let is_zero = number.to_bits() == 0;
-        return is_zero && put(blanks, width.wrapping_sub(6), b"0.0   ");
-    }
-    if number > 9999.0 {
-        let exponent = (number as u64).ilog10();
-        // The unit is exact. Beyond this the next exponent is near.
-        let unit = POWERS[exponent as usize - 3];
-        let Some(count) = rounded(number / unit).filter(|count| *count < 9999) else {
-            return false;
+        return match is_zero {
+            true => put(blanks, width.wrapping_sub(6), b"0.0   "),
+            false => short_scientific(blanks, number),
         };
-        let [tens, ones] = PAIRS[exponent as usize];
-        return put(blanks, width.wrapping_sub(4), &[b'E', b'+', tens, ones])
-            && put(blanks, width.wrapping_sub(9), &four_digits(count, 1));
     }
     let limits = [0.9999, 9.999, 99.99, 999.9];
     let whole: usize = limits.iter().map(|limit| usize::from(number > *limit)).sum();
@@ -154,6 +148,30 @@ fn short_fitting(blanks: &mut [u8], number: f64) -> bool {
         }
         _ => false,
     }
+}
+
+fn short_scientific(blanks: &mut [u8], number: f64) -> bool {
+    let (count, sign, exponent) = if (9999.0..1e15).contains(&number) {
+        let exponent = (number as u64).ilog10() as usize;
+        (number / POWERS[exponent - 3], b'+', exponent)
+    } else if (1e-18..0.1).contains(&number) {
+        // One less than it is between some powers of two, which makes too few digits.
+        let halvings = 1022 - (number.to_bits() >> 52);
+        let exponent = 1 + ((halvings * 1233) >> 12) as usize;
+        let count = number * POWERS[exponent + 3];
+        match count < 1000.0 {
+            true => (count * 10.0, b'-', exponent + 1),
+            false => (count, b'-', exponent),
+        }
+    } else {
+        return false;
+    };
+    // Beyond this the next exponent is near.
+    let Some(count @ 1000..9999) = rounded(count) else { return false };
+    let [tens, ones] = PAIRS[exponent];
+    let width = blanks.len();
+    put(blanks, width.wrapping_sub(4), &[b'E', sign, tens, ones])
+        && put(blanks, width.wrapping_sub(9), &four_digits(count, 1))
 }
 
 /// False if there is no room at that offset.
@@ -297,7 +315,7 @@ mod tests {
         let eighths = (0..60_000u32).map(|step| f64::from(step) / 8.0);
         let fine = (0..60_000u32).map(|step| f64::from(step) * 0.000_05);
         let sevenths = (0..60_000u32).map(|step| f64::from(step) / 7.0);
-        let powers = (0..60_000u32).map(|step| 1.000_37f64.powf(f64::from(step)) * 0.09);
+        let powers = (0..60_000u32).map(|step| 1.001_1f64.powf(f64::from(step)) * 1e-19);
         let fitting = FITTING.iter().map(|(number, _)| *number);
         let numbers: Vec<f64> =
             fitting.chain(eighths).chain(fine).chain(sevenths).chain(powers).collect();

@@ -1,4 +1,4 @@
-//! A line of columns that are equally wide, with a blank behind each.
+//! The columns of a line, which are equally wide, with a blank behind each.
 //!
 //! Knows where columns are, not what is in them.
 
@@ -12,13 +12,27 @@ pub struct Row<'o> {
     left: usize,
 }
 
-impl<'o> Row<'o> {
-    /// Appends a line to `out`.
-    pub fn begin(out: &'o mut Vec<u8>, width: usize, columns: usize) -> Row<'o> {
+impl Row<'_> {
+    /// Appends the columns of a line to `out`, as many as `columns`, which
+    /// `write` writes in turn. Where it fails the line ends behind what it has
+    /// written.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn write<E>(
+        out: &mut Vec<u8>,
+        width: usize,
+        columns: usize,
+        write: impl FnOnce(&mut Row<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let at = out.len();
         let mut row = Row { out, at, width, left: columns };
         row.make_blank();
-        row
+        let written = write(&mut row);
+        if written.is_err() {
+            row.out.truncate(row.at);
+        }
+        written
     }
 
     fn make_blank(&mut self) {
@@ -70,18 +84,6 @@ impl<'o> Row<'o> {
         };
         self.column(short, |out| out.extend_from_slice(text));
     }
-
-    /// Ends the line behind its last column.
-    pub fn end(self) {
-        self.out.push(b'\n');
-    }
-
-    /// Ends the line in the place of the last blank.
-    pub fn end_close(self) {
-        if let Some(last) = self.out.last_mut() {
-            *last = b'\n';
-        }
-    }
 }
 
 #[cfg(test)]
@@ -91,30 +93,33 @@ mod tests {
     #[test]
     fn what_is_too_long_moves_the_columns_behind_it() {
         for (width, expected) in [
-            (3, "of   a 12345     long |\n"),
-            (1, "of a 12345   long |\n"),
-            (0, "of a 12345  long |\n"),
+            (3, "of   a 12345     long | "),
+            (1, "of a 12345   long | "),
+            (0, "of a 12345  long | "),
         ] {
             let mut out = b"of ".to_vec();
-            let mut row = Row::begin(&mut out, width, 5);
-            row.character(b'a');
-            row.text(b"12345");
-            row.text(b"");
-            row.column(
-                |blanks| {
-                    blanks.fill(b'x');
-                    false
-                },
-                |out| out.extend_from_slice(b"long"),
-            );
-            row.column(|_| false, |out| out.push(b'|'));
-            row.end();
+            let written: Result<(), ()> = Row::write(&mut out, width, 5, |row| {
+                row.character(b'a');
+                row.text(b"12345");
+                row.text(b"");
+                row.column(
+                    |blanks| {
+                        blanks.fill(b'x');
+                        false
+                    },
+                    |out| out.extend_from_slice(b"long"),
+                );
+                row.column(|_| false, |out| out.push(b'|'));
+                Ok(())
+            });
+            assert_eq!(written, Ok(()));
             assert_eq!(String::from_utf8(out).as_deref(), Ok(expected));
         }
-        let mut out = Vec::new();
-        let mut row = Row::begin(&mut out, 3, 1);
-        row.text(b"1");
-        row.end_close();
-        assert_eq!(out, b"  1\n");
+        let mut out = b"of ".to_vec();
+        let written = Row::write(&mut out, 3, 2, |row| {
+            row.text(b"2");
+            Err("no more")
+        });
+        assert_eq!((written, &out[..]), (Err("no more"), &b"of   2 "[..]));
     }
 }

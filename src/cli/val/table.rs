@@ -148,24 +148,25 @@ impl Table {
         self.row.clear();
         let width = self.format.width;
         let Some(instances) = instances else {
-            let mut row = Row::begin(out, width, 1);
-            self.put_value(&mut row, sample.single())?;
-            row.end_close();
+            Row::write(out, width, 1, |row| self.put_value(row, sample.single()))?;
+            end_in_last_blank(out);
             self.row.extend_from_slice(&out[start..]);
             return Ok(());
         };
-        let mut row = Row::begin(out, width, instances.ids().len());
-        if let Some(bits) = sample.bits_of(instances.ids()) {
-            self.put_numbers(&mut row, bits);
-            row.end();
+        let ids = instances.ids();
+        Row::write(out, width, ids.len(), |row| {
+            if let Some(bits) = sample.bits_of(ids) {
+                self.put_numbers(row, bits);
+                return Ok(());
+            }
+            let mut values = sample.ascending();
+            ids.iter().try_for_each(|id| self.put_value(row, values.of_instance(*id)))
+        })?;
+        out.push(b'\n');
+        if ids == sample.instances() {
             self.row.extend_from_slice(&out[start..]);
             return Ok(());
         }
-        let mut values = sample.ascending();
-        for id in instances.ids() {
-            self.put_value(&mut row, values.of_instance(*id))?;
-        }
-        row.end();
         for (instance, value) in instances.without_column(sample.values()) {
             out.extend_from_slice(b"Warning: value=");
             self.write_value(out, value, 1)?;
@@ -188,26 +189,27 @@ impl Table {
         elapsed: f64,
     ) -> Result<(), PmStatus> {
         let time = elapsed * self.units_per_second();
+        let width = self.format.width;
         let Some(instances) = instances else {
-            let mut row = Row::begin(out, self.format.width, 1);
-            self.put_rate(&mut row, before.single().zip(sample.single()), time)?;
-            row.end_close();
+            let both = before.single().zip(sample.single());
+            Row::write(out, width, 1, |row| self.put_rate(row, both, time))?;
+            end_in_last_blank(out);
             return Ok(());
         };
-        let mut row = Row::begin(out, self.format.width, instances.ids().len());
-        let both = (before.bits_of(instances.ids()), sample.bits_of(instances.ids()));
-        if let (Some(before), Some(bits)) = both {
-            self.put_rates(&mut row, before, bits, time);
-            row.end();
-            return Ok(());
-        }
-        let (mut values_before, mut values) = (before.ascending(), sample.ascending());
-        for id in instances.ids() {
-            let both = values_before.of_instance(*id).zip(values.of_instance(*id));
-            self.put_rate(&mut row, both, time)?;
-        }
-        row.end();
-        if instances.ids() == sample.instances() {
+        let ids = instances.ids();
+        Row::write(out, width, ids.len(), |row| {
+            if let (Some(before), Some(bits)) = (before.bits_of(ids), sample.bits_of(ids)) {
+                self.put_rates(row, before, bits, time);
+                return Ok(());
+            }
+            let (mut values_before, mut values) = (before.ascending(), sample.ascending());
+            ids.iter().try_for_each(|id| {
+                let both = values_before.of_instance(*id).zip(values.of_instance(*id));
+                self.put_rate(row, both, time)
+            })
+        })?;
+        out.push(b'\n');
+        if ids == sample.instances() {
             return Ok(());
         }
         for (instance, value) in instances.without_column(sample.values()) {
@@ -371,6 +373,13 @@ impl Table {
             6 => 1.0 / 86_400.0,
             _ => 1.0,
         }
+    }
+}
+
+/// Ends a line in the place of the blank behind its last column.
+fn end_in_last_blank(out: &mut [u8]) {
+    if let Some(last) = out.last_mut() {
+        *last = b'\n';
     }
 }
 

@@ -31,9 +31,11 @@ pub struct Buffers {
 pub struct Written {
     /// The plan and the layout of the evaluation that it was written for.
     of: Option<(u64, LayoutId)>,
-    /// Layout of the result, with the outputs that have values and where these
-    /// stand; `None` until it is worth the while to find out, or if there are others.
-    sets: Option<(LayoutId, Vec<(usize, NumberPlace)>)>,
+    /// Layout of the result; `None` until it is worth the while to find out, or
+    /// if there are other values than numbers.
+    layout: Option<LayoutId>,
+    /// The outputs that have values, and where these stand.
+    sets: Vec<(usize, NumberPlace)>,
 }
 
 impl Written {
@@ -46,13 +48,13 @@ impl Written {
         stamp: Timestamp,
         batch: &mut ResultBatch,
     ) -> bool {
-        let Some((layout, sets)) = &self.sets else { return false };
+        let Some(layout) = self.layout else { return false };
         if values.layout().is_none_or(|of| self.of != Some((plan, of))) {
             return false;
         }
-        let Some(part) = batch.add_part_again(*layout) else { return false };
+        let Some(part) = batch.add_part_again(layout) else { return false };
         part.timestamp = stamp;
-        for (output, place) in sets {
+        for (output, place) in &self.sets {
             values.get(*output).overwrite(place, &mut part.bytes);
         }
         true
@@ -69,12 +71,11 @@ impl Written {
     ) {
         let of = values.layout().map(|layout| (plan, layout));
         let is_again = of.is_some() && self.of == of;
-        self.of = of;
-        self.sets = None;
+        (self.of, self.layout) = (of, None);
         if !is_again {
             return;
         }
-        let mut found = Vec::new();
+        self.sets.clear();
         let mut sets = part.sets();
         for output in outputs {
             let offset = sets.offset();
@@ -87,11 +88,10 @@ impl Written {
                 Some((output, part.numbers(offset, &set, value_type)?))
             });
             let Some(place) = place else { return };
-            found.push(place);
+            self.sets.push(place);
         }
-        let layout = LayoutId::fresh();
-        part.layout = Some(layout);
-        self.sets = Some((layout, found));
+        self.layout = Some(LayoutId::fresh());
+        part.layout = self.layout;
     }
 }
 

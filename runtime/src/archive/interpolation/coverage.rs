@@ -215,11 +215,18 @@ impl Coverage {
     /// after it, given what they were at another time: between two records
     /// they stay the same.
     pub(super) fn around(&self, time: f64, other: (Ordinal, Ordinal)) -> (Ordinal, Ordinal) {
-        let (from, after) = other;
-        let is_between = from == after
+        match self.is_between(time, other) {
+            true => other,
+            false => (self.from(time), self.after(time)),
+        }
+    }
+
+    /// True if a time lies between two records that follow each other, and
+    /// these are its ordinals in the sense of [`Coverage::around`].
+    fn is_between(&self, time: f64, (from, after): (Ordinal, Ordinal)) -> bool {
+        from == after
             && self.record(from - 1).is_some_and(|record| record.time < time)
-            && self.record(from).is_some_and(|record| record.time > time);
-        if is_between { other } else { (self.from(time), self.after(time)) }
+            && self.record(from).is_some_and(|record| record.time > time)
     }
 
     /// The last mark up to an ordinal.
@@ -233,9 +240,16 @@ impl Coverage {
         self.marks.get(self.marks.partition_point(|mark| *mark < ordinal)).copied()
     }
 
-    /// True when a mark lies between two times or at one of them.
-    pub(super) fn has_mark_within(&self, earlier: f64, later: f64) -> bool {
+    /// True when a mark lies between two times or at one of them. `around` are
+    /// the ordinals of one of them.
+    pub(super) fn has_mark_within(
+        &self,
+        (earlier, later): (f64, f64),
+        around: (Ordinal, Ordinal),
+    ) -> bool {
+        let are_together = || self.is_between(earlier, around) && self.is_between(later, around);
         !self.marks.is_empty()
+            && !are_together()
             && self.mark_from(self.from(earlier)).is_some_and(|mark| mark < self.after(later))
     }
 

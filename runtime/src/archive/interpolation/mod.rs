@@ -258,7 +258,7 @@ impl Interpolator {
             return Err(damage);
         }
         let is_crossed = self.last.is_some_and(|last| {
-            self.coverage.has_mark_within(last.min(cut.time), last.max(cut.time))
+            self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)), self.place)
         });
         let here = (time, &cut);
         if !is_crossed && self.written.again(here, &self.tracks, &self.rules, batch) {

@@ -124,11 +124,16 @@ impl Steady {
     }
 
     /// Ends what was begun, for values of a type that come about by a rule.
-    pub(super) fn finish(&mut self, (value_type, rule): (ValueType, Rule), rules: &InterpolationRules) {
+    pub(super) fn finish(
+        &mut self,
+        (value_type, rule): (ValueType, Rule),
+        rules: &InterpolationRules,
+    ) {
         (self.value_type, self.rule) = (value_type, rule);
         self.lines.clear();
         if rule == Rule::OnLine {
-            let line = |lane: &SteadyLane| Line::between(value_type, rules, lane.earlier, lane.later);
+            let line =
+                |lane: &SteadyLane| Line::between(value_type, rules, lane.earlier, lane.later);
             self.lines.extend(self.lanes.iter().map_while(line));
         }
     }
