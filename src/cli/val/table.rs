@@ -229,17 +229,14 @@ impl Table {
             row.character(b'?');
             return Ok(());
         };
-        if let SampleValue::Number(number) = value
-            && let Some(digits) = number.digits(&mut itoa::Buffer::new())
-        {
-            row.text(digits.as_bytes());
-            return Ok(());
-        }
-        match self.fractional(value) {
-            Some(number) => {
-                self.put_number(row, number?, self.desc.semantics == Semantics::Counter)
+        match (self.fractional(value), value) {
+            (Some(number), _) => {
+                self.put_number(row, number?, self.desc.semantics == Semantics::Counter);
             }
-            None => row.column(|_| false, |out| self.write_printed(out, value, self.format.width)),
+            (None, SampleValue::Number(number)) => self.put_digits(row, number),
+            (None, SampleValue::Raw(_)) => {
+                row.column(|_| false, |out| self.write_printed(out, value, self.format.width));
+            }
         }
         Ok(())
     }

@@ -8,8 +8,8 @@
 //!               │       instance (candidates), the values before and after
 //!               ▼
 //!            value      the rule for the metric's type and semantics; as long
-//!               │       as nothing else would be found, it is all there is to do (steady)
-//!               │
+//!               │       as nothing else would be found, it is all there is to do
+//!               │       (steady), and numbers are all that is written (written)
 //!               ▼
 //!            ResultPart
 //! ```
