@@ -1,9 +1,9 @@
 //! Damaged archives: what opening and reading them gives.
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::model::{PmStatus, Timestamp};
+use pmderive_runtime::model::{PmStatus, Pmid, Timestamp, ValueType};
 use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{FetchList, FetchSource, Mode};
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
 
 use crate::suite::{all_installed, installed, own};
 
@@ -176,6 +176,43 @@ fn without_a_record_there_are_no_values_but_damage_is_told() {
             Err(error) => Some(error.status()),
         });
         assert_eq!(found, expected, "{name}");
+    }
+}
+
+/// Values that are not encoded as the type of their metric say nothing, and
+/// the metric fails between records; those beside it do not.
+#[test]
+fn between_values_of_another_type_there_is_a_status() {
+    let folder = tempfile::tempdir().expect("room for an archive");
+    let (original, copy) = (own("own-fleet"), folder.path().join("copy"));
+    for suffix in ["0", "index", "meta"] {
+        let to = copy.with_extension(suffix);
+        std::fs::copy(original.with_extension(suffix), to).expect("the files are there");
+    }
+    let mut context = ArchiveContext::open(&original).expect("a good archive");
+    let names = ["disk.dev.read", "disk.dev.total", "kernel.all.load"];
+    let pmids = context.lookup_names(&names).expect("it knows them");
+    let pmids: Vec<Pmid> = pmids.into_iter().flatten().collect();
+    assert_eq!(pmids.len(), names.len());
+    // In the metadata the metric's type follows its identifier, and this the kind of record.
+    let metadata = copy.with_extension("meta");
+    let mut bytes = std::fs::read(&metadata).expect("it was copied");
+    let record = [1u32.to_be_bytes(), pmids[0].0.to_be_bytes()].concat();
+    let at = bytes.windows(8).position(|window| window == record).expect("it is described") + 8;
+    bytes[at..at + 4].copy_from_slice(&ValueType::I32.code().to_be_bytes());
+    std::fs::write(&metadata, bytes).expect("it can be written");
+
+    let mut context = ArchiveContext::open(&copy).expect("nothing is wrong with its form");
+    let start = context.label().start;
+    let from = Timestamp::new(start.sec + 3, i64::from(start.nsec) + 1);
+    context.set_mode(Mode::Interpolated { step: 10_000_000 }, Some(from)).expect("they have it");
+    let list = FetchList::new(pmids, Vec::new());
+    let mut batch = ResultBatch::default();
+    for _ in 0..5 {
+        context.fetch(&list, &mut batch).expect("the others are good");
+        let counts: Vec<_> = batch.parts()[0].sets().map(|set| set.count).collect();
+        assert_eq!(counts[0], Err(PmStatus::LOGREC));
+        assert!(counts[1].is_ok_and(|count| count > 0) && counts[2] == Ok(3), "{counts:?}");
     }
 }
 

@@ -450,6 +450,7 @@ impl Interpolator {
         let mut steady = std::mem::take(&mut self.tracks[number].steady);
         steady.begin();
         let mut is_steady = is_typed && !is_suppressed;
+        let mut was_in_vain = false;
         let mut lane = 0;
         while lane < lanes {
             let candidate = self.domains[domain].lanes()[lane];
@@ -497,6 +498,7 @@ impl Interpolator {
             }
             let (bits, side) = match between {
                 None => {
+                    was_in_vain = true;
                     lane += 1;
                     continue;
                 }
@@ -509,6 +511,11 @@ impl Interpolator {
                 false => writer.bytes(candidate.instance, value_type, track.text(lane, side)),
             }
             lane += 1;
+        }
+        if was_in_vain && writer.count() == 0 && self.tracks[number].is_unsound {
+            // There are values, but nobody can tell what they are.
+            writer.fail(PmStatus::LOGREC);
+            is_steady = false;
         }
         match is_steady {
             true => steady.finish((value_type, rule), &rules),

@@ -34,6 +34,8 @@ pub(super) struct Track {
     pub(super) last_count: usize,
     /// True when its values stand in blocks.
     pub(super) in_blocks: bool,
+    /// A value set was met whose values are not of the metric's type.
+    pub(super) is_unsound: bool,
     occurrences: VecDeque<Occurrence>,
     /// Shape met last.
     shape: u32,
@@ -155,6 +157,7 @@ impl Track {
             domain,
             last_count: 0,
             in_blocks: !in_place,
+            is_unsound: false,
             occurrences: VecDeque::new(),
             shape: NO_LANES,
             lanes: vec![Lane::fresh(0); lane_count],
@@ -247,7 +250,13 @@ impl Track {
     /// Reads the values of a set in a record that is not covered, for [`Track::take_far`].
     pub(super) fn read_far(&mut self, record: &[u8], set: &[u8]) {
         self.columns[COLUMNS - 1].record = None;
-        self.in_blocks = self.columns[COLUMNS - 1].decode(record, set, self.desc.value_type);
+        self.decode(COLUMNS - 1, record, set);
+    }
+
+    fn decode(&mut self, column: usize, record: &[u8], set: &[u8]) {
+        let column = &mut self.columns[column];
+        self.in_blocks = column.decode(record, set, self.desc.value_type);
+        self.is_unsound |= column.bits.is_empty();
     }
 
     /// Makes the value at a position of the set that was read what ends the
@@ -514,7 +523,7 @@ impl Track {
             };
             let set = bytes.get(occurrence.set as usize..).unwrap_or_default();
             self.columns[0].record = Some(occurrence.record);
-            self.in_blocks = self.columns[0].decode(bytes, set, self.desc.value_type);
+            self.decode(0, bytes, set);
         }
         let place = (occurrence.record, record.time);
         Ok(self.end_in(0, (lane, side), place, position))
