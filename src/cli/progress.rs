@@ -38,6 +38,7 @@ struct Line {
     next: f64,
     begun: Instant,
     delay: Duration,
+    is_drawn: bool,
 }
 
 impl Progress {
@@ -85,7 +86,8 @@ impl Progress {
             bar.set_style(style.progress_chars("=> "));
         }
         let span = to.seconds_since(from);
-        Progress(Some(Line { bar, from, span, next: 1.0, begun: Instant::now(), delay }))
+        let begun = Instant::now();
+        Progress(Some(Line { bar, from, span, next: 1.0, begun, delay, is_drawn: false }))
     }
 
     /// The scan has come to a time. Costs next to nothing, whatever is shown.
@@ -108,7 +110,8 @@ impl Progress {
 }
 
 impl Line {
-    fn show(&self, step: u64) {
+    fn show(&mut self, step: u64) {
+        self.is_drawn = true;
         let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
         self.bar.set_position(step.min(STEPS.into()));
         drawn.get_or_insert_with(|| self.bar.clone());
@@ -117,8 +120,10 @@ impl Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if drawn.take().is_some() {
+        // What is drawn may be another one.
+        if self.is_drawn {
+            let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+            *drawn = None;
             self.bar.finish_and_clear();
         }
     }
