@@ -150,10 +150,7 @@ fn sum(batch: &ResultBatch) -> f64 {
             for lane in set.lanes() {
                 sum += match set.in_blocks {
                     false => f64::from(lane.word.cast_signed()),
-                    true => {
-                        part.block_of_8(lane.word).map_or(0, |(_, bits)| u64::from_be_bytes(bits))
-                            as f64
-                    }
+                    true => part.block_of_8(lane.word).map_or(0, u64::from_be_bytes) as f64,
                 };
             }
         }

@@ -196,7 +196,7 @@ pub fn decode_column(
         (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
             let mut same = true;
             for ((lane, id), out) in lanes.zip(column.chunks_exact_mut(8)) {
-                let Some((_, data)) = part.block_of_8(lane.word) else { return false };
+                let Some(data) = part.block_of_8(lane.word) else { return false };
                 same &= lane.instance == *id;
                 out.copy_from_slice(&u64::from_be_bytes(data).to_ne_bytes());
             }

@@ -148,14 +148,14 @@ impl ResultPart {
         Some((header[0], data))
     }
 
-    /// The block at a position if it has exactly 8 bytes of data: its type code
-    /// and these. `None` when there is none.
+    /// The data of a block of exactly 8 bytes of data, whatever its type code.
+    /// `None` when there is none at that position.
     #[inline]
-    pub fn block_of_8(&self, position: u32) -> Option<(u8, [u8; 8])> {
+    pub fn block_of_8(&self, position: u32) -> Option<[u8; 8]> {
         let offset = usize::try_from(self.block_origin + 4 * i64::from(position)).ok()?;
-        let [code, header @ .., a, b, c, d, e, f, g, h] =
+        let [_, header @ .., a, b, c, d, e, f, g, h] =
             *self.bytes.get(offset..)?.first_chunk::<12>()?;
-        (header == [0, 0, 12]).then_some((code, [a, b, c, d, e, f, g, h]))
+        (header == [0, 0, 12]).then_some([a, b, c, d, e, f, g, h])
     }
 }
 

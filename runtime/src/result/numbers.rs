@@ -14,7 +14,6 @@ pub struct NumberPlace {
     /// Offset of the first lane or block.
     offset: usize,
     count: usize,
-    in_blocks: bool,
     /// Bytes of a number.
     size: usize,
 }
@@ -23,13 +22,6 @@ impl NumberPlace {
     /// Number of values.
     pub fn count(&self) -> usize {
         self.count
-    }
-
-    /// The place in a part, given where in it the buffers begin that
-    /// [`append_numbers`] wrote to.
-    pub fn within(self, sets: usize, blocks: usize) -> NumberPlace {
-        let start = if self.in_blocks { blocks } else { sets };
-        NumberPlace { offset: self.offset + start, ..self }
     }
 
     /// The bits of the numbers in the bytes of a part, for each `write` is
@@ -81,7 +73,7 @@ impl ResultPart {
         let count = set.lanes().len();
         let size = match (value_type, set.in_blocks) {
             (I32 | U32, false) => {
-                return Some(NumberPlace { offset: offset + 12, count, in_blocks: false, size: 4 });
+                return Some(NumberPlace { offset: offset + 12, count, size: 4 });
             }
             (I64 | U64 | F64, true) => 8,
             (F32, true) => 4,
@@ -99,7 +91,7 @@ impl ResultPart {
             position = position.wrapping_add(1 + size as u32 / 4);
         }
         let offset = usize::try_from(self.block_origin + 4 * i64::from(first)).ok()?;
-        let place = NumberPlace { offset, count, in_blocks: true, size };
+        let place = NumberPlace { offset, count, size };
         let end = offset.checked_add(count.checked_mul(4 + size)?)?;
         (end <= self.bytes.len()).then_some(place)
     }
@@ -118,8 +110,7 @@ fn header(value_type: ValueType, size: usize) -> [u8; 4] {
 
 /// Appends what follows the metric in a value set: the number of values and,
 /// if there are any, their form and a lane for each; blocks go to `blocks`,
-/// whose first byte is the block origin. Gives their place in that one of the
-/// buffers that they are in.
+/// whose first byte is the block origin.
 ///
 /// `values` are bits of numbers of `value_type`, those of 32 bits in the low
 /// half. Numbers of 64 bits are always in blocks, integers of 32 bits never,
@@ -130,23 +121,22 @@ pub fn append_numbers(
     value_type: ValueType,
     in_blocks: bool,
     values: impl ExactSizeIterator<Item = (InstId, u64)>,
-) -> NumberPlace {
+) {
     use ValueType::{F32, F64, I64, U64};
     let count = values.len();
     let size = match value_type {
-        _ if count == 0 => 0,
         I64 | U64 | F64 => 8,
         F32 if in_blocks => 4,
         _ => 0,
     };
     sets.extend_from_slice(&(count as u32).to_be_bytes());
     if count == 0 {
-        return NumberPlace { offset: 0, count, in_blocks: false, size: 4 };
+        return;
     }
     sets.extend_from_slice(&u32::from(size > 0).to_be_bytes());
-    let first_lane = sets.len();
-    sets.resize(first_lane + 8 * count, 0);
-    let lanes = sets[first_lane..].as_chunks_mut::<8>().0.iter_mut();
+    let lanes = sets.len();
+    sets.resize(lanes + 8 * count, 0);
+    let lanes = sets[lanes..].as_chunks_mut::<8>().0.iter_mut();
     let header = header(value_type, size);
     let first = blocks.len();
     let position = (first / 4) as u32;
@@ -181,9 +171,6 @@ pub fn append_numbers(
             lanes.zip(values).for_each(|(out, (instance, bits))| lane(out, instance, bits as u32));
         }
     }
-    let in_blocks = size > 0;
-    let offset = if in_blocks { first } else { first_lane };
-    NumberPlace { offset, count, in_blocks, size: size.max(4) }
 }
 
 #[cfg(test)]
@@ -222,8 +209,7 @@ mod tests {
                 writer.finish();
                 let (mut sets, mut blocks) = (Pmid(9).0.to_be_bytes().to_vec(), Vec::new());
                 let listed = numbers().collect::<Vec<_>>().into_iter();
-                let written = append_numbers(&mut sets, &mut blocks, value_type, in_blocks, listed);
-                assert_eq!(written.in_blocks, has_blocks);
+                append_numbers(&mut sets, &mut blocks, value_type, in_blocks, listed);
                 let mut part = ResultPart {
                     set_count: 1,
                     first_set: blocks.len(),
@@ -248,19 +234,18 @@ mod tests {
                 }
                 let place = part.numbers(part.first_set, &set, value_type);
                 // Single precision in place is what old archives have.
-                let is_found = value_type != F32 || in_blocks;
-                let written = written.within(part.first_set, 0);
-                assert_eq!(place, is_found.then_some(written));
-                let shortened = |bits| if written.size == 8 { bits } else { bits & 0xffff_ffff };
+                assert_eq!(place.is_some(), value_type != F32 || in_blocks);
+                let Some(place) = place else { continue };
+                let shortened = |bits| if place.size == 8 { bits } else { bits & 0xffff_ffff };
                 let read = |part: &ResultPart| {
                     let mut read = Vec::new();
-                    written.read(&part.bytes, |bits| read.push(bits));
+                    place.read(&part.bytes, |bits| read.push(bits));
                     read
                 };
                 let wanted: Vec<u64> = bits[..count].iter().copied().map(shortened).collect();
                 assert_eq!(read(&part), wanted);
                 let others = [1, u64::MAX - 1, 77];
-                written.overwrite(&mut part.bytes, others.into_iter());
+                place.overwrite(&mut part.bytes, others.into_iter());
                 let wanted: Vec<u64> = others[..count].iter().copied().map(shortened).collect();
                 assert_eq!(read(&part), wanted);
             }

@@ -3,9 +3,7 @@
 //! Knows value sets, not what is printed of them.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
-use pmderive_runtime::result::{
-    InstanceValue, LayoutId, NumberPlace, ResultBatch, ResultPart, ValueSet,
-};
+use pmderive_runtime::result::{InstanceValue, LayoutId, NumberPlace, ResultBatch};
 
 /// The values of one metric at one time, in ascending order of instances.
 pub struct Sample {
@@ -118,27 +116,25 @@ impl Sample {
         if let Some((layout, place)) = self.place
             && part.layout == Some(layout)
         {
-            let mut bits = self.bits.iter_mut();
-            place.read(&part.bytes, |number| {
-                if let Some(bits) = bits.next() {
-                    *bits = number;
-                }
-            });
+            self.bits.clear();
+            place.read(&part.bytes, |bits| self.bits.push(bits));
             return Ok(());
         }
         self.clear();
         let set = part.sets().next().ok_or(PmStatus::IPC)?;
         set.count?;
-        if !self.read_numbers(part, &set) {
-            self.clear();
+        let Some(place) = part.numbers(part.first_set, &set, self.value_type) else {
             for lane in set.lanes() {
                 self.push(lane.instance, part.value(&set, lane).ok_or(PmStatus::IPC)?);
             }
-        }
-        let is_in_order = self.sort();
-        if let Some(layout) = part.layout.filter(|_| is_in_order) {
-            let place = part.numbers(part.first_set, &set, self.value_type);
-            self.place = place.map(|place| (layout, place));
+            self.sort();
+            return Ok(());
+        };
+        self.instances.extend(set.lanes().map(|lane| lane.instance));
+        place.read(&part.bytes, |bits| self.bits.push(bits));
+        // In another order the place is of no use.
+        if self.sort() {
+            self.place = part.layout.map(|layout| (layout, place));
         }
         Ok(())
     }
@@ -158,40 +154,6 @@ impl Sample {
         self.others.clear();
         self.bytes.clear();
         self.place = None;
-    }
-
-    /// False if there is a value that is no number of the type.
-    fn read_numbers(&mut self, part: &ResultPart, set: &ValueSet<'_>) -> bool {
-        let value_type = self.value_type;
-        let is_of_type = |code: u8| i32::from(code) == value_type.code();
-        self.instances.extend(set.lanes().map(|lane| lane.instance));
-        match (value_type, set.in_blocks) {
-            (ValueType::I32 | ValueType::U32, false) => {
-                self.bits.extend(set.lanes().map(|lane| u64::from(lane.word)));
-            }
-            (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
-                self.bits.resize(set.lanes().len(), 0);
-                for (bits, lane) in self.bits.iter_mut().zip(set.lanes()) {
-                    match part.block_of_8(lane.word) {
-                        Some((code, data)) if is_of_type(code) => *bits = u64::from_be_bytes(data),
-                        _ => return false,
-                    }
-                }
-            }
-            (ValueType::F32, true) => {
-                for lane in set.lanes() {
-                    let (code, data) = part.block(lane.word).unwrap_or_default();
-                    match <[u8; 4]>::try_from(data) {
-                        Ok(data) if is_of_type(code) => {
-                            self.bits.push(u64::from(u32::from_be_bytes(data)));
-                        }
-                        _ => return false,
-                    }
-                }
-            }
-            _ => return set.lanes().len() == 0,
-        }
-        true
     }
 
     fn push(&mut self, instance: InstId, raw: RawValueRef<'_>) {

@@ -148,20 +148,21 @@ impl Table {
         self.row.clear();
         let width = self.format.width;
         let Some(instances) = instances else {
-            Row::write(out, width, 1, |row| self.put_value(row, sample.single()))?;
+            self.put_value(&mut Row::new(out, width), sample.single())?;
             end_in_last_blank(out);
             self.row.extend_from_slice(&out[start..]);
             return Ok(());
         };
         let ids = instances.ids();
-        Row::write(out, width, ids.len(), |row| {
-            if let Some(bits) = sample.bits_of(ids) {
-                self.put_numbers(row, bits);
-                return Ok(());
-            }
+        let mut row = Row::new(out, width);
+        if let Some(bits) = sample.bits_of(ids) {
+            self.put_numbers(&mut row, bits);
+        } else {
             let mut values = sample.ascending();
-            ids.iter().try_for_each(|id| self.put_value(row, values.of_instance(*id)))
-        })?;
+            for id in ids {
+                self.put_value(&mut row, values.of_instance(*id))?;
+            }
+        }
         out.push(b'\n');
         if ids == sample.instances() {
             self.row.extend_from_slice(&out[start..]);
@@ -192,22 +193,21 @@ impl Table {
         let width = self.format.width;
         let Some(instances) = instances else {
             let both = before.single().zip(sample.single());
-            Row::write(out, width, 1, |row| self.put_rate(row, both, time))?;
+            self.put_rate(&mut Row::new(out, width), both, time)?;
             end_in_last_blank(out);
             return Ok(());
         };
         let ids = instances.ids();
-        Row::write(out, width, ids.len(), |row| {
-            if let (Some(before), Some(bits)) = (before.bits_of(ids), sample.bits_of(ids)) {
-                self.put_rates(row, before, bits, time);
-                return Ok(());
-            }
+        let mut row = Row::new(out, width);
+        if let (Some(before), Some(bits)) = (before.bits_of(ids), sample.bits_of(ids)) {
+            self.put_rates(&mut row, before, bits, time);
+        } else {
             let (mut values_before, mut values) = (before.ascending(), sample.ascending());
-            ids.iter().try_for_each(|id| {
+            for id in ids {
                 let both = values_before.of_instance(*id).zip(values.of_instance(*id));
-                self.put_rate(row, both, time)
-            })
-        })?;
+                self.put_rate(&mut row, both, time)?;
+            }
+        }
         out.push(b'\n');
         if ids == sample.instances() {
             return Ok(());

@@ -261,11 +261,22 @@ impl Interpolator {
             self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)), self.place)
         });
         let here = (time, &cut);
-        if !is_crossed && self.written.again(here, &self.tracks, &self.rules, batch) {
-            self.prune(&cut);
-            self.last = Some(cut.time);
-            return Ok(false);
+        if is_crossed || !self.written.again(here, &self.tracks, &self.rules, batch) {
+            self.write(list, here, is_crossed, batch)?;
         }
+        self.prune(&cut);
+        self.last = Some(cut.time);
+        Ok(is_crossed)
+    }
+
+    /// Adds the part with all values of a list.
+    fn write(
+        &mut self,
+        list: &FetchList,
+        (time, cut): (Timestamp, &Cut),
+        is_crossed: bool,
+        batch: &mut ResultBatch,
+    ) -> Result<(), SourceError> {
         let part = batch.add_part();
         part.timestamp = time;
         part.set_count = list.pmids().len();
@@ -277,19 +288,17 @@ impl Interpolator {
             let mut writer = SetWriter::begin(*pmid, &mut sets, &mut part.bytes);
             match self.wanted[slot] {
                 Err(status) => writer.fail(status),
-                Ok(track) => is_steady &= self.write_values(track, &cut, is_crossed, writer)?,
+                Ok(track) => is_steady &= self.write_values(track, cut, is_crossed, writer)?,
             }
         }
         part.first_set = part.bytes.len();
         part.bytes.extend_from_slice(&sets);
+        self.sets = sets;
         match is_steady {
-            true => self.written.take((part, &cut), &self.wanted, &self.tracks),
+            true => self.written.take((part, cut), &self.wanted, &self.tracks),
             false => self.written.forget(),
         }
-        self.sets = sets;
-        self.prune(&cut);
-        self.last = Some(cut.time);
-        Ok(is_crossed)
+        Ok(())
     }
 
     /// Finds the metrics of a list, and begins to follow new ones.
