@@ -137,7 +137,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("deps_of_nothing", &["deps"]),
     ("deps_with_a_useless_interval", &["deps", "-t", "10", "x"]),
     ("deps_with_a_long_interval", &["deps", "-t", "80hours", "--format", "pmlogger", "x"]),
-    ("deps_with_a_file_for_a_name", &["deps", "--metadata", NEEDS]),
+    ("deps_with_a_file_for_a_name", &["deps", "--metadata", "metadata.json"]),
     ("eval_with_metadata", &["eval", "--metadata", "metadata.json", "hinv.ncpu"]),
     ("check_without_the_file", &["check", "--metadata", "tests/tools/none.json", "hinv.ncpu"]),
     ("check_with_another_file", &["check", "--metadata", NEEDS, "hinv.ncpu"]),

@@ -15,6 +15,7 @@ use super::archives::{expanded, joined};
 use super::messages::Messages;
 use super::pcp_options::ZoneOptions;
 use super::source::tell_warnings;
+use super::standard_output::print;
 use super::val::Detail;
 use super::{Outcome, Stop};
 
@@ -59,7 +60,7 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outc
             outcome = Outcome::SourceFailed;
         }
     }
-    io::stdout().write_all(&out)?;
+    print(&out)?;
     if arguments.scan && scan(&mut archive, told, messages)? > 0 {
         outcome = Outcome::SourceFailed;
     }
@@ -125,6 +126,6 @@ fn scan(archive: &mut ArchiveContext, told: usize, messages: &Messages) -> Resul
             }
         }
     }
-    writeln!(io::stdout(), "Records: {records}, and {marks} marks; damaged places: {damaged}")?;
+    print(format!("Records: {records}, and {marks} marks; damaged places: {damaged}\n"))?;
     Ok(damaged)
 }

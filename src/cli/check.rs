@@ -4,7 +4,6 @@
 //! without one, what the texts alone tell.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 
@@ -17,7 +16,9 @@ use crate::lint::{lint_definitions, lint_expressions, missing_instances};
 use super::args::{DefinitionArguments, DiagWords, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
 use super::messages::Messages;
+use super::positional::PositionalArguments;
 use super::source::open_metadata;
+use super::standard_output::write;
 use super::{Outcome, Stop};
 
 /// Arguments of `check`.
@@ -41,10 +42,10 @@ pub struct CheckArguments {
     /// Warn of what is allowed but hardly meant, too.
     #[arg(long)]
     pub lint: bool,
-    /// Expressions without a name, and names of definitions that are wanted:
-    /// with them --lint reports those that are not.
-    #[arg(value_name = "NAME|EXPRESSION")]
-    pub expressions: Vec<String>,
+    /// What to check. Names are of definitions that are wanted: with them --lint
+    /// reports those that are not.
+    #[command(flatten)]
+    pub positional: PositionalArguments,
 }
 
 /// Forms of diagnostics.
@@ -59,18 +60,17 @@ pub enum CheckFormat {
 
 /// Runs the command.
 pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    if arguments.definitions.configs.is_empty() && arguments.expressions.is_empty() {
+    if arguments.definitions.configs.is_empty() && arguments.positional.is_empty() {
         return Err(Stop::Usage(
-            "nothing to check: give a definition file (-c CONFIG) or an expression".to_owned(),
+            "nothing to check: give a definition file or an expression".to_owned(),
         ));
     }
     messages.set_words(arguments.diag);
-    let mut definitions = Definitions::read(&arguments.definitions);
+    let (mut definitions, others) =
+        Definitions::read_positional(&arguments.definitions, &arguments.positional);
     definitions.select_all();
-    let (names, expressions): (Vec<&String>, Vec<&String>) = arguments
-        .expressions
-        .iter()
-        .partition(|text| definitions.own().any(|one| &*one.name == text.trim()));
+    let (names, expressions): (Vec<&String>, Vec<&String>) =
+        others.into_iter().partition(|text| definitions.defines(text));
     for text in &expressions {
         definitions.select_expression(text);
     }
@@ -150,9 +150,9 @@ fn counted(count: usize, noun: &str) -> String {
 
 fn print_json(mut diagnostics: Diagnostics, definitions: &Definitions) -> Result<(), Stop> {
     diagnostics.sort();
-    let mut out = io::stdout().lock();
-    for diagnostic in &diagnostics {
-        writeln!(out, "{}", to_json(diagnostic, &definitions.sources))?;
-    }
-    Ok(out.flush()?)
+    write(|out| {
+        diagnostics
+            .iter()
+            .try_for_each(|one| writeln!(out, "{}", to_json(one, &definitions.sources)))
+    })
 }

@@ -11,9 +11,11 @@ use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry};
 use crate::source::{SourceId, SourceMap};
+use crate::syntax::load_file;
 
 use super::args::DefinitionArguments;
 use super::messages::Messages;
+use super::positional::PositionalArguments;
 
 /// Everything that may be evaluated.
 pub struct Definitions {
@@ -37,6 +39,40 @@ impl Definitions {
     /// Reads definition files and those of the system. Of two definitions of
     /// one name that of the arguments counts; in version 6 the system's does.
     pub fn read(arguments: &DefinitionArguments) -> Definitions {
+        Definitions::read_with(arguments, |_| {})
+    }
+
+    /// Reads besides the files among positional arguments, and selects what
+    /// they define. Gives the arguments that are names and expressions.
+    pub fn read_positional<'a>(
+        arguments: &DefinitionArguments,
+        positional: &'a PositionalArguments,
+    ) -> (Definitions, Vec<&'a String>) {
+        let mut others = Vec::new();
+        let mut texts = HashSet::new();
+        let mut definitions = Definitions::read_with(arguments, |definitions| {
+            let (files, rest) = positional.sorted(|name| definitions.defines(name));
+            others = rest;
+            for file in files {
+                texts.extend(definitions.read_own(|registry, sources, diagnostics| {
+                    for text in load_file(file, sources, diagnostics) {
+                        registry.add_text(text, sources, diagnostics);
+                    }
+                }));
+            }
+        });
+        let all = definitions.registry.definitions().iter();
+        let chosen = all.filter(|one| texts.contains(&one.name_span.source)).cloned();
+        definitions.selection = chosen.collect();
+        (definitions, others)
+    }
+
+    /// Reads files in the order in which their definitions count; `more` comes
+    /// after those that options name.
+    fn read_with(
+        arguments: &DefinitionArguments,
+        more: impl FnOnce(&mut Definitions),
+    ) -> Definitions {
         let language = arguments.language();
         let mut definitions = Definitions {
             sources: SourceMap::default(),
@@ -53,15 +89,27 @@ impl Definitions {
             definitions.read_system();
         }
         for paths in &arguments.configs {
-            let Definitions { sources, registry, diagnostics, own, .. } = &mut definitions;
-            let before = sources.next_id();
-            registry.load(paths, sources, diagnostics);
-            own.extend((before.0..sources.next_id().0).map(SourceId));
+            definitions.read_own(|registry, sources, diagnostics| {
+                registry.load(paths, sources, diagnostics);
+            });
         }
+        more(&mut definitions);
         if language.dialect != Dialect::Pcp6_0 {
             definitions.read_system();
         }
         definitions
+    }
+
+    /// Gives the texts that were read.
+    fn read_own(
+        &mut self,
+        read: impl FnOnce(&mut Registry, &mut SourceMap, &mut Diagnostics),
+    ) -> Vec<SourceId> {
+        let first = self.sources.next_id();
+        read(&mut self.registry, &mut self.sources, &mut self.diagnostics);
+        let texts: Vec<SourceId> = (first.0..self.sources.next_id().0).map(SourceId).collect();
+        self.own.extend(&texts);
+        texts
     }
 
     fn read_system(&mut self) {
@@ -71,16 +119,17 @@ impl Definitions {
 
     /// Selects all definitions of the files that the arguments name.
     pub fn select_all(&mut self) {
-        let own: Vec<Arc<Registered>> = self.own().cloned().collect();
-        self.selection.extend(own);
+        self.selection = self.own().cloned().collect();
     }
 
     /// Selects definitions by their names; what is no such name is an
     /// expression. What is given twice counts once.
-    pub fn select(&mut self, texts: &[String]) {
+    pub fn select<'t>(&mut self, texts: impl IntoIterator<Item = &'t String>) {
+        let named = self.selection.iter().filter(|one| one.is_named);
+        let before: HashSet<Box<str>> = named.map(|one| one.name.clone()).collect();
         let mut seen = HashSet::new();
         for text in texts {
-            if !seen.insert(text.trim()) {
+            if before.contains(text.trim()) || !seen.insert(text.trim()) {
                 continue;
             }
             match self.registry.definition(text.trim()) {
@@ -115,9 +164,14 @@ impl Definitions {
         self.selection.iter().map(|selected| &**selected).collect()
     }
 
-    /// Warns of names that were selected and that a file of the system defines
-    /// in a way that is not understood.
+    /// Warns of files of the system that cannot be read, and of names that were
+    /// selected and that one of them defines in a way that is not understood.
     pub fn warn_of_system_mistakes(&self, messages: &Messages) {
+        let found = self.system_diagnostics.iter();
+        for diagnostic in found.filter(|one| one.code == Code::UnreadableFile) {
+            let message = &diagnostic.message;
+            messages.warning(&format_args!("definitions for every client: {message}"));
+        }
         let wanted = |diagnostic: &&Diagnostic| {
             let metric = diagnostic.metric.as_deref();
             metric.is_some_and(|metric| self.unknown.iter().any(|name| name == metric))
@@ -131,6 +185,12 @@ impl Definitions {
                 "the definition of {name} at {file}:{line}:{column} was passed over: {message}"
             ));
         }
+    }
+
+    /// True for the name of a definition of the files that the arguments name.
+    pub fn defines(&self, name: &str) -> bool {
+        let definition = self.registry.get(name.trim());
+        definition.is_some_and(|one| self.own.contains(&one.name_span.source))
     }
 
     /// The definitions of the files that the arguments name.

@@ -2,7 +2,6 @@
 //! as JSON, as a configuration of pmlogger, or with their metadata.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,7 +20,9 @@ use crate::metadata::RecordedMetadata;
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;
 use super::messages::Messages;
+use super::positional::PositionalArguments;
 use super::source::open_metadata;
+use super::standard_output::print;
 use super::{Outcome, Stop};
 
 /// Arguments of `deps`.
@@ -50,10 +51,10 @@ pub struct DepsArguments {
     /// Say which definition needs each metric.
     #[arg(short, long)]
     pub verbose: bool,
-    /// Derived metrics by name, and expressions; without any, all metrics that
-    /// the definition files define.
-    #[arg(value_name = "NAME|EXPRESSION")]
-    pub metrics: Vec<String>,
+    /// What to look at: all that files define which are arguments by themselves,
+    /// and what is named; with neither, all that those of -c define.
+    #[command(flatten)]
+    pub positional: PositionalArguments,
 }
 
 /// Forms of the list.
@@ -74,10 +75,11 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(73 * 3600);
 /// Runs the command.
 pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     check_usage(arguments)?;
-    let mut definitions = Definitions::read(&arguments.definitions);
-    match arguments.metrics.is_empty() {
+    let (mut definitions, names) =
+        Definitions::read_positional(&arguments.definitions, &arguments.positional);
+    match arguments.positional.is_empty() {
         true => definitions.select_all(),
-        false => definitions.select(&arguments.metrics),
+        false => definitions.select(names),
     }
     let mistakes = std::mem::take(&mut definitions.diagnostics);
     let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
@@ -116,9 +118,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         }
         (_, DepsFormat::Pmlogger) => pmlogger(&needs, arguments),
     };
-    let mut output = io::stdout().lock();
-    output.write_all(out.as_bytes())?;
-    output.flush()?;
+    print(out)?;
     let lacking = |metric: &Dependency| metric.is_missing() && metric.need() <= Need::Metadata;
     if needs.metrics.iter().any(lacking) {
         outcome = outcome.max(Outcome::Failed);
@@ -128,17 +128,17 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
 
 fn check_usage(arguments: &DepsArguments) -> Result<(), Stop> {
     let usage = |text: &str| Err(Stop::Usage(text.to_owned()));
-    let DepsArguments { definitions, metrics, metadata, format, .. } = arguments;
-    if definitions.configs.is_empty() && metrics.is_empty() {
-        return usage("nothing to look at: give a definition file (-c CONFIG) or an expression");
+    let DepsArguments { definitions, positional, metadata, format, .. } = arguments;
+    if definitions.configs.is_empty() && positional.is_empty() {
+        return usage("nothing to look at: give a definition file or an expression");
     }
     if matches!(metadata, Some(Some(_))) && arguments.source.is_given() {
         return usage("metadata from a file and another source at once: give one of them");
     }
     if *metadata == Some(None) {
-        if let Some(file) = metrics.iter().find(|text| std::path::Path::new(text).is_file()) {
+        if let Some(file) = positional.arguments.iter().find(|text| text.ends_with(".json")) {
             return Err(Stop::Usage(format!(
-                "`{file}` is a file: to take metadata from it, write --metadata={file}"
+                "`{file}` is no definition file: to take metadata from it, write --metadata={file}"
             )));
         }
         if *format != DepsFormat::Text || arguments.verbose {

@@ -12,6 +12,7 @@ use super::messages::Messages;
 use super::output::{EvalFormat, Renderer};
 use super::sample_arguments::SampleArguments;
 use super::samples::{Session, Sink};
+use super::standard_output::print;
 use super::{Outcome, Stop};
 
 /// Arguments of `eval`.
@@ -45,7 +46,8 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
         ));
     }
     let what = &arguments.what;
-    let (definitions, outcome) = what.select(None, messages)?;
+    let mut definitions = what.read(messages)?;
+    let outcome = what.select(&mut definitions, None, messages)?;
     if definitions.selection().is_empty() {
         return Ok(outcome);
     }
@@ -57,7 +59,8 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
         arguments.format.renderer(session.samples() != Some(1), arguments.why, session.zone());
     let mut printer = Printer { renderer, buffer: String::new() };
     printer.begin()?;
-    Ok(outcome.max(session.run(&mut printer)?))
+    let ran = session.run(&mut printer).map_err(|stop| stop.after(outcome))?;
+    Ok(outcome.max(ran))
 }
 
 /// Brings samples to standard output.
@@ -67,9 +70,10 @@ struct Printer {
 }
 
 impl Printer {
+    /// If nobody reads this, nothing is known yet; the first sample will find out.
     fn begin(&mut self) -> Result<(), Stop> {
         self.renderer.begin(&mut self.buffer);
-        self.write()
+        print(std::mem::take(&mut self.buffer))
     }
 
     fn write(&mut self) -> Result<(), Stop> {

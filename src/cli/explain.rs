@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 
 use clap::{Args, ValueEnum};
 use pmderive_runtime::source::MetadataSource;
@@ -22,7 +21,9 @@ use crate::syntax::parse_expr;
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
 use super::messages::Messages;
+use super::positional::refuse_files;
 use super::source::open_metadata;
+use super::standard_output::print;
 use super::{Outcome, Stop};
 
 /// Arguments of `explain`.
@@ -77,8 +78,8 @@ fn code(text: &str) -> Result<Code, String> {
 /// Runs the command.
 pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     match arguments.code {
-        Some(Some(code)) => return write(page(code)),
-        Some(None) => return write(&codes()),
+        Some(Some(code)) => return print(page(code)).map(|()| Outcome::Good),
+        Some(None) => return print(codes()).map(|()| Outcome::Good),
         None => {}
     }
     if arguments.definitions.configs.is_empty() && arguments.metrics.is_empty() {
@@ -89,6 +90,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
         ));
     }
     let mut definitions = Definitions::read(&arguments.definitions);
+    refuse_files(&arguments.metrics, &definitions.registry)?;
     match arguments.metrics.is_empty() {
         true => definitions.select_all(),
         false => definitions.select(&arguments.metrics),
@@ -112,7 +114,7 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
         ExplainFormat::Text => text(&explanation, arguments),
         ExplainFormat::Json => json(&explanation, arguments, &mut diagnostics, &definitions),
     };
-    write(&out)?;
+    print(&out)?;
     if arguments.format == ExplainFormat::Text {
         let mut codes: Vec<Code> = diagnostics.iter().map(|one| one.code).collect();
         codes.sort_unstable();
@@ -149,14 +151,6 @@ fn not_understood(definitions: &Definitions, language: Language) -> Vec<Register
         }
     });
     parsed.collect()
-}
-
-/// Writes to standard output.
-fn write(text: &str) -> Result<Outcome, Stop> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(Outcome::Good)
 }
 
 /// All codes with the headlines of their pages.

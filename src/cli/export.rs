@@ -84,12 +84,12 @@ impl ExportArguments {
 pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let format = arguments.format()?;
     let what = &arguments.what;
-    what.check()?;
+    let mut definitions = what.read(messages)?;
     let mut source = {
         let dialect = what.definitions.language().dialect;
         what.follow.open(|| Ok(what.source.open(dialect, messages)?))?
     };
-    let (definitions, mut outcome) = what.select(Some(&mut source), messages)?;
+    let mut outcome = what.select(&mut definitions, Some(&mut source), messages)?;
     if definitions.selection().is_empty() {
         return Ok(outcome);
     }
@@ -124,22 +124,19 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     };
     let ran = session.run(&mut table);
     let is_cut_off = session.is_ended_by_signal() || matches!(ran, Err(Stop::Source(_)));
-    match ran {
-        Ok(ran) if !is_cut_off => {
-            table.finish()?.complete().map_err(|error| named(file, error))?;
-            Ok(outcome.max(ran))
-        }
+    let ended = match ran {
+        Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
             let samples = table.samples;
-            let partial = table.finish()?.partial().map_err(|error| named(file, error))?;
-            if let Some(partial) = partial {
+            if let Some(partial) = table.partial()? {
                 let partial = partial.display();
                 messages.error(&format_args!("the {samples} samples so far are in {partial}"));
             }
             ran.map(|_| Outcome::Failed)
         }
         ran => ran.map(|_| Outcome::Failed),
-    }
+    };
+    ended.map(|ended| outcome.max(ended)).map_err(|stop| stop.after(outcome))
 }
 
 fn is_event(metric: &Metric) -> bool {
@@ -184,6 +181,17 @@ impl Table<'_> {
             (None, Some(destination)) => Ok(destination),
             (None, None) => Ok(Destination::standard()),
         }
+    }
+
+    fn complete(&mut self) -> Result<(), Stop> {
+        let finished = self.finish()?;
+        finished.complete().map_err(|error| named(self.file, error))
+    }
+
+    /// Gives the name of the file that holds what there is, if it is a file.
+    fn partial(&mut self) -> Result<Option<PathBuf>, Stop> {
+        let finished = self.finish()?;
+        finished.partial().map_err(|error| named(self.file, error))
     }
 }
 

@@ -4,7 +4,7 @@
 //! business of [`crate::format`]. A file is replaced as a whole or not at all.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -12,23 +12,28 @@ use clap::Args;
 use similar::TextDiff;
 
 use crate::format::format_definitions;
-use crate::syntax::{MAX_FILE_BYTES, Unreadable, definition_files, read_definition_file};
+use crate::syntax::{
+    STANDARD_INPUT, Unreadable, definition_files, read_bounded, read_definition_file,
+};
 
 use super::args::LanguageArguments;
 use super::messages::Messages;
+use super::standard_output::print;
 use super::{Outcome, Stop};
 
 /// Said after the options.
 const NOTES: &str = "\
 A definition longer than 100 columns goes on in further lines, which PCP before version 7 does not
 understand: give `--compat 6.0` for files that it has to read, and every definition stays on one
-line. Lines with mistakes stay as they are; `pmderive check` shows what is wrong with them.";
+line. Lines with mistakes stay as they are, and the exit status is 2; `pmderive check` shows what is
+wrong with them.";
 
 /// Arguments of `fmt`.
 #[derive(Debug, Args)]
 #[command(after_help = NOTES)]
 pub struct FmtArguments {
-    /// Change no file; print what would change, and exit with 1 if anything would.
+    /// Change no file; print what would change, and exit with 1 if anything would,
+    /// with 2 if lines have mistakes.
     #[arg(long, conflicts_with = "stdout")]
     check: bool,
     /// Print the formatted text instead of changing the file.
@@ -76,18 +81,13 @@ fn inputs(path: &Path) -> Vec<Result<Input, Unreadable>> {
     if path == Path::new("-") {
         return vec![Ok(Input::StandardInput)];
     }
-    let files = definition_files(path);
-    if files.is_empty() && !path.is_dir() {
-        let reason = "neither a file nor a directory".to_owned();
-        return vec![Err(Unreadable { path: path.to_owned(), reason })];
-    }
-    files.into_iter().map(|file| file.map(Input::File)).collect()
+    definition_files(path).into_iter().map(|file| file.map(Input::File)).collect()
 }
 
 impl Input {
     fn name(&self) -> String {
         match self {
-            Input::StandardInput => "<standard input>".to_owned(),
+            Input::StandardInput => STANDARD_INPUT.to_owned(),
             Input::File(path) => path.display().to_string(),
         }
     }
@@ -95,7 +95,7 @@ impl Input {
     fn read(&self) -> Result<String, Unreadable> {
         let bytes = match self {
             Input::File(path) => read_definition_file(path),
-            Input::StandardInput => read_standard_input(),
+            Input::StandardInput => read_bounded(io::stdin().lock()),
         };
         // Other bytes would not survive the way through a text.
         let text = bytes.and_then(|bytes| {
@@ -108,18 +108,6 @@ impl Input {
     }
 }
 
-fn read_standard_input() -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read = io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
-    match read {
-        Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
-            Err(format!("more than {MAX_FILE_BYTES} bytes"))
-        }
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 fn format(
     input: &Input,
     text: &str,
@@ -128,22 +116,24 @@ fn format(
 ) -> Result<Outcome, Stop> {
     let formatted = format_definitions(text, arguments.language.chosen());
     let name = input.name();
+    let mut outcome = Outcome::Good;
     if formatted.mistakes > 0 {
         let lines =
             if formatted.mistakes == 1 { "line has a mistake" } else { "lines have mistakes" };
-        messages.warning(&format_args!(
-            "{name}: {} {lines} and stayed as before; `pmderive check -c` shows more",
+        messages.error(&format_args!(
+            "{name}: {} {lines} and stayed as before; `pmderive check` shows more",
             formatted.mistakes
         ));
+        outcome = Outcome::Mistake;
     }
     let is_same = formatted.text == text;
     if arguments.check {
         if is_same {
-            return Ok(Outcome::Good);
+            return Ok(outcome);
         }
         let diff = TextDiff::from_lines(text, &formatted.text);
-        print(&diff.unified_diff().header(&name, &name).to_string())?;
-        return Ok(Outcome::Failed);
+        print(diff.unified_diff().header(&name, &name).to_string())?;
+        return Ok(outcome.max(Outcome::Failed));
     }
     match input {
         Input::File(path) if !arguments.stdout => {
@@ -154,13 +144,7 @@ fn format(
         }
         _ => print(&formatted.text)?,
     }
-    Ok(Outcome::Good)
-}
-
-fn print(text: &str) -> Result<(), Stop> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    Ok(outcome)
 }
 
 /// Gives a file another text, keeping its owner and permissions. Whoever reads

@@ -31,6 +31,7 @@ mod messages;
 mod output;
 mod pace;
 mod pcp_options;
+mod positional;
 mod probe;
 mod progress;
 mod record;
@@ -38,6 +39,7 @@ mod replay;
 mod sample_arguments;
 mod samples;
 mod source;
+mod standard_output;
 mod test;
 mod time_options;
 mod val;
@@ -129,9 +131,9 @@ enum Stop {
     /// An archive cannot be written.
     #[error("{0}")]
     Archive(String),
-    /// Nobody reads the output any more.
+    /// Nobody reads the output any more; what is known by then.
     #[error("standard output is closed")]
-    OutputClosed,
+    OutputClosed(Outcome),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(io::Error),
@@ -140,8 +142,18 @@ enum Stop {
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Stop {
         match error.kind() {
-            io::ErrorKind::BrokenPipe => Stop::OutputClosed,
+            io::ErrorKind::BrokenPipe => Stop::OutputClosed(Outcome::Good),
             _ => Stop::Output(error),
+        }
+    }
+}
+
+impl Stop {
+    /// The same with what was known before: a closed output does not hide it.
+    fn after(self, outcome: Outcome) -> Stop {
+        match self {
+            Stop::OutputClosed(known) => Stop::OutputClosed(known.max(outcome)),
+            other => other,
         }
     }
 }
@@ -185,7 +197,7 @@ pub fn main() -> ExitCode {
     });
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
-            Stop::OutputClosed => return Outcome::Good,
+            Stop::OutputClosed(known) => return *known,
             Stop::Tool(_) => Outcome::Failed,
             Stop::Usage(_) => Outcome::Mistake,
             Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => Outcome::SourceFailed,

@@ -21,6 +21,7 @@ use super::Stop;
 use super::args::{DefinitionArguments, SourceArguments};
 use super::definitions::Definitions;
 use super::messages::Messages;
+use super::positional::refuse_files;
 
 /// Options of `info`, `probe` and `val`.
 #[derive(Clone, Debug, Args)]
@@ -101,11 +102,17 @@ pub struct Source {
 impl PcpOptions {
     /// Opens the source, with the derived metrics of the system and of the
     /// options, which are evaluated by `backend`. What is wrong with
-    /// definitions is told.
+    /// definitions is told. `names` are those of the command's arguments.
     ///
     /// # Errors
-    /// The source cannot be opened, or the options do not fit it.
-    pub fn open(&self, backend: Backend, messages: &mut Messages) -> Result<Source, Stop> {
+    /// The source cannot be opened, or the options do not fit it; an argument
+    /// is a definition file, which PCP's own tools take for a name.
+    pub fn open(
+        &self,
+        names: &[String],
+        backend: Backend,
+        messages: &mut Messages,
+    ) -> Result<Source, Stop> {
         let wrong = |what: &str| Err(Stop::Tool(what.to_owned()));
         if !self.spec_local.is_empty() {
             return wrong(
@@ -117,15 +124,18 @@ impl PcpOptions {
             return wrong("use of timezone from metric source requires a source");
         }
         let dialect = self.definitions.language().dialect;
-        let names = self.load_names(messages)?;
-        let source = self.open_source(dialect, messages)?;
+        let own_names = self.load_names(messages)?;
         let Definitions { registry, sources, diagnostics, .. } =
             Definitions::read(&self.definitions);
+        if dialect == Dialect::Fixed {
+            refuse_files(names, &registry)?;
+        }
+        let source = self.open_source(dialect, messages)?;
         messages.diagnostics(diagnostics, &sources);
         let engine = Engine::new(self.definitions.language(), backend)
             .with_equivalent_domains(EquivalentDomains::of_this_machine());
         let shared = SharedRegistry::with(registry, sources);
-        let source = match names {
+        let source = match own_names {
             Some(names) => WithNameSpace::new(names.into(), source),
             None => WithNameSpace::own(source),
         };

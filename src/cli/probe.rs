@@ -85,7 +85,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
         let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
         return Err(Stop::Tool(wrong.to_owned()));
     }
-    let mut source = arguments.options.open(Backend::Interp, messages)?;
+    let mut source = arguments.options.open(&arguments.names, Backend::Interp, messages)?;
     source.start_at(&arguments.origin, messages)?;
     let mut out = Vec::new();
     if let Some(note) = source.zone_note.take() {

@@ -8,6 +8,7 @@ use super::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArgumen
 use super::definitions::Definitions;
 use super::following::FollowArgument;
 use super::messages::Messages;
+use super::positional::refuse_files;
 use super::time_options::TimeArguments;
 use super::{Outcome, Stop};
 use crate::engine::Registry;
@@ -53,34 +54,35 @@ pub(super) fn samples(text: &str) -> Result<u64, String> {
 }
 
 impl SampleArguments {
-    /// Makes sure that something is asked for.
+    /// Reads the definitions.
     ///
     /// # Errors
-    /// It is not.
-    pub fn check(&self) -> Result<(), Stop> {
-        match self.definitions.configs.is_empty() && self.metrics.is_empty() {
-            true => Err(Stop::Usage(
+    /// Nothing is asked for, or an argument is a definition file.
+    pub fn read(&self, messages: &mut Messages) -> Result<Definitions, Stop> {
+        if self.definitions.configs.is_empty() && self.metrics.is_empty() {
+            return Err(Stop::Usage(
                 "nothing to evaluate: give a definition file (-c CONFIG) or an expression"
                     .to_owned(),
-            )),
-            false => Ok(()),
+            ));
         }
+        messages.set_words(self.diag);
+        let definitions = Definitions::read(&self.definitions);
+        refuse_files(&self.metrics, &definitions.registry)?;
+        Ok(definitions)
     }
 
-    /// Reads the definitions and selects what the arguments name; what is
-    /// wrong with them is told, and makes the outcome. Nothing may be selected
-    /// then. With a source, the name of a group of metrics stands for all of it.
+    /// Selects what the arguments name; what is wrong with the definitions is
+    /// told, and makes the outcome. Nothing may be selected then. With a
+    /// source, the name of a group of metrics stands for all of it.
     ///
     /// # Errors
     /// There is nothing to evaluate, and no mistake is the cause; the source failed.
     pub fn select(
         &self,
+        definitions: &mut Definitions,
         groups: Option<&mut dyn MetadataSource>,
         messages: &mut Messages,
-    ) -> Result<(Definitions, Outcome), Stop> {
-        self.check()?;
-        messages.set_words(self.diag);
-        let mut definitions = Definitions::read(&self.definitions);
+    ) -> Result<Outcome, Stop> {
         match (self.metrics.is_empty(), groups) {
             (true, _) => definitions.select_all(),
             (false, None) => definitions.select(&self.metrics),
@@ -99,7 +101,7 @@ impl SampleArguments {
         if definitions.selection().is_empty() && outcome == Outcome::Good {
             return Err(Stop::Usage("nothing to evaluate: no metric is defined".to_owned()));
         }
-        Ok((definitions, outcome))
+        Ok(outcome)
     }
 }
 

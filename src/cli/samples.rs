@@ -258,7 +258,7 @@ impl<'r> Session<'r> {
                 Err(Stop::Source(error)) if !is_first && self.may_recover(&error) => {
                     self.absence.go_on(&error, self.messages);
                 }
-                Err(stop) => return Err(stop),
+                Err(stop) => return Err(stop.after(outcome)),
             }
             is_first = false;
             if let Some(warning) = self.engine.take_warning() {
@@ -344,7 +344,7 @@ impl<'r> Session<'r> {
             domains: &self.domains,
             mistakes: &self.mistakes,
         };
-        sink.sample(&shown)?;
+        let taken = sink.sample(&shown);
         let mut outcome = Outcome::Good;
         self.failures.resize(shown.metrics.len(), None);
         for ((metric, finding), before) in shown.findings().zip(&mut self.failures) {
@@ -360,7 +360,7 @@ impl<'r> Session<'r> {
             }
             *before = failure;
         }
-        Ok(Some(outcome))
+        taken.map(|()| Some(outcome)).map_err(|stop| stop.after(outcome))
     }
 
     fn may_recover(&self, error: &SourceError) -> bool {

@@ -3,7 +3,6 @@
 //! Files of tests are read and run by [`crate::unit_test`].
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::source::SourceMap;
 use crate::unit_test::{Failure, NamedBackend, Report, read, run as run_tests};
 
 use super::messages::Messages;
+use super::standard_output::print;
 use super::{Outcome, Stop};
 
 /// Largest file of tests that is read, in bytes.
@@ -145,15 +145,9 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
         print(&out)?;
     }
     if arguments.format == TestFormat::Text {
-        print(&format!("{passed} passed, {failed} failed\n"))?;
+        print(format!("{passed} passed, {failed} failed\n"))?;
     }
     Ok(if failed > 0 { outcome.max(Outcome::Failed) } else { outcome })
-}
-
-fn print(text: &str) -> Result<(), Stop> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
 }
 
 fn read_file(path: &Path) -> Result<String, String> {

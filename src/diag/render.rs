@@ -127,12 +127,16 @@ fn mark(code: Code) -> &'static str {
 
 /// The first line of a report, for a mistake without a place.
 fn headline(diagnostic: &Diagnostic, style: Style) -> String {
+    let Diagnostic { code, message, .. } = diagnostic;
+    let (colour, word) = match diagnostic.severity {
+        Severity::Error => ("\x1b[31m", "Error"),
+        Severity::Warning => ("\x1b[33m", "Warning"),
+    };
     let (start, end) = match style {
         Style::Plain => ("", ""),
-        Style::Colour => ("\x1b[31m", "\x1b[0m"),
+        Style::Colour => (colour, "\x1b[0m"),
     };
-    let Diagnostic { code, message, .. } = diagnostic;
-    format!("{start}[{code}] Error:{end} {}\n", printable(message))
+    format!("{start}[{code}] {word}:{end} {}\n", printable(message))
 }
 
 /// Longest edit that is shown beside an advice, in bytes.

@@ -5,79 +5,111 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::source::{SourceId, SourceMap, Span};
 
 /// Largest definition file that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
+/// What standard input is called in diagnostics.
+pub const STANDARD_INPUT: &str = "<standard input>";
+
 /// Reads the files of a `:`-separated list of files and directories.
 ///
 /// Directories are read with everything below them, their entries in the byte
-/// order of their names. What is neither file nor directory is passed over.
-/// What cannot be read is reported, and the rest still read. Bytes that are
-/// not UTF-8 become U+FFFD. An empty list, or a `:` at the end, adds nothing.
+/// order of their names. A path of the list may lead to anything that can be
+/// read, such as a FIFO. What cannot be read is reported, and the rest still
+/// read. Bytes that are not UTF-8 become U+FFFD. An empty path is reported; at
+/// the end of a list, where libpcp says nothing either, as a warning.
 pub fn load_paths(
     list: &str,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    Loader { sources, diagnostics: Some(diagnostics), loaded: Vec::new() }.list(list)
+    Loader { sources, diagnostics, loaded: Vec::new() }.list(list)
 }
 
-/// Reads the files of a list as [`load_paths`] does, but passes over what
-/// cannot be read: what is not there is no mistake of the user's.
-pub fn load_readable_paths(list: &str, sources: &mut SourceMap) -> Vec<SourceId> {
-    Loader { sources, diagnostics: None, loaded: Vec::new() }.list(list)
+/// Reads one definition file, or all below a directory, which has `/` at its
+/// end; `-` is standard input. What cannot be read is reported.
+pub fn load_file(
+    path: &str,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<SourceId> {
+    let mut loader = Loader { sources, diagnostics, loaded: Vec::new() };
+    let at = Path::new(path);
+    match path {
+        "-" => match read_bounded(io::stdin().lock()) {
+            Ok(bytes) => loader.add(STANDARD_INPUT, &bytes),
+            Err(reason) => loader.unreadable(Path::new(STANDARD_INPUT), &reason),
+        },
+        _ if at.is_dir() && !path.ends_with('/') => {
+            let reason = format!("a directory; {path}/ stands for all files below it");
+            loader.unreadable(at, &reason);
+        }
+        _ => loader.path(at),
+    }
+    loader.loaded
 }
 
 struct Loader<'l> {
     sources: &'l mut SourceMap,
-    /// Takes what cannot be read.
-    diagnostics: Option<&'l mut Diagnostics>,
+    diagnostics: &'l mut Diagnostics,
     loaded: Vec<SourceId>,
 }
 
 impl Loader<'_> {
     fn list(mut self, list: &str) -> Vec<SourceId> {
-        let mut components: Vec<&str> = list.split(':').collect();
-        if components.last().is_some_and(|last| last.is_empty()) {
-            components.pop();
+        let (paths, is_ended) = match list.strip_suffix(':') {
+            Some(paths) => (paths, true),
+            None => (list, false),
+        };
+        paths.split(':').for_each(|path| self.path(Path::new(path)));
+        if is_ended {
+            let message = "an empty path at the end of a list stands for no file";
+            self.report(Path::new(""), message.to_owned(), Severity::Warning);
         }
-        components.into_iter().for_each(|component| self.component(Path::new(component)));
         self.loaded
     }
 
-    fn component(&mut self, path: &Path) {
-        for found in definition_files(path) {
+    fn path(&mut self, path: &Path) {
+        let files = match path.is_dir() {
+            true => definition_files(path),
+            false => vec![Ok(path.to_owned())],
+        };
+        for found in files {
             let read = found.and_then(|path| match read_definition_file(&path) {
                 Ok(bytes) => Ok((path, bytes)),
                 Err(reason) => Err(Unreadable { path, reason }),
             });
             match read {
-                Ok((path, bytes)) => {
-                    let text = String::from_utf8_lossy(&bytes);
-                    let id = self.sources.add(path.to_string_lossy(), text);
-                    self.loaded.push(id);
-                }
+                Ok((path, bytes)) => self.add(&path.to_string_lossy(), &bytes),
                 Err(Unreadable { path, reason }) => self.unreadable(&path, &reason),
             }
         }
     }
 
+    fn add(&mut self, name: &str, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        self.loaded.push(self.sources.add(name, text));
+    }
+
     fn unreadable(&mut self, path: &Path, reason: &str) {
-        let Some(diagnostics) = &mut self.diagnostics else { return };
-        let name = path.to_string_lossy();
-        // A text of its own, so that the report has a place to speak of.
-        let id = self.sources.add(&*name, "");
-        let message = match name.is_empty() {
+        let message = match path.as_os_str().is_empty() {
             true => "an empty path stands for no file".to_owned(),
-            false => format!("cannot read {name}: {reason}"),
+            false => format!("cannot read {}: {reason}", path.display()),
         };
-        diagnostics.push(Diagnostic::error(Code::UnreadableFile, Span::new(id, 0, 0), message));
+        self.report(path, message, Severity::Error);
+    }
+
+    fn report(&mut self, path: &Path, message: String, severity: Severity) {
+        // A text of its own, so that the report has a place to speak of.
+        let id = self.sources.add(path.to_string_lossy(), "");
+        let error = Diagnostic::error(Code::UnreadableFile, Span::new(id, 0, 0), message);
+        self.diagnostics.push(Diagnostic { severity, ..error });
     }
 }
 
@@ -90,7 +122,8 @@ pub struct Unreadable {
 }
 
 /// The files that a path stands for: itself, or all below a directory, in the
-/// order of loading. What is neither file nor directory is passed over.
+/// order of loading. What is neither a regular file nor a directory is none:
+/// whoever writes to a FIFO somewhere in a directory may never come.
 pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
     let mut files = Vec::new();
     // Directories seen, so that a link to one above ends.
@@ -117,6 +150,9 @@ pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
                 Ok(entries) => waiting.extend(entries.into_iter().rev()),
                 Err(error) => files.push(Err(Unreadable { path, reason: error.to_string() })),
             }
+        } else {
+            let reason = "neither a file nor a directory".to_owned();
+            files.push(Err(Unreadable { path, reason }));
         }
     }
     files
@@ -124,10 +160,15 @@ pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
 
 /// The bytes of a definition file, or why it cannot be read.
 pub fn read_definition_file(path: &Path) -> Result<Vec<u8>, String> {
+    let file = fs::File::open(path).map_err(|error| error.to_string())?;
+    read_bounded(file)
+}
+
+/// All bytes of something that is read like a definition file, or why it
+/// cannot be read.
+pub fn read_bounded(input: impl Read) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read =
-        fs::File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes));
-    match read {
+    match input.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes) {
         Ok(length) if u64::try_from(length).is_ok_and(|length| length > MAX_FILE_BYTES) => {
             Err(format!("larger than {MAX_FILE_BYTES} bytes"))
         }
@@ -172,15 +213,21 @@ mod tests {
             ["one", "d/.hidden", "d/a~", "d/b", "one", "d/sub/x"].map(str::to_owned).into();
         assert_eq!(load(format!("{root}/one:{root}/d")), (expected, 1));
         assert_eq!(load(format!("{root}/one:")), (vec!["one".to_owned()], 0));
-        assert_eq!(load(String::new()), (vec![], 0));
+        assert_eq!(load(String::new()), (vec![], 1));
         assert_eq!(load(":".to_owned()), (vec![], 1));
         assert_eq!(load(format!(":{root}/one")), (vec!["one".to_owned()], 1));
-        assert_eq!(load("/dev/null".to_owned()), (vec![], 0));
+        assert_eq!(load("/dev/null".to_owned()), (vec![String::new()], 0));
+        let fifo = format!("{root}/d/fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status()?.success());
+        let (texts, errors) = load(format!("{root}/d"));
+        assert_eq!((texts.len(), errors), (5, 2), "it would never be written to");
+        let writer = std::thread::spawn({
+            let fifo = fifo.clone();
+            move || fs::write(fifo, "from a pipe")
+        });
+        assert_eq!(load(fifo), (vec!["from a pipe".to_owned()], 0));
+        writer.join().expect("it has written")?;
         assert_eq!(load(format!("{root}/none:{root}/one")), (vec!["one".to_owned()], 1));
-        let mut sources = SourceMap::default();
-        let readable = load_readable_paths(&format!(":{root}/none:{root}/one"), &mut sources);
-        let texts: Vec<&str> = readable.iter().map(|id| &*sources.get(*id).text).collect();
-        assert_eq!(texts, ["one"]);
         Ok(())
     }
 }

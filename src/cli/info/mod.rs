@@ -101,7 +101,7 @@ enum Item {
 
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let mut source = arguments.options.open(Backend::Interp, messages)?;
+    let mut source = arguments.options.open(&arguments.names, Backend::Interp, messages)?;
     source.start_at(&arguments.origin, messages)?;
     let mut outcome = Outcome::Good;
     let mut items = Vec::new();
@@ -137,8 +137,10 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
         messages.line(&error);
         outcome = Outcome::Failed;
     }
-    print(&items, arguments, &mut source)?;
-    Ok(outcome)
+    match print(&items, arguments, &mut source) {
+        Ok(()) => Ok(outcome),
+        Err(stop) => Err(stop.after(outcome)),
+    }
 }
 
 /// Reports on all items. Metrics wait until there is a batch of them, and

@@ -23,6 +23,7 @@ use super::definitions::Definitions;
 use super::ending::Ending;
 use super::messages::Messages;
 use super::pace::Pace;
+use super::positional::refuse_files;
 use super::progress::Progress;
 use super::time_options::{Course, DEFAULT_INTERVAL};
 use super::{Outcome, Stop};
@@ -39,6 +40,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     }
     messages.set_words(arguments.diag);
     let mut definitions = Definitions::read(&arguments.definitions);
+    refuse_files(&arguments.metrics, &definitions.registry)?;
     let mistakes = std::mem::take(&mut definitions.diagnostics);
     let mut outcome = if mistakes.errors() > 0 { Outcome::Mistake } else { Outcome::Good };
     let mistaken: HashSet<Box<str>> =

@@ -59,7 +59,8 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         return Err(tool("delay can only be used with archives"));
     }
     let backend = BackendArgument::Auto.for_samples(arguments.samples);
-    let mut source = arguments.follow.open(|| options.open(backend, messages))?;
+    let names = [spec.metric.to_string()];
+    let mut source = arguments.follow.open(|| options.open(&names, backend, messages))?;
     let host = source.context.host_name()?;
     let mut out = Vec::new();
     if let Some(note) = &source.zone_note {

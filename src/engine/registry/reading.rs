@@ -11,8 +11,8 @@ use crate::engine::controls::SetBy;
 use crate::engine::{identity, system};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::{
-    DefinitionItem, DefinitionReader, Earlier, PcpError, bad_name, load_paths, load_readable_paths,
-    name_mistake, parse_control, parse_expr,
+    DefinitionItem, DefinitionReader, Earlier, PcpError, bad_name, load_paths, name_mistake,
+    parse_control, parse_expr,
 };
 
 impl Registry {
@@ -33,12 +33,15 @@ impl Registry {
     /// Registers the definitions that every client of PCP on this machine has
     /// (pmRegisterDerived(3)): those of the list in `PCP_DERIVED_CONFIG`, or
     /// without that variable those of the directory `config/derived` below
-    /// `PCP_VAR_DIR`. What cannot be read is passed over.
+    /// `PCP_VAR_DIR`.
     pub fn load_system(&mut self, sources: &mut SourceMap, diagnostics: &mut Diagnostics) -> usize {
-        self.define_anonymous();
-        let Some(paths) = system::definitions() else { return 0 };
-        let files = load_readable_paths(&paths, sources);
-        files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum()
+        match system::definitions() {
+            Some(paths) => self.load(&paths, sources, diagnostics),
+            None => {
+                self.define_anonymous();
+                0
+            }
+        }
     }
 
     /// Sets the options that `PCP_DERIVED_CONTROL` asks for (PCPIntro(1)),
