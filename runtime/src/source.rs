@@ -216,7 +216,8 @@ pub trait FetchSource: MetadataSource {
     /// record that holds at least one of them).
     ///
     /// On success the value sets of `batch` are exactly those of `list`, in
-    /// order; failures of single metrics are statuses inside them.
+    /// order; failures of single metrics are statuses inside them. There is a
+    /// part with the time of the fetch even if the list has no metrics.
     ///
     /// # Errors
     /// The fetch as a whole failed; `batch` is unspecified. At the end of an

@@ -271,7 +271,7 @@ impl<T: Transport> AsyncHostContext<T> {
     /// Fetches the metrics of `list` (pmFetch(3)), as
     /// [`FetchSource::fetch`](crate::source::FetchSource::fetch) does. The parts of the request, and those for
     /// the instance domains after it, share one round trip. A list without
-    /// metrics has no time stamp.
+    /// metrics, as that of constants is, takes a round trip for the time.
     ///
     /// # Errors
     /// The fetch as a whole failed; `batch` is unspecified.
@@ -346,7 +346,11 @@ impl<T: Transport> AsyncHostContext<T> {
                 Event::Failed(status) => batch.domains.push(Err(status)),
                 Event::Reply => match link.connection.reply()? {
                     Reply::Result(frame) => {
-                        link.connection.take_result(frame, batch.add_part());
+                        let part = batch.add_part();
+                        link.connection.take_result(frame, part);
+                        if list.pmids().is_empty() {
+                            part.set_count = 0;
+                        }
                     }
                     Reply::Instances(instances) => {
                         batch.domains.push(Ok(self.cache.learn_domain(&instances)));
@@ -399,7 +403,12 @@ fn prepare<'p>(
     let kept = prepared.take();
     let kept = kept.filter(|kept| (kept.list, kept.resolution) == (list.id(), resolution));
     let prepared = prepared.insert(kept.unwrap_or_else(|| {
-        let parts = list.pmids().chunks(FetchRequest::MAX_PMIDS);
+        let pmids: &[Pmid] = match list.pmids() {
+            // pmcd tells the time beside values only, were it those of no metric.
+            [] => &[Pmid::NULL],
+            pmids => pmids,
+        };
+        let parts = pmids.chunks(FetchRequest::MAX_PMIDS);
         let requests = parts.map(|pmids| Arc::new(FetchRequest::new(pmids, resolution))).collect();
         PreparedList { list: list.id(), resolution, requests }
     }));

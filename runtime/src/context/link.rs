@@ -52,13 +52,20 @@ impl<T: Transport> Link<T> {
     /// Sends what the system takes and waits for the next event.
     pub(super) async fn next_event(&mut self) -> Result<Event, LinkError> {
         let deadline = Deadline::after(T::now(), self.timeout);
+        let mut is_drained = false;
         loop {
             if let Some(event) = self.connection.poll()? {
                 return Ok(event);
             }
+            // After what had arrived comes the clock: bytes that drip in without
+            // end are no reason to go on for ever.
+            if is_drained && let Err(error) = deadline.remaining(T::now()) {
+                return Err(self.failure(error));
+            }
             match self.transfer(deadline).await {
-                Ok(true) => {}
-                Ok(false) => return Err(self.connection.closed().into()),
+                Ok(Transfer::Filled) => is_drained = false,
+                Ok(Transfer::Partial) => is_drained = true,
+                Ok(Transfer::Closed) => return Err(self.connection.closed().into()),
                 Err(error) => return Err(self.failure(error)),
             }
         }
@@ -82,24 +89,45 @@ impl<T: Transport> Link<T> {
         Ok(true)
     }
 
-    /// Sends and receives some bytes; false at the end of the stream.
-    async fn transfer(&mut self, deadline: Deadline) -> io::Result<bool> {
+    /// Sends and receives some bytes.
+    async fn transfer(&mut self, deadline: Deadline) -> io::Result<Transfer> {
         // A peer that does not take more requests may be waiting for us to
         // read its replies.
         if !self.send()? && !self.transport.wait(deadline).await?.receive {
-            return Ok(true);
+            return Ok(Transfer::Partial);
         }
-        Ok(self.transport.receive(self.connection.inbox(), deadline).await? > 0)
+        let inbox = self.connection.inbox();
+        let room = inbox.capacity() - inbox.len();
+        Ok(match self.transport.receive(inbox, deadline).await? {
+            0 => Transfer::Closed,
+            count if count < room => Transfer::Partial,
+            _ => Transfer::Filled,
+        })
     }
+}
+
+/// What came of moving bytes.
+enum Transfer {
+    /// There was room for more bytes than came.
+    Partial,
+    /// As many came as there was room for: there may be more.
+    Filled,
+    /// The stream has ended.
+    Closed,
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
     use std::path::Path;
+    use std::pin::pin;
+    use std::task::Poll;
 
     use super::*;
-    use crate::pdu::{Features, Hello, Pdu, PduType, Writer};
-    use crate::transport::{Readiness, Socket, ready};
+    use crate::pdu::{Features, Hello, Pdu, PduType, PmnsNames, Writer};
+    use crate::transport::{AsyncSocket, Readiness, Socket, ready};
 
     /// A peer that greets, takes every request and then gives one byte at a
     /// time of a reply that never ends.
@@ -121,8 +149,7 @@ mod tests {
             Ok(bytes.len())
         }
 
-        async fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
-            deadline.remaining(Self::now())?;
+        async fn receive(&mut self, inbox: &mut Vec<u8>, _: Deadline) -> io::Result<usize> {
             inbox.push(self.greeting.get(self.given).copied().unwrap_or(0));
             self.given += 1;
             Ok(1)
@@ -147,6 +174,37 @@ mod tests {
         link.request(Request::Traverse("")).expect("ready");
         let outcome = ready(link.next_event());
         assert!(matches!(outcome, Err(LinkError::Timeout(_))), "{outcome:?}");
+    }
+
+    /// Other tasks may keep the thread of an executor for longer than a time-out.
+    #[tokio::test(start_paused = true)]
+    async fn a_reply_that_is_read_late_is_no_time_out() {
+        const TIMEOUT: Duration = Duration::from_secs(10);
+        let (ours, mut peer) = UnixStream::pair().expect("two sockets");
+        ours.set_nonblocking(true).expect("a socket");
+        let socket = AsyncSocket::Unix(ours.try_into().expect("a runtime"));
+        let mut greeting = Vec::new();
+        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
+        peer.write_all(&greeting).expect("room");
+        let config = ConnectionConfig::default();
+        let link = Link::establish(socket, config, Some(TIMEOUT)).await;
+        let mut link = link.expect("a greeting");
+        let mut reply = Vec::new();
+        PmnsNames::encode_names(&["a.b"], &mut reply);
+        let most = &reply[..reply.len() - 1];
+        for (piece, is_whole) in [(&reply[..], true), (&reply, true), (most, false)] {
+            link.request(Request::Traverse("")).expect("ready");
+            let mut event = pin!(link.next_event());
+            let first = poll_fn(|context| Poll::Ready(event.as_mut().poll(context).is_pending()));
+            assert!(first.await, "nothing is there yet");
+            peer.write_all(piece).expect("room");
+            tokio::time::advance(TIMEOUT * 2).await;
+            match event.await {
+                Ok(event) => assert!(is_whole && event == Event::Reply, "{event:?}"),
+                Err(LinkError::Timeout(timeout)) => assert!(!is_whole && timeout == TIMEOUT),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
     }
 
     #[test]

@@ -1,15 +1,20 @@
 //! A connected stream socket whose waiting is the business of tokio.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::io::{Interest, Ready};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::task::yield_now;
 use tokio::time::{timeout, timeout_at};
 
+use super::socket::{readiness_now, receive_now};
 use super::tcp::unknown_host;
 use super::{Deadline, Readiness, Transport};
 
@@ -23,7 +28,10 @@ pub enum AsyncSocket {
 }
 
 impl AsyncSocket {
-    async fn ready(&self, interest: Interest, deadline: Deadline) -> io::Result<Ready> {
+    /// `None` once the deadline has passed. That need not mean that the socket
+    /// is not ready: where other tasks have kept the thread busy, tokio may know
+    /// the time already, and not yet what has arrived.
+    async fn ready(&self, interest: Interest, deadline: Deadline) -> io::Result<Option<Ready>> {
         let ready = async {
             match self {
                 AsyncSocket::Tcp(stream) => stream.ready(interest).await,
@@ -31,8 +39,17 @@ impl AsyncSocket {
             }
         };
         match deadline.instant() {
-            Some(end) => timeout_at(end.into(), ready).await?,
-            None => ready.await,
+            Some(end) => timeout_at(end.into(), ready).await.ok().transpose(),
+            None => ready.await.map(Some),
+        }
+    }
+}
+
+impl AsFd for AsyncSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            AsyncSocket::Tcp(stream) => stream.as_fd(),
+            AsyncSocket::Unix(stream) => stream.as_fd(),
         }
     }
 }
@@ -42,10 +59,18 @@ async fn within<T>(
     limit: Option<Duration>,
     attempt: impl Future<Output = io::Result<T>>,
 ) -> io::Result<T> {
-    match limit {
-        Some(limit) => timeout(limit, attempt).await?,
-        None => attempt.await,
+    let Some(limit) = limit else { return attempt.await };
+    let mut attempt = pin!(attempt);
+    if let Ok(outcome) = timeout(limit, attempt.as_mut()).await {
+        return outcome;
     }
+    // It may have succeeded while other tasks kept the thread busy.
+    yield_now().await;
+    let late = poll_fn(|context| match attempt.as_mut().poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(outcome),
+        Poll::Pending => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+    });
+    late.await
 }
 
 impl Transport for AsyncSocket {
@@ -99,23 +124,23 @@ impl Transport for AsyncSocket {
 
     async fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
         loop {
-            // Bytes that drip in without end are no reason to go on for ever.
-            deadline.remaining(Self::now())?;
             let received = match self {
                 AsyncSocket::Tcp(stream) => stream.try_read_buf(inbox),
                 AsyncSocket::Unix(stream) => stream.try_read_buf(inbox),
             };
             match received {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.ready(Interest::READABLE, deadline).await?;
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 received => return received,
+            }
+            if self.ready(Interest::READABLE, deadline).await?.is_none() {
+                return receive_now(&*self, inbox);
             }
         }
     }
 
     async fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
-        let ready = self.ready(Interest::READABLE | Interest::WRITABLE, deadline).await?;
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let Some(ready) = self.ready(both, deadline).await? else { return readiness_now(&*self) };
         let receive = ready.is_readable() || ready.is_read_closed() || ready.is_error();
         Ok(Readiness { receive, send: ready.is_writable() })
     }

@@ -8,6 +8,8 @@
 
 mod asynchronous;
 mod deadline;
+#[cfg(test)]
+mod late_tests;
 mod socket;
 mod tcp;
 mod unix;
@@ -63,7 +65,8 @@ pub trait Transport: Send + Sized {
 
     /// Waits for bytes and appends them to `inbox`, as many as are there and
     /// its spare capacity holds. 0 at the end of the stream.
-    /// [`io::ErrorKind::TimedOut`] when nothing came before the deadline.
+    /// [`io::ErrorKind::TimedOut`] when the deadline has passed and nothing is
+    /// there: what has arrived is no time-out, however late it is read.
     fn receive(
         &mut self,
         inbox: &mut Vec<u8>,
@@ -71,7 +74,8 @@ pub trait Transport: Send + Sized {
     ) -> impl Future<Output = io::Result<usize>> + Send;
 
     /// Waits until bytes can be sent or received, and tells which.
-    /// [`io::ErrorKind::TimedOut`] when neither was possible before the deadline.
+    /// [`io::ErrorKind::TimedOut`] when the deadline has passed and neither is
+    /// possible.
     fn wait(&mut self, deadline: Deadline) -> impl Future<Output = io::Result<Readiness>> + Send;
 
     /// The clock that deadlines are measured by.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
@@ -81,7 +81,10 @@ impl Transport for Socket {
 
     async fn receive(&mut self, inbox: &mut Vec<u8>, deadline: Deadline) -> io::Result<usize> {
         loop {
-            self.arm(deadline.remaining(Self::now())?)?;
+            let Ok(left) = deadline.remaining(Self::now()) else {
+                return receive_now(&self.fd, inbox);
+            };
+            self.arm(left)?;
             let room = rustix::buffer::spare_capacity(inbox);
             match recv(&self.fd, room, RecvFlags::empty()) {
                 Ok((count, _)) => return Ok(count),
@@ -94,20 +97,54 @@ impl Transport for Socket {
 
     async fn wait(&mut self, deadline: Deadline) -> io::Result<Readiness> {
         loop {
-            let left = deadline.remaining(Self::now())?;
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
-            let mut fds = [PollFd::new(&self.fd, PollFlags::IN | PollFlags::OUT)];
-            match poll(&mut fds, timeout.as_ref()) {
-                Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => {
-                    let found = fds[0].revents();
-                    let send = found.contains(PollFlags::OUT);
-                    let broken = PollFlags::HUP | PollFlags::ERR;
-                    let receive = found.intersects(PollFlags::IN | broken);
-                    return Ok(Readiness { receive, send });
-                }
-                Err(error) => return Err(error.into()),
+            let Ok(left) = deadline.remaining(Self::now()) else {
+                return readiness_now(&self.fd);
+            };
+            if let Some(readiness) = readiness(&self.fd, left)? {
+                return Ok(readiness);
             }
         }
+    }
+}
+
+/// Appends what is in a socket to `inbox`, as its spare capacity holds.
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] when nothing is there.
+pub(super) fn receive_now(socket: impl AsFd, inbox: &mut Vec<u8>) -> io::Result<usize> {
+    loop {
+        let room = rustix::buffer::spare_capacity(inbox);
+        match recv(&socket, room, RecvFlags::DONTWAIT) {
+            Ok((count, _)) => return Ok(count),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// What can be done with a socket without waiting.
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] when that is nothing.
+pub(super) fn readiness_now(socket: impl AsFd) -> io::Result<Readiness> {
+    let found = readiness(socket, Some(Duration::ZERO))?;
+    found.ok_or_else(|| io::ErrorKind::TimedOut.into())
+}
+
+/// Waits for at most a time; `None` if it has passed or a signal came.
+fn readiness(socket: impl AsFd, limit: Option<Duration>) -> io::Result<Option<Readiness>> {
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    let mut fds = [PollFd::new(&socket, PollFlags::IN | PollFlags::OUT)];
+    match poll(&mut fds, limit.as_ref()) {
+        Ok(0) | Err(Errno::INTR) => Ok(None),
+        Ok(_) => {
+            let found = fds[0].revents();
+            let send = found.contains(PollFlags::OUT);
+            let broken = PollFlags::HUP | PollFlags::ERR;
+            let receive = found.intersects(PollFlags::IN | broken);
+            Ok(Some(Readiness { receive, send }))
+        }
+        Err(error) => Err(error.into()),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::fakes::{numbers_host, values};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::fake_pmcd::Direct;
-use pmderive_runtime::model::{InDom, LabelLevel, Pmid, TextKind, TextSubject};
+use pmderive_runtime::model::{InDom, LabelLevel, Pmid, TextKind, TextSubject, Timestamp};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, Freshness};
 use pmderive_runtime::transport::ready;
@@ -108,5 +108,22 @@ fn a_fetch_takes_one_however_large() {
         assert_eq!(made, 1);
         assert_eq!(batch.parts().len(), 7);
         assert_eq!(values(&batch), pmids.iter().map(|pmid| (*pmid, pmid.0)).collect::<Vec<_>>());
+    }
+}
+
+/// Constants, too, have values at a time.
+#[test]
+fn a_fetch_without_metrics_takes_one_for_the_time() {
+    let mut host = peer(1);
+    let mut batch = ResultBatch::default();
+    for domains in [vec![], vec![InDom(3)]] {
+        let list = FetchList::new(Vec::new(), domains);
+        let made = conversations(|| {
+            ready(host.fetch(&list, &mut batch)).expect("a time");
+        });
+        assert_eq!(made, 1);
+        assert_eq!(batch.timestamp(), Timestamp::new(1_000, 5_000));
+        assert_eq!(batch.parts().iter().flat_map(|part| part.sets()).count(), 0);
+        assert_eq!(batch.domains.len(), list.domains().len());
     }
 }

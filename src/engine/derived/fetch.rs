@@ -311,8 +311,7 @@ impl<S: FetchSource> DerivedContext<S> {
 fn write(plan: &Plan, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mut ResultBatch) {
     let Buffers { blocks, fetched: places, written } = buffers;
     let fetched = values.fetched();
-    // A live source has no time for a fetch of nothing but constants.
-    let stamp = if fetched.parts().is_empty() { Timestamp::now() } else { values.timestamp() };
+    let stamp = values.timestamp();
     let domains = fetched.domains.iter().skip(plan.binding.fetched_domains.len());
     batch.domains.extend(domains.cloned());
     if plan.is_computed && written.again(plan.id, values, stamp, batch) {

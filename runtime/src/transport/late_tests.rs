@@ -1,0 +1,73 @@
+//! What has arrived is no time-out, however late somebody looks: with deadlines
+//! that have passed, and a clock that stands still but for the tests.
+
+use std::future::{Future, poll_fn};
+use std::io::{ErrorKind, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use rustix::net::{SendFlags, send};
+
+use super::{AsyncSocket, Deadline, Readiness, Socket, Transport};
+
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Reads and waits with a deadline that has passed: with a reply there,
+/// without, and at the end of the stream. What goes into `filler` goes out of
+/// the socket.
+async fn look_late<T: Transport>(mut socket: T, filler: UnixStream, mut peer: UnixStream) {
+    let passed = Deadline::after(T::now(), Some(Duration::ZERO));
+    let mut inbox = Vec::with_capacity(4);
+    peer.write_all(b"answer").expect("room");
+    for expected in [&b"answ"[..], b"er"] {
+        inbox.clear();
+        assert_eq!(socket.receive(&mut inbox, passed).await.expect("bytes"), expected.len());
+        assert_eq!(inbox, expected);
+    }
+    let error = socket.receive(&mut inbox, passed).await.expect_err("nothing");
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+
+    assert_eq!(socket.wait(passed).await.expect("room"), Readiness { receive: false, send: true });
+    while send(&filler, &[0; 4096], SendFlags::DONTWAIT).is_ok() {}
+    let error = socket.wait(passed).await.expect_err("neither");
+    assert_eq!(error.kind(), ErrorKind::TimedOut);
+    peer.write_all(b"more").expect("room");
+    assert_eq!(socket.wait(passed).await.expect("bytes"), Readiness { receive: true, send: false });
+    inbox.clear();
+    assert_eq!(socket.receive(&mut inbox, passed).await.expect("bytes"), 4);
+    peer.shutdown(std::net::Shutdown::Write).expect("a socket");
+    inbox.clear();
+    assert_eq!(socket.receive(&mut inbox, passed).await.expect("the end"), 0);
+}
+
+#[test]
+fn a_thread_that_waits() {
+    let (ours, peer) = UnixStream::pair().expect("two sockets");
+    let filler = ours.try_clone().expect("a descriptor");
+    super::ready(look_late(Socket::new(ours.into()), filler, peer));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task() {
+    let (ours, peer) = UnixStream::pair().expect("two sockets");
+    ours.set_nonblocking(true).expect("a socket");
+    let filler = ours.try_clone().expect("a descriptor");
+    look_late(AsyncSocket::Unix(ours.try_into().expect("a runtime")), filler, peer).await;
+}
+
+/// The connection is there at once; the task looks after the time-out.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let ports = [port];
+    let mut attempt = pin!(AsyncSocket::connect_tcp("127.0.0.1", &ports, Some(TIMEOUT)));
+    let first = poll_fn(|context| Poll::Ready(attempt.as_mut().poll(context).is_pending()));
+    if first.await {
+        tokio::time::advance(TIMEOUT * 2).await;
+        assert!(attempt.await.is_ok());
+    }
+}
