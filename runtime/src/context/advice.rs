@@ -141,6 +141,10 @@ fn certificate_remedy(target: &Target, problem: &CertificateProblem) -> String {
             PCP_ALLOW_BAD_CERT_DOMAIN=1 to overlook this"
             .to_owned(),
         CertificateProblem::Expired => "it has to be renewed there".to_owned(),
+        CertificateProblem::NotAnAuthority => format!(
+            "have an authority (`CA:TRUE` in its basic constraints) sign it, or name the \
+             certificate of pmcd itself as tls-ca-cert-file in {conf}"
+        ),
         _ => "`?secure=relaxed` encrypts without knowing for whom".to_owned(),
     }
 }
@@ -149,7 +153,7 @@ fn authentication_remedy(error: &AuthenticationError) -> (PmStatus, String) {
     let (status, help) = match error {
         AuthenticationError::CredentialsRequired => (
             PmStatus::PERMISSION,
-            "add `?user=NAME&pass=PASSWORD` to the host specification, best with `pcps://`",
+            "add `?user=NAME&passfile=FILE` to the host specification, best with `pcps://`",
         ),
         AuthenticationError::NoMechanism { .. } => (
             NOT_SUPPORTED,
@@ -166,9 +170,10 @@ fn authentication_remedy(error: &AuthenticationError) -> (PmStatus, String) {
         AuthenticationError::PeerNotProven => {
             (PmStatus::PERMISSION, "find out who answers there, and use `pcps://`")
         }
-        AuthenticationError::TooLong | AuthenticationError::Unusable(_) => {
-            (PmStatus::PERMISSION, "`user=` and `pass=` of the host specification say who you are")
-        }
+        AuthenticationError::TooLong | AuthenticationError::Unusable(_) => (
+            PmStatus::PERMISSION,
+            "`user=` of the host specification and the password say who you are",
+        ),
         _ => (PmStatus::IPC, "is it a pmcd that answers there?"),
     };
     (status, help.to_owned())

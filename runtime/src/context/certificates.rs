@@ -177,3 +177,75 @@ impl ServerCertVerifier for PeerVerifier {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose,
+        IsCa, KeyPair,
+    };
+    use rustls::crypto::ring::default_provider;
+
+    use super::*;
+    use crate::proto::CertificateProblem;
+
+    type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+    fn params(name: &str, is_ca: IsCa) -> CertificateParams {
+        let mut params = CertificateParams::new(vec!["web1".to_owned()]).expect("parameters");
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = is_ca;
+        params
+    }
+
+    fn key() -> KeyPair {
+        KeyPair::generate().expect("a key")
+    }
+
+    /// What is wrong with a chain, the certificate of pmcd first, for a client
+    /// that trusts one certificate.
+    fn judged(trusted: &Issuer, chain: &[&Issuer]) -> Result<(), CertificateProblem> {
+        let der = |issuer: &Issuer| issuer.der().clone();
+        let provider = Arc::new(default_provider());
+        let verifier = PeerVerifier::new(vec![der(trusted)], Leniency::default(), provider);
+        let chain: Vec<_> = chain.iter().map(|issuer| der(issuer)).collect();
+        let server = ServerName::try_from("web1").expect("a name");
+        let verifier = verifier.expect("a certificate");
+        match verifier.verify_server_cert(&chain[0], &chain[1..], &server, &[], UnixTime::now()) {
+            Ok(_) => Ok(()),
+            Err(Error::InvalidCertificate(error)) => Err(CertificateProblem::of(&error)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_chain_is_said_in_plain_words() {
+        let authority = || IsCa::Ca(BasicConstraints::Unconstrained);
+        let signed =
+            |params, by: &Issuer| CertifiedIssuer::signed_by(params, key(), by).expect("signed");
+        let root = params("root", authority());
+        let root = CertifiedIssuer::self_signed(root, key()).expect("a certificate");
+        let between = signed(params("between", authority()), &root);
+        let plain = signed(params("plain", IsCa::NoCa), &root);
+        let good = signed(params("good", IsCa::NoCa), &between);
+        assert_eq!(judged(&root, &[&good, &between]), Ok(()));
+
+        let by_plain = signed(params("by plain", IsCa::NoCa), &plain);
+        let problem = judged(&root, &[&by_plain, &plain]).expect_err("no authority");
+        assert_eq!(problem, CertificateProblem::NotAnAuthority);
+        // Who names pmcd's own certificate has looked at it.
+        assert_eq!(judged(&by_plain, &[&by_plain, &plain]), Ok(()));
+
+        let mut client = params("client", IsCa::NoCa);
+        client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let client = signed(client, &root);
+        let problem = judged(&root, &[&client]).expect_err("not for servers").to_string();
+        assert_eq!(problem, "it is not meant for servers (extended key usage)");
+
+        // Another key under the name of the authority.
+        let other = CertifiedIssuer::self_signed(params("root", authority()), key());
+        let forged = signed(params("forged", IsCa::NoCa), &other.expect("a certificate"));
+        let problem = judged(&root, &[&forged]).expect_err("another key").to_string();
+        assert!(problem.starts_with("its signature is wrong"), "{problem}");
+    }
+}

@@ -14,6 +14,7 @@ mod host_metadata;
 mod link;
 mod metadata_cache;
 pub mod options;
+mod password;
 pub mod pcp_conf;
 mod plan;
 mod prefetched;

@@ -2,8 +2,8 @@
 //!
 //! The settings are those of PCPIntro(1): the environment variables `PMCD_*`,
 //! `PCP_CONTAINER`, `PCP_SECURE_SOCKETS`, `PCP_TLSCONF_PATH`, `PCP_ALLOW_*` and
-//! `PMPROXY_*`. A value that makes no sense is reported and the default holds.
-//! No connection is made here.
+//! `PMPROXY_*`; `PMDERIVE_PASSWORD` is ours. A value that makes no sense is
+//! reported and the default holds. No connection is made here.
 //!
 //! Time-outs are what they say, to the fraction of a second: libpcp cuts
 //! `PMCD_REQUEST_TIMEOUT` to whole seconds, so that anything below one means to
@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::pcp_conf::PcpConf;
 use super::spec::{Encryption, HostAndPorts};
 use super::tls_conf::TlsSettings;
+use crate::proto::Secret;
 
 /// Port of pmcd.
 pub const PMCD_PORT: u16 = 44321;
@@ -44,6 +45,8 @@ pub struct ConnectOptions {
     pub encryption: Encryption,
     /// Who is trusted in TLS, and who this client is.
     pub tls: TlsSettings,
+    /// The password of users whose specification has none (`PMDERIVE_PASSWORD`).
+    pub password: Option<Secret>,
     /// Proxy for all connections over the network, unless the specification
     /// names another.
     pub proxy: Option<HostAndPorts>,
@@ -62,6 +65,7 @@ impl Default for ConnectOptions {
             container: None,
             encryption: Encryption::Off,
             tls: TlsSettings::default(),
+            password: None,
             proxy: None,
             proxy_port: PMPROXY_PORT,
         }
@@ -116,6 +120,8 @@ impl ConnectOptions {
             options.socket = path.into();
         }
         options.container = lookup("PCP_CONTAINER").filter(|name| !name.is_empty());
+        let password = lookup("PMDERIVE_PASSWORD").filter(|password| !password.is_empty());
+        options.password = password.map(Secret::new);
         let host = lookup("PMPROXY_HOST").filter(|host| !host.is_empty());
         options.proxy = host.map(|name| HostAndPorts { name, ports: Vec::new() });
         if let Some(text) = lookup("PMPROXY_PORT") {
@@ -193,6 +199,7 @@ mod tests {
             ("PMPROXY_PORT", "44323,5"),
             ("PCP_TLSCONF_PATH", "/x/tls.conf"),
             ("PCP_ALLOW_BAD_CERT_DOMAIN", ""),
+            ("PMDERIVE_PASSWORD", "pass word"),
         ]);
         assert_eq!(warnings, Vec::<String>::new());
         assert_eq!(set.connect_timeout, Some(Duration::from_millis(500)));
@@ -204,6 +211,8 @@ mod tests {
         assert_eq!(set.encryption, Encryption::Required);
         assert_eq!(set.proxy, Some(HostAndPorts { name: "gate".to_owned(), ports: vec![] }));
         assert_eq!(set.proxy_port, 44323);
+        assert_eq!(set.password, Some(Secret::new("pass word")));
+        assert!(!format!("{set:?}").contains("pass word"));
         assert_eq!(set.tls, TlsSettings::from_file("/x/tls.conf").allow_other_names());
         assert_eq!(options(&[("PCP_SECURE_SOCKETS", "relaxed")]).0.encryption, Encryption::Relaxed);
         let (set, _) = options(&[("PCP_RUN_DIR", "/x"), ("PMCD_SOCKET", "/y/s")]);

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use super::advice;
 use super::link::LinkError;
 use super::options::ConnectOptions;
+use super::password;
 use super::spec::{Encryption, HostAndPorts, HostSpec, Target, UserAttributes};
 use crate::pdu::MAX_CONTAINER_NAME;
 use crate::proto::{ConnectionConfig, Credentials, Forward, Method, Peer, ProtocolError, Security};
@@ -124,7 +125,8 @@ impl Plan {
                 "`{name}` is not the name of a container: letters, digits, `.`, `-` and `_` are"
             )));
         }
-        let credentials = spec.user.as_ref().map(credentials).transpose().map_err(wrong)?;
+        let credentials = spec.user.as_ref().map(|user| credentials(user, options));
+        let credentials = credentials.transpose().map_err(wrong)?;
         let planner = Planner {
             options,
             config: ConnectionConfig {
@@ -168,13 +170,20 @@ fn is_container_name(name: &str) -> bool {
 }
 
 /// Who the user is, all of it.
-fn credentials(user: &UserAttributes) -> Result<Credentials, String> {
+fn credentials(user: &UserAttributes, options: &ConnectOptions) -> Result<Credentials, String> {
     let given = |value: Option<&String>| value.filter(|value| !value.is_empty()).cloned();
     let Some(name) = given(user.name.as_ref()) else {
         return Err("a user is to be authenticated: add `user=NAME`".to_owned());
     };
-    let Some(password) = user.password.clone() else {
-        return Err(format!("the password of `{name}` is missing: add `pass=PASSWORD`"));
+    let password = match (&user.password, &user.password_file, &options.password) {
+        (Some(_), Some(_), _) => return Err("`pass=` or `passfile=`: one is enough".to_owned()),
+        (Some(password), None, _) | (None, None, Some(password)) => password.clone(),
+        (None, Some(file), _) => password::read(file)?,
+        (None, None, None) => {
+            return Err(format!(
+                "the password of `{name}` is missing: add `passfile=FILE`, or set PMDERIVE_PASSWORD"
+            ));
+        }
     };
     let method = match &user.method {
         None => None,

@@ -9,6 +9,8 @@
 //! attributes = name [ "=" value ] { "&" name [ "=" value ] }                      up to a "/"
 //! ```
 //!
+//! `passfile=` is not PCP's: its value is a path, in which a "/" ends nothing.
+//!
 //! Answers to pmNewContext(3) and PCPIntro(1). In goes text, out comes a
 //! [`HostSpec`] or the place of the mistake; neither shows a password. Nothing
 //! is looked up or connected here, and what this client cannot do is for the
@@ -58,8 +60,11 @@ pub enum Encryption {
 pub struct UserAttributes {
     /// `user=` or `username=`.
     pub name: Option<String>,
-    /// `pass=` or `password=`.
+    /// `pass=` or `password=`, which everyone on this machine can see who looks
+    /// at its processes.
     pub password: Option<Secret>,
+    /// `passfile=`: a file with the password in its first line.
+    pub password_file: Option<PathBuf>,
     /// `method=` or `authmeth=`: mechanism of SASL.
     pub method: Option<String>,
     /// `realm=`: where the user is known, unless in pmcd's own realm.
@@ -137,7 +142,11 @@ const ATTRIBUTES: &[(&str, Attribute)] = &[
     ("method", Attribute::Method),
     ("pass", Attribute::Password),
     ("password", Attribute::Password),
+    (PASSWORD_FILE, Attribute::PasswordFile),
 ];
+
+/// The attribute whose value may have slashes.
+const PASSWORD_FILE: &str = "passfile";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attribute {
@@ -149,6 +158,7 @@ enum Attribute {
     Realm,
     Method,
     Password,
+    PasswordFile,
 }
 
 impl HostSpec {
@@ -172,9 +182,9 @@ impl HostSpec {
     /// Takes the attributes of `text`, which end at a slash. `Err` with the
     /// offset of what is no character code.
     fn attributes(&mut self, text: &str) -> Result<(), usize> {
-        let text = text.split('/').next().unwrap_or_default();
         let mut offset = 0;
-        for pair in text.split('&') {
+        loop {
+            let pair = first_pair(&text[offset..]);
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let known = ATTRIBUTES.iter().find(|(known, _)| *known == name);
             let decoded = percent_decoded(value);
@@ -182,9 +192,12 @@ impl HostSpec {
             if let Some((_, attribute)) = known {
                 self.attribute(*attribute, value);
             }
-            offset += pair.len() + 1;
+            offset += pair.len();
+            if !text[offset..].starts_with('&') {
+                return Ok(());
+            }
+            offset += 1;
         }
-        Ok(())
     }
 
     fn attribute(&mut self, attribute: Attribute, value: String) {
@@ -200,8 +213,18 @@ impl HostSpec {
             Attribute::Password => {
                 self.user.get_or_insert_default().password = Some(Secret::new(value));
             }
+            Attribute::PasswordFile => {
+                self.user.get_or_insert_default().password_file = Some(value.into());
+            }
         }
     }
+}
+
+/// The first attribute of a text, up to what ends it.
+fn first_pair(text: &str) -> &str {
+    let is_path = text.split('=').next() == Some(PASSWORD_FILE);
+    let end = if is_path { text.find('&') } else { text.find(['&', '/']) };
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// The text of a specification with `***` for the value of each password.
@@ -441,7 +464,7 @@ mod tests {
                 name: Some("me".to_owned()),
                 password: Some(Secret::new("se&cret")),
                 method: Some("plain".to_owned()),
-                realm: None,
+                ..UserAttributes::default()
             })
         );
         assert_eq!(spec.to_string(), "h:1@p?pass=***&user=me&method=plain");
@@ -455,6 +478,25 @@ mod tests {
             error.to_string(),
             "h?pass=***&user=%zz\n                ^ -- % without two hexadecimal digits"
         );
+    }
+
+    #[test]
+    fn paths_of_password_files_have_slashes() {
+        for (text, path, container) in [
+            ("h?user=me&passfile=/run/a.b/c", "/run/a.b/c", None),
+            ("h?passfile=/run/x&container=web&user=me/&container=y", "/run/x", Some("web")),
+            ("h?container=web&passfile=a%26+b/c%2F", "a&+b/c/", Some("web")),
+            ("unix:/s?passfile=", "", None),
+        ] {
+            let path = path.replace('+', " ");
+            let spec: HostSpec = text.parse().expect(text);
+            let user = spec.user.clone().expect(text);
+            assert_eq!(user.password_file, Some(PathBuf::from(path)), "{text}");
+            assert_eq!(spec.container.as_deref(), container, "{text}");
+            assert_eq!(spec.to_string(), text);
+        }
+        let spec: HostSpec = "h?passfiles=/x&user=me".parse().expect("a host");
+        assert_eq!(spec.user, None);
     }
 
     /// Places and words are those that pminfo(1) shows.

@@ -59,9 +59,60 @@ pub enum CertificateProblem {
     /// Its time has not come.
     #[error("it is not valid yet: is the clock of this machine right?")]
     NotYetValid,
+    /// A certificate in its chain has signed another one, which only an
+    /// authority may.
+    #[error("it, or a certificate in its chain, is signed by one that is no authority's")]
+    NotAnAuthority,
     /// Something else.
     #[error("{0}")]
     Other(String),
+}
+
+impl CertificateProblem {
+    /// What the libraries say, in words for users.
+    pub(crate) fn of(error: &CertificateError) -> CertificateProblem {
+        use CertificateError as Error;
+        let other = |text: &str| CertificateProblem::Other(text.to_owned());
+        match error {
+            Error::UnknownIssuer => CertificateProblem::UnknownIssuer,
+            Error::NotValidForNameContext { expected, presented } => {
+                CertificateProblem::WrongName {
+                    expected: expected.to_str().into_owned(),
+                    presented: presented.clone(),
+                }
+            }
+            Error::Expired | Error::ExpiredContext { .. } => CertificateProblem::Expired,
+            Error::NotValidYet | Error::NotValidYetContext { .. } => {
+                CertificateProblem::NotYetValid
+            }
+            Error::BadEncoding => other("it is damaged"),
+            Error::BadSignature => {
+                other("its signature is wrong: it was changed, or its authority has another key")
+            }
+            Error::Revoked => other("its authority has revoked it"),
+            Error::InvalidPurpose | Error::InvalidPurposeContext { .. } => {
+                other("it is not meant for servers (extended key usage)")
+            }
+            Error::UnhandledCriticalExtension => {
+                other("it has a critical extension that this client does not know")
+            }
+            Error::UnsupportedSignatureAlgorithmContext { .. }
+            | Error::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+                other("its signature is of a kind that this client does not take")
+            }
+            Error::Other(cause) => match cause.0.downcast_ref::<webpki::Error>() {
+                Some(webpki::Error::EndEntityUsedAsCa) => CertificateProblem::NotAnAuthority,
+                Some(webpki::Error::NameConstraintViolation) => {
+                    other("its authority may not vouch for the names in it")
+                }
+                Some(webpki::Error::PathLenConstraintViolated) => {
+                    other("an authority in its chain may not have another one below it")
+                }
+                _ => other(&cause.to_string()),
+            },
+            error => other(&error.to_string()),
+        }
+    }
 }
 
 fn wrong_name(expected: &str, presented: &[String]) -> String {
@@ -193,20 +244,5 @@ fn tls_error(error: Error) -> ProtocolError {
         ) => return ProtocolError::ClientCertificate(format!("{alert:?}")),
         _ => return ProtocolError::Tls(error.to_string()),
     };
-    ProtocolError::Certificate(match certificate {
-        CertificateError::UnknownIssuer => CertificateProblem::UnknownIssuer,
-        CertificateError::NotValidForNameContext { expected, presented } => {
-            CertificateProblem::WrongName {
-                expected: expected.to_str().into_owned(),
-                presented: presented.clone(),
-            }
-        }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            CertificateProblem::Expired
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            CertificateProblem::NotYetValid
-        }
-        other => CertificateProblem::Other(other.to_string()),
-    })
+    ProtocolError::Certificate(CertificateProblem::of(certificate))
 }

@@ -10,6 +10,7 @@ use pmderive_runtime::fake_pmcd::{
 };
 use pmderive_runtime::model::{InDom, PmStatus, Pmid, StateChange, Timestamp};
 use pmderive_runtime::pdu::{ErrorPdu, Features, Hello, Pdu, PduType};
+use pmderive_runtime::proto::Secret;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
@@ -328,7 +329,19 @@ fn what_cannot_be_connected_to_says_why() {
         ("local:?container=", "`` is not the name of a container"),
         ("web1?compress", "no pmcd compresses its replies; leave the attribute `compress` out"),
         ("web1?pass=secret", "web1?pass=***: a user is to be authenticated: add `user=NAME`"),
-        ("web1?user=me", "web1?user=me: the password of `me` is missing: add `pass=PASSWORD`"),
+        (
+            "web1?user=me",
+            "web1?user=me: the password of `me` is missing: add `passfile=FILE`, or set \
+             PMDERIVE_PASSWORD",
+        ),
+        (
+            "web1?user=me&pass=x&passfile=/y",
+            "web1?user=me&pass=***&passfile=/y: `pass=` or `passfile=`: one is enough",
+        ),
+        (
+            "web1?user=me&passfile=/nowhere/password",
+            "the password in /nowhere/password cannot be read: No such file or directory",
+        ),
         (
             "web1?user=me&pass=x&method=gssapi",
             "web1?user=me&pass=***&method=gssapi: the method `gssapi` is not known: \
@@ -344,6 +357,12 @@ fn what_cannot_be_connected_to_says_why() {
         let text = outcome(spec, nowhere.clone());
         assert!(text.contains(reason), "{spec}: {text}");
     }
+    // The password of the environment is that of users without one.
+    let known = ConnectOptions { password: Some(Secret::new("secret")), ..nowhere.clone() };
+    let text = outcome("127.0.0.1:1?user=me", known.clone());
+    assert!(text.starts_with("cannot connect to 127.0.0.1:1: "), "{text}");
+    let text = outcome("127.0.0.1:1?pass=x", known);
+    assert!(text.contains("add `user=NAME`"), "{text}");
     // TLS does not keep anyone from the socket.
     let secure = ConnectOptions { encryption: Encryption::Required, ..nowhere };
     assert_eq!(outcome("local:", secure), socket);

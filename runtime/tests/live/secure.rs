@@ -121,7 +121,8 @@ impl Site {
             request_timeout: Some(Duration::from_secs(20)),
             ..ConnectOptions::default()
         };
-        let spec = spec.parse().expect("a specification");
+        let folder = self.folder.path().display().to_string();
+        let spec = spec.replace("FOLDER", &folder).parse().expect("a specification");
         let asked = HostContext::open_with(&spec, options)
             .and_then(|mut host| host.lookup_names(&["sample.long.one", "sample.bin"]));
         let text = match asked {
@@ -132,7 +133,7 @@ impl Site {
         for (_, _, password) in USERS {
             assert!(!text.contains(password), "{text}");
         }
-        let text = text.replace(&self.folder.path().display().to_string(), "FOLDER");
+        let text = text.replace(&folder, "FOLDER");
         // Statuses are numbers as well.
         let shown = |text: String, (port, name): &(u16, &str)| {
             text.replace(&format!(":{port}"), &format!(":{name}"))
@@ -156,6 +157,7 @@ fn tls_and_users_are_who_they_say() {
     let Some(pmcd) = RealPmcd::start_with(site.pmcd("pmcd-tls.conf", &[])) else { return };
     let trusting = site.tls_conf("trusting.conf", &[("tls-ca-cert-file", "ca.pem")]);
     let nothing = site.tls_conf("none.conf", &[("tls-ca-cert-file", "client.pem")]);
+    site.write("password", "secretpw\nand another line\n");
     let (port, socket) = (pmcd.port, pmcd.socket.display().to_string());
     let outcome = |spec: &str, tls| {
         let spec = spec.replace("PORT", &port.to_string()).replace("SOCKET", &socket);
@@ -171,6 +173,8 @@ fn tls_and_users_are_who_they_say() {
         "pcps://localhost:PORT?user=nobody&pass=secretpw&method=plain&container=web",
         "unix:SOCKET?user=nobody&pass=secretpw&container=web",
         "local:SOCKET",
+        "localhost:PORT?user=nobody&passfile=FOLDER/password",
+        "pcps://localhost:PORT?passfile=FOLDER/password&user=nobody&method=plain",
     ] {
         assert_eq!(outcome(good, &trusting), "ok", "{good}");
     }
@@ -205,6 +209,18 @@ fn tls_and_users_are_who_they_say() {
             &nothing,
             "localhost:PORT: authentication failed: wrong password, or no such user (status \
              -21357); are user and password right, and known to pmcd (`saslpasswd2 -a pmcd` there)?",
+        ),
+        (
+            "localhost:PORT?user=nobody&passfile=FOLDER/client.pem",
+            &nothing,
+            "localhost:PORT: authentication failed: wrong password, or no such user (status \
+             -21357); are user and password right, and known to pmcd (`saslpasswd2 -a pmcd` there)?",
+        ),
+        (
+            "localhost:PORT?user=nobody&passfile=FOLDER/none",
+            &nothing,
+            "localhost:PORT?user=nobody&passfile=FOLDER/none: the password in FOLDER/none cannot \
+             be read: No such file or directory (os error 2)",
         ),
         (
             "localhost:PORT?user=ghost&pass=secretpw",
@@ -301,7 +317,7 @@ fn demands_of_pmcd_are_met_or_explained() {
             "localhost:KNOWN",
             &anonymous,
             "localhost:KNOWN: authentication failed: pmcd demands to know who the user is; add \
-             `?user=NAME&pass=PASSWORD` to the host specification, best with `pcps://`",
+             `?user=NAME&passfile=FILE` to the host specification, best with `pcps://`",
         ),
         (
             "pcps://localhost:KNOWN?user=nobody&pass=secretpw",
