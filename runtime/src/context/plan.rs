@@ -81,9 +81,21 @@ impl Outcome {
     /// Takes a failure into account; tells whether to try the next route.
     pub(super) fn failed(&mut self, route: &Route, failure: Failure) -> ControlFlow<()> {
         let goes_on = failure.stage <= route.gives_way;
-        // Of equals, the first is the usual way: what is wrong there says more.
-        if self.farthest.as_ref().is_none_or(|farthest| farthest.stage < failure.stage) {
-            self.farthest = Some(failure);
+        match &mut self.farthest {
+            Some(farthest) if failure.stage < farthest.stage => {}
+            // Of equals, the first is the usual way, and what to do there helps most. Why the last
+            // one failed is libpcp's status.
+            Some(Failure { stage, error: SourceError::Connect { target, source, .. } })
+                if *stage == failure.stage =>
+            {
+                if let SourceError::Connect { target: other, source: last, .. } = failure.error {
+                    *target += " or ";
+                    *target += &other;
+                    *source = last;
+                }
+            }
+            Some(farthest) if farthest.stage == failure.stage => {}
+            farthest => *farthest = Some(failure),
         }
         if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }

@@ -310,10 +310,17 @@ fn what_cannot_be_connected_to_says_why() {
         HostContext::open_with(&spec, options).expect_err("no connection").to_string()
     };
     let nowhere = ConnectOptions { socket: "/nowhere/socket".into(), ports: vec![1], ..options() };
-    let socket = "cannot connect to /nowhere/socket: No such file or directory (os error 2); \
-        is pmcd running? `--local` gives metrics of this machine without PCP";
-    assert_eq!(outcome("local:", nowhere.clone()), socket);
-    assert_eq!(outcome("unix:/nowhere/socket", options()), socket);
+    let help = "is pmcd running? `--local` gives metrics of this machine without PCP";
+    let both = format!(
+        "cannot connect to /nowhere/socket or localhost:1: Connection refused (os error 111); {help}"
+    );
+    assert_eq!(outcome("local:", nowhere.clone()), both);
+    assert_eq!(
+        outcome("unix:/nowhere/socket", options()),
+        format!(
+            "cannot connect to /nowhere/socket: No such file or directory (os error 2); {help}"
+        )
+    );
     assert_eq!(
         outcome("127.0.0.1:1", options()),
         "cannot connect to 127.0.0.1:1: Connection \
@@ -365,7 +372,7 @@ fn what_cannot_be_connected_to_says_why() {
     assert!(text.contains("add `user=NAME`"), "{text}");
     // TLS does not keep anyone from the socket.
     let secure = ConnectOptions { encryption: Encryption::Required, ..nowhere };
-    assert_eq!(outcome("local:", secure), socket);
+    assert_eq!(outcome("local:", secure), both);
 }
 
 #[test]
