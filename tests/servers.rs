@@ -4,16 +4,21 @@
 mod command;
 #[path = "servers/constants.rs"]
 mod constants;
+#[path = "servers/failing.rs"]
+mod failing;
+#[path = "servers/hostile.rs"]
+mod hostile;
 
 use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
-use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::model::{Semantics, Timestamp};
 use std::time::Duration;
 
-/// A pmcd with one metric, `m.count`, whose clock goes on by two seconds with
-/// each fetch.
+/// A pmcd with the metrics `m.count` and `m.total`, a counter, whose clock goes
+/// on by two seconds with each fetch.
 fn pmcd() -> FakePmcd {
     let mut world = World::new();
     world.add(Metric::new("m.count", Script::constant(7u32)));
+    world.add(Metric::new("m.total", Script::counter(5.0)).meaning(Semantics::Counter));
     let clock =
         Clock::Steps { first: Timestamp::new(1_700_000_000, 5_000), step: Duration::from_secs(2) };
     FakePmcd::start(FakeHost::new(world).with_clock(clock))

@@ -10,6 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
+use super::patience::Clock;
+
 /// Takes note of SIGINT and SIGTERM from its making on. A second one ends the
 /// process at once, as if nobody took note.
 pub struct Ending {
@@ -53,5 +55,16 @@ impl Ending {
             // Whatever it ends by, the next round looks why.
             let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], left.as_ref());
         }
+    }
+}
+
+/// A signal ends a pause.
+impl Clock for Ending {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn pause(&self, time: Duration) {
+        self.wait(time);
     }
 }

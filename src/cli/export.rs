@@ -197,8 +197,9 @@ impl Table<'_> {
 
 impl Sink for Table<'_> {
     fn begin(&mut self, metrics: &[Metric], source: &mut AnySource) -> Result<(), Stop> {
-        let Some(destination) = self.destination.take() else { return Ok(()) };
+        // The source may fail, and be asked again.
         let schema = Schema::look_up(metrics, self.registry, source, self.sampling)?;
+        let Some(destination) = self.destination.take() else { return Ok(()) };
         let exporter = export(self.format, &schema, destination);
         self.exporter = Some(exporter.map_err(|error| self.failed(error))?);
         Ok(())

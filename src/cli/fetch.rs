@@ -8,6 +8,8 @@ use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, V
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
 
+use super::messages::Messages;
+use super::patience::SystemClock;
 use super::pcp_options::Source;
 
 /// The values of a metric, or why there are none.
@@ -60,7 +62,8 @@ impl Domains {
 
 /// Fetches metrics, each as often as it is in the list, from the origin if
 /// that is in an archive. Domains that are not known come along with the values
-/// of a live source. The inner error: the fetch as a whole failed.
+/// of a live source, which is tried again while it fails and patience lasts.
+/// The inner error: the fetch as a whole failed.
 ///
 /// # Errors
 /// The source failed.
@@ -69,6 +72,7 @@ pub fn fetch(
     pmids: &[Pmid],
     indoms: impl Iterator<Item = InDom>,
     domains: &mut Domains,
+    messages: &Messages,
 ) -> Result<Result<Vec<Values>, PmStatus>, SourceError> {
     source.rewind()?;
     let mut distinct: Vec<Pmid> = Vec::new();
@@ -89,7 +93,9 @@ pub fn fetch(
     }
     let list = FetchList::new(distinct, wanted);
     let mut batch = ResultBatch::default();
-    let events = match source.context.fetch(&list, &mut batch) {
+    let Source { context, patience, .. } = source;
+    let fetched = patience.persist(&SystemClock, messages, || context.fetch(&list, &mut batch));
+    let events = match fetched {
         Ok(events) => events,
         Err(SourceError::Status { status, .. } | SourceError::Damaged { status, .. }) => {
             return Ok(Err(status));

@@ -11,7 +11,6 @@
 //! Everything that a command finds out is data of the other modules; here it
 //! is chosen, ordered and shown.
 
-mod absence;
 mod archive;
 mod archives;
 mod args;
@@ -30,6 +29,7 @@ mod info;
 mod messages;
 mod output;
 mod pace;
+mod patience;
 mod pcp_options;
 mod positional;
 mod probe;

@@ -5,6 +5,7 @@
 //! is not known here.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use pmderive_runtime::context::{Context, HostSpec};
@@ -21,6 +22,7 @@ use super::Stop;
 use super::args::{DefinitionArguments, SourceArguments};
 use super::definitions::Definitions;
 use super::messages::Messages;
+use super::patience::{Patience, Retry, RetryArgument};
 use super::positional::refuse_files;
 
 /// Options of `info`, `probe` and `val`.
@@ -44,6 +46,9 @@ pub struct PcpOptions {
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
+    /// What to do when a live source fails.
+    #[command(flatten)]
+    pub retry: RetryArgument,
     /// Taken so that it can be said why it is of no use.
     #[arg(short = 'K', long = "spec-local", value_name = "SPEC", hide = true)]
     pub spec_local: Vec<String>,
@@ -97,6 +102,8 @@ pub struct Source {
     pub zone: TimeZone,
     /// What PCP's tools say when a zone was chosen; an empty line follows.
     pub zone_note: Option<String>,
+    /// With a live source that fails.
+    pub patience: Patience,
 }
 
 impl PcpOptions {
@@ -140,8 +147,17 @@ impl PcpOptions {
             None => WithNameSpace::own(source),
         };
         let context = DerivedContext::new(engine.into(), shared.into(), source);
-        let mut source =
-            Source { context, dialect, origin: None, zone: TimeZone::system(), zone_note: None };
+        let mut source = Source {
+            context,
+            dialect,
+            origin: None,
+            zone: TimeZone::system(),
+            zone_note: None,
+            patience: self.patience(dialect),
+        };
+        if source.is_archive() {
+            source.patience = Patience::new(Retry::For(Duration::ZERO));
+        }
         if let Some(zone) = &self.zone.timezone {
             source.zone = TimeZone::parse(zone);
             source.zone_note = Some(format!("Note: timezone set to \"TZ={zone}\""));
@@ -153,6 +169,14 @@ impl PcpOptions {
                 Some(format!("Note: timezone set to local timezone of host \"{host}\"{from}"));
         }
         Ok(source)
+    }
+
+    /// PCP's tools have none unless it is asked for.
+    fn patience(&self, dialect: Dialect) -> Patience {
+        match (self.retry.retry, dialect) {
+            (None, Dialect::Pcp6_0 | Dialect::Pcp7_2) => Patience::new(Retry::For(Duration::ZERO)),
+            _ => self.retry.patience(),
+        }
     }
 
     fn load_names(&self, messages: &Messages) -> Result<Option<LocalNameSpace>, Stop> {

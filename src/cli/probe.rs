@@ -102,7 +102,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
         true => 1,
         false => shown.batch.unwrap_or(BATCH),
     };
-    let mut probe = Probe { shown, domains: Domains::of_all_times(), source, out };
+    let mut probe = Probe { shown, domains: Domains::of_all_times(), source, messages, out };
     for group in metrics.chunks(GROUP.max(batch)) {
         probe.group(group, batch)?;
     }
@@ -148,6 +148,7 @@ fn print_status(out: &mut Vec<u8>, name: &str, status: PmStatus, function: &str)
 struct Probe<'a> {
     shown: &'a Shown,
     source: Source,
+    messages: &'a Messages,
     domains: Domains,
     out: Vec<u8>,
 }
@@ -237,7 +238,7 @@ impl Probe<'_> {
         let indoms = indoms.filter(|_| self.shown.external);
         let fetched = match pmids.is_empty() {
             true => Ok(Vec::new()),
-            false => fetch(&mut self.source, &pmids, indoms, &mut self.domains)?,
+            false => fetch(&mut self.source, &pmids, indoms, &mut self.domains, self.messages)?,
         };
         let mut values = fetched.as_ref().map(|fetched| fetched.iter()).map_err(|status| *status);
         for ((name, _), desc) in both() {

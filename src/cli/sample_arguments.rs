@@ -8,6 +8,7 @@ use super::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArgumen
 use super::definitions::Definitions;
 use super::following::FollowArgument;
 use super::messages::Messages;
+use super::patience::RetryArgument;
 use super::positional::refuse_files;
 use super::time_options::TimeArguments;
 use super::{Outcome, Stop};
@@ -32,6 +33,9 @@ pub struct SampleArguments {
     /// What to do at the end.
     #[command(flatten)]
     pub follow: FollowArgument,
+    /// What to do when a live source fails.
+    #[command(flatten)]
+    pub retry: RetryArgument,
     /// Words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,

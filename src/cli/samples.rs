@@ -1,9 +1,9 @@
 //! Samples of a selection of metrics, one after the other: what `eval` prints
 //! and `export` writes.
 //!
-//! A live source that fails after the first fetch is tried again at the next
-//! interval; the end of an archive ends the samples. What becomes of a sample
-//! is the affair of a [`Sink`].
+//! A live source that fails is tried again for as long as patience lasts; the
+//! end of an archive ends the samples. What becomes of a sample is the affair
+//! of a [`Sink`].
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Finding, Metric, Registered, Sample, Shown};
 use crate::equivalent_domains::EquivalentDomains;
 
-use super::absence::Absence;
 use super::definitions::{Definitions, concerns};
 use super::ending::Ending;
 use super::following::Follower;
 use super::messages::Messages;
 use super::pace::Pace;
+use super::patience::{Clock, Patience, SystemClock};
 use super::progress::Progress;
 use super::sample_arguments::SampleArguments;
 use super::source::tell_warnings;
@@ -34,8 +34,8 @@ use super::{Outcome, Stop};
 
 /// Takes samples, one after the other.
 pub trait Sink {
-    /// Called once, after the first fetch and before the first sample, and if
-    /// there is none, in the end.
+    /// Called after the first fetch and before the first sample, and if there
+    /// is none, in the end; until it succeeds.
     ///
     /// # Errors
     /// The source fails, or what is to stand before samples cannot be brought
@@ -83,8 +83,8 @@ pub struct Session<'r> {
     ending: Option<Ending>,
     workspace: Workspace,
     messages: &'r mut Messages,
-    /// Whether the source has failed since the last sample.
-    absence: Absence,
+    /// With a live source that fails.
+    patience: Patience,
     domains: Vec<Option<Arc<InstanceDomain>>>,
     /// Failures that the sink has no place for, by metric; told once.
     failures: Vec<Option<PmStatus>>,
@@ -150,7 +150,7 @@ impl<'r> Session<'r> {
             ending: None,
             workspace: Workspace::default(),
             messages,
-            absence: Absence::default(),
+            patience: arguments.retry.patience(),
             domains: Vec::new(),
             failures: Vec::new(),
         })
@@ -230,7 +230,11 @@ impl<'r> Session<'r> {
         let mut is_first = true;
         let mut is_priming = self.is_primed;
         while self.samples.is_none_or(|samples| taken < samples) {
-            if !is_first && let Some(pace) = &mut self.pace {
+            // A failure was followed by a pause.
+            if !is_first
+                && !self.patience.is_tried()
+                && let Some(pace) = &mut self.pace
+            {
                 match &self.ending {
                     Some(ending) => ending.wait(pace.until_next()),
                     None => pace.wait(),
@@ -244,7 +248,7 @@ impl<'r> Session<'r> {
                     outcome = outcome.max(sample);
                     taken += u64::from(!is_priming);
                     is_priming = false;
-                    self.absence.end();
+                    self.patience.succeeded();
                 }
                 Ok(None) if self.waits()? => continue,
                 Ok(None) => {
@@ -255,8 +259,12 @@ impl<'r> Session<'r> {
                     }
                     break;
                 }
-                Err(Stop::Source(error)) if !is_first && self.may_recover(&error) => {
-                    self.absence.go_on(&error, self.messages);
+                Err(Stop::Source(error)) if self.may_recover(&error) => {
+                    let clock: &dyn Clock = match &self.ending {
+                        Some(ending) => ending,
+                        None => &SystemClock,
+                    };
+                    self.patience.failed(error, clock, self.messages)?;
                 }
                 Err(stop) => return Err(stop.after(outcome)),
             }
@@ -314,7 +322,7 @@ impl<'r> Session<'r> {
         sink: Option<&mut dyn Sink>,
     ) -> Result<Option<Outcome>, Stop> {
         // After a failure the connection is made anew, perhaps to another pmcd.
-        let lost = self.absence.lasts() && self.engine.dialect() == Dialect::Fixed;
+        let lost = self.patience.is_tried() && self.engine.dialect() == Dialect::Fixed;
         if lost || self.context.is_stale() {
             self.compile()?;
         }
@@ -329,8 +337,9 @@ impl<'r> Session<'r> {
         };
         self.progress.at(sample.values.timestamp());
         let Some(sink) = sink else { return Ok(Some(Outcome::Good)) };
-        if !std::mem::replace(&mut self.has_begun, true) {
+        if !self.has_begun {
             sink.begin(sample.metrics, sample.source)?;
+            self.has_begun = true;
         }
         self.domains.clear();
         for metric in sample.metrics {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pmderive_runtime::context::{Context, HostSpec};
+use pmderive_runtime::context::{ConnectOptions, Context, HostContext, HostSpec};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::archives::{expanded, joined};
@@ -37,11 +37,15 @@ impl SourceArguments {
             tell_warnings(&mut context, messages);
             return Ok(context);
         }
-        let context = Context::host(self.host.as_ref().unwrap_or(&HostSpec::local()))?;
-        if let Context::Host(host) = &context {
-            host.warnings().iter().for_each(|warning| messages.warning(warning));
+        let (mut options, warnings) = ConnectOptions::from_environment();
+        if std::env::var_os("PMCD_RECONNECT_TIMEOUT").is_none() {
+            // How long to pause is for whoever has patience with the source.
+            options.reconnect_delays.clear();
         }
-        Ok(context)
+        let local = HostSpec::local();
+        let host = HostContext::open_with(self.host.as_ref().unwrap_or(&local), options)?;
+        warnings.iter().for_each(|warning| messages.warning(warning));
+        Ok(Context::Host(Box::new(host)))
     }
 }
 

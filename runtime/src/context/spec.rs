@@ -532,8 +532,24 @@ mod tests {
 
     #[test]
     fn any_text_gives_a_specification_or_a_place() {
-        let pieces =
-            ["pcp", "unix", ":", "/", "?", "@", "[", "]", "%", "container=", "1", ",", "\u{e9}"];
+        let pieces = [
+            "pcp",
+            "unix",
+            ":",
+            "/",
+            "?",
+            "@",
+            "[",
+            "]",
+            "%",
+            "container=",
+            "1",
+            ",",
+            "\u{e9}",
+            "&",
+            "pass=",
+            "passfile=",
+        ];
         let mut random = 7u64;
         for _ in 0..20_000 {
             let mut text = String::new();

@@ -230,6 +230,18 @@ fn tls_failure(error: std::io::Error) -> ProtocolError {
     ProtocolError::Tls(error.to_string())
 }
 
+/// What pmcd has against the certificate of this client.
+fn refusal(alert: AlertDescription) -> &'static str {
+    match alert {
+        AlertDescription::CertificateRequired => "there is none",
+        AlertDescription::UnknownCA => "the authority that signed it is not known there",
+        AlertDescription::CertificateExpired => "it has expired",
+        AlertDescription::CertificateRevoked => "it is revoked",
+        AlertDescription::UnsupportedCertificate => "its kind is not supported there",
+        _ => "it is not in order",
+    }
+}
+
 fn tls_error(error: Error) -> ProtocolError {
     let certificate = match &error {
         Error::InvalidCertificate(certificate) => certificate,
@@ -241,7 +253,7 @@ fn tls_error(error: Error) -> ProtocolError {
             | AlertDescription::CertificateRevoked
             | AlertDescription::CertificateUnknown
             | AlertDescription::UnsupportedCertificate),
-        ) => return ProtocolError::ClientCertificate(format!("{alert:?}")),
+        ) => return ProtocolError::ClientCertificate(refusal(*alert).to_owned()),
         _ => return ProtocolError::Tls(error.to_string()),
     };
     ProtocolError::Certificate(CertificateProblem::of(certificate))

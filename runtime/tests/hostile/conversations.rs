@@ -131,7 +131,12 @@ fn shared_world() -> Arc<World> {
 
 pub fn connect(host: &Arc<FakeHost>) -> Result<Client, SourceError> {
     Direct::attach("peer", host);
-    let options = ConnectOptions { request_timeout: Some(TIMEOUT), ..ConnectOptions::default() };
+    // Delays between attempts are partly by chance.
+    let options = ConnectOptions {
+        request_timeout: Some(TIMEOUT),
+        reconnect_delays: Vec::new(),
+        ..ConnectOptions::default()
+    };
     let spec = "pcp://peer".parse().expect("a specification");
     ready(AsyncHostContext::open_with(&spec, options))
 }

@@ -2,10 +2,21 @@
 //! every kind, wrong in every word and cut at every byte.
 //!
 //! All of it in memory, on a clock that only waiting sets forward.
+//! `PMDERIVE_HOSTILE=N` makes it more: N times as many lives of connections,
+//! and words that change places over N times the distance.
 
+#[path = "../shared/choices.rs"]
+mod choices;
 mod conversations;
 #[path = "../shared/counting.rs"]
 mod counting;
 mod memory;
+mod seeds;
 mod streams;
+mod swaps;
 mod words;
+
+/// How many times the usual number of runs.
+fn times() -> usize {
+    std::env::var("PMDERIVE_HOSTILE").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}

@@ -294,7 +294,7 @@ fn demands_of_pmcd_are_met_or_explained() {
             "pcps://localhost:CERTIFIED",
             &anonymous,
             "localhost:CERTIFIED: pmcd does not accept the certificate of this client: \
-             CertificateRequired; name yours as tls-client-cert-file and tls-client-key-file in \
+             there is none; name yours as tls-client-cert-file and tls-client-key-file in \
              FOLDER/anonymous.conf, and connect by `pcps://`; pmcd has to know the authority that \
              signed it",
         ),
@@ -309,7 +309,7 @@ fn demands_of_pmcd_are_met_or_explained() {
             "pcps://localhost:CERTIFIED",
             &careless,
             "localhost:CERTIFIED: pmcd does not accept the certificate of this client: \
-             CertificateRequired; name yours as tls-client-cert-file and tls-client-key-file in \
+             there is none; name yours as tls-client-cert-file and tls-client-key-file in \
              FOLDER/none.conf, and connect by `pcps://`; pmcd has to know the authority that \
              signed it",
         ),

@@ -137,7 +137,7 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
         messages.line(&error);
         outcome = Outcome::Failed;
     }
-    match print(&items, arguments, &mut source) {
+    match print(&items, arguments, &mut source, messages) {
         Ok(()) => Ok(outcome),
         Err(stop) => Err(stop.after(outcome)),
     }
@@ -145,14 +145,19 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
 
 /// Reports on all items. Metrics wait until there is a batch of them, and
 /// instance domains do not, as in pminfo.
-fn print(items: &[Item], arguments: &InfoArguments, source: &mut Source) -> Result<(), Stop> {
+fn print(
+    items: &[Item],
+    arguments: &InfoArguments,
+    source: &mut Source,
+    messages: &Messages,
+) -> Result<(), Stop> {
     let batch = match source.is_archive() {
         true => 1,
         false => arguments.shown.batch.unwrap_or(BATCH),
     };
     let has_domains = items.iter().any(|item| matches!(item, Item::Domain(_)));
     let group = if has_domains || source.is_archive() { batch } else { GROUP.max(batch) };
-    let mut report = Report::new(arguments.shown.clone(), batch, source);
+    let mut report = Report::new(arguments.shown.clone(), batch, source, messages);
     let mut waiting = Vec::new();
     for item in items {
         match item {

@@ -13,6 +13,7 @@ use super::lookup::{Described, describe};
 use super::{Shown, values};
 use crate::cli::Stop;
 use crate::cli::fetch::{Domains, Values, fetch};
+use crate::cli::messages::Messages;
 
 /// Bytes that are kept before they are written.
 const ENOUGH: usize = 1 << 16;
@@ -22,6 +23,7 @@ pub struct Report<'s> {
     shown: Shown,
     batch: usize,
     source: &'s mut Source,
+    messages: &'s Messages,
     is_archive: bool,
     labels: Option<Labels>,
     domains: Domains,
@@ -30,7 +32,12 @@ pub struct Report<'s> {
 
 impl<'s> Report<'s> {
     /// Nothing is reported yet.
-    pub fn new(shown: Shown, batch: usize, source: &'s mut Source) -> Report<'s> {
+    pub fn new(
+        shown: Shown,
+        batch: usize,
+        source: &'s mut Source,
+        messages: &'s Messages,
+    ) -> Report<'s> {
         let mut out = Vec::new();
         if let Some(note) = source.zone_note.take() {
             let _ = write!(out, "{note}\n\n");
@@ -40,6 +47,7 @@ impl<'s> Report<'s> {
             shown,
             batch,
             source,
+            messages,
             is_archive,
             labels: None,
             domains: Domains::new(is_archive),
@@ -115,7 +123,7 @@ impl<'s> Report<'s> {
         let pmids: Vec<Pmid> = metrics.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
         let indoms = metrics.iter().filter_map(|one| one.desc.ok()?.indom);
         let indoms = indoms.filter(|_| self.shown.prints_values());
-        fetch(self.source, &pmids, indoms, &mut self.domains)
+        fetch(self.source, &pmids, indoms, &mut self.domains, self.messages)
     }
 
     fn metric(&mut self, metric: &Described<'_>, values: Option<Values>) -> Result<(), Stop> {

@@ -18,11 +18,11 @@ use pmderive_runtime::source::SourceError;
 pub use self::arguments::RecordArguments;
 use self::refusal::refuse;
 use self::session::Session;
-use super::absence::Absence;
 use super::definitions::Definitions;
 use super::ending::Ending;
 use super::messages::Messages;
 use super::pace::Pace;
+use super::patience::{Patience, Retry};
 use super::positional::refuse_files;
 use super::progress::Progress;
 use super::time_options::{Course, DEFAULT_INTERVAL};
@@ -77,7 +77,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         samples: arguments.samples,
         ending: Ending::watch().map_err(Stop::Output)?,
         messages,
-        absence: Absence::default(),
+        patience: Patience::new(Retry::Forever),
         progress,
     };
     let recorded = session.run();

@@ -1,7 +1,7 @@
 //! From sample to sample until the end, whatever it is.
 //!
-//! A live source that fails after the first sample is tried again at the next
-//! interval; the archive gets a mark for the gap.
+//! A live source that fails after the first sample is tried again for ever, at
+//! intervals and after pauses; the archive gets a mark for the gap.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::source::SourceError;
 
-use crate::cli::absence::Absence;
 use crate::cli::ending::Ending;
 use crate::cli::messages::Messages;
 use crate::cli::pace::Pace;
+use crate::cli::patience::Patience;
 use crate::cli::progress::Progress;
 use crate::cli::{Outcome, Stop};
 use crate::record::{Extent, Recorder, RecorderError, Step};
@@ -33,8 +33,8 @@ pub struct Session<'r> {
     pub messages: &'r Messages,
     /// How much of an archive has been recorded.
     pub progress: Progress,
-    /// Whether the source has failed since the last sample.
-    pub absence: Absence,
+    /// With a live source that fails.
+    pub patience: Patience,
 }
 
 impl Session<'_> {
@@ -50,12 +50,12 @@ impl Session<'_> {
                 Ok(Step::Recorded(time)) => {
                     self.progress.at(time);
                     taken += 1;
-                    self.absence.end();
+                    self.patience.succeeded();
                 }
                 Ok(Step::NoMetrics) if self.pace.is_some() => {}
                 Ok(Step::NoMetrics | Step::End) => break,
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
-                    self.absence.go_on(&error, self.messages);
+                    self.patience.failed(error, &self.ending, self.messages)?;
                 }
                 Err(error) => return Err(error),
             }

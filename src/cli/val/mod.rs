@@ -41,6 +41,7 @@ use self::table::Table;
 use super::args::BackendArgument;
 use super::messages::Messages;
 use super::pace::Pace;
+use super::patience::SystemClock;
 use super::pcp_options::{PcpOptions, Source, WindowOptions};
 use super::{Outcome, Stop};
 use crate::dialect::Dialect;
@@ -61,7 +62,10 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     let backend = BackendArgument::Auto.for_samples(arguments.samples);
     let names = [spec.metric.to_string()];
     let mut source = arguments.follow.open(|| options.open(&names, backend, messages))?;
-    let host = source.context.host_name()?;
+    let host = {
+        let Source { context, patience, .. } = &mut source;
+        patience.persist(&SystemClock, messages, || context.host_name())?
+    };
     let mut out = Vec::new();
     if let Some(note) = &source.zone_note {
         writeln!(out, "{note}\n")?;

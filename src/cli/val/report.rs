@@ -20,6 +20,7 @@ use crate::cli::Stop;
 use crate::cli::following::Follower;
 use crate::cli::messages::Messages;
 use crate::cli::pace::Pace;
+use crate::cli::patience::SystemClock;
 use crate::cli::pcp_options::Source;
 use crate::cli::source::tell_warnings;
 use crate::dialect::Dialect;
@@ -90,6 +91,8 @@ pub struct State {
     has_reported: bool,
     /// A sample was taken.
     has_sampled: bool,
+    /// A live source began anew since the sample before.
+    has_gap: bool,
     batch: ResultBatch,
     clock: Clock,
     /// Its buffers are those of the next sample.
@@ -105,6 +108,7 @@ impl State {
             has_missed: false,
             has_reported: false,
             has_sampled: false,
+            has_gap: false,
             batch: ResultBatch::default(),
             clock: Clock::default(),
             spare: None,
@@ -186,7 +190,10 @@ impl Report<'_> {
             Fetched::Nothing => {}
             Fetched::Sample(sample) => {
                 self.follow_instances(&sample)?;
-                self.write_row(Some(&before), &sample)?;
+                match self.state.has_gap && matches!(self.form, Form::Rates(_)) {
+                    true => self.write_nothing(sample.time),
+                    false => self.write_row(Some(&before), &sample)?,
+                }
                 self.state.before = Some(sample);
             }
         }
@@ -347,7 +354,12 @@ impl Report<'_> {
     }
 
     fn next_sample(&mut self) -> Result<Next, SourceError> {
-        self.source.context.fetch(&self.sampling.list, &mut self.state.batch)?;
+        let Source { context, patience, dialect, .. } = &mut self.source;
+        let (list, batch) = (&self.sampling.list, &mut self.state.batch);
+        let events =
+            patience.persist(&SystemClock, self.messages, || context.fetch(list, batch))?;
+        // pmval knows of no gaps, and archives have marks.
+        self.state.has_gap = events.gap && self.detail.is_none() && *dialect == Dialect::Fixed;
         let mut sample = self.state.take_spare();
         let outcome = sample.read_batch(&self.state.batch).map(|()| Some(sample));
         let time = self.as_shown(self.state.batch.timestamp());
