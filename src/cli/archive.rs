@@ -11,7 +11,8 @@ use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::time::TimeZone;
 
-use super::archives::{expanded, joined};
+use super::archives::joined;
+use super::args::ExpansionArguments;
 use super::messages::Messages;
 use super::pcp_options::ZoneOptions;
 use super::source::tell_warnings;
@@ -31,6 +32,9 @@ pub struct ArchiveArguments {
     /// Read all records, and tell how many there are and what is damaged.
     #[arg(long)]
     pub scan: bool,
+    /// How they are read.
+    #[command(flatten)]
+    pub expansion: ExpansionArguments,
 }
 
 /// Damaged places that are told one by one.
@@ -39,7 +43,7 @@ const MOST_DAMAGE: usize = 20;
 /// Runs the command.
 pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let archives = joined(&arguments.archives).unwrap_or_default();
-    let mut context = Context::archive(&expanded(&archives))?;
+    let mut context = arguments.expansion.open(&archives)?;
     let told = tell_warnings(&mut context, messages);
     let zone = match &arguments.zone.timezone {
         Some(zone) => TimeZone::parse(zone),

@@ -49,7 +49,7 @@ mod tests {
         let mut source = SourceArguments {
             host: host.map(|host| host.parse().expect("a host")),
             archive: archives.iter().map(PathBuf::from).collect(),
-            local: false,
+            ..SourceArguments::default()
         };
         let value = |name: &str| {
             let found = variables.iter().find(|(variable, _)| *variable == name);

@@ -200,7 +200,7 @@ impl PcpOptions {
             Some(container) if is_host => {
                 let mut spec = host.clone().unwrap_or_else(HostSpec::local);
                 spec.container.get_or_insert_with(|| container.clone());
-                SourceArguments { host: Some(spec), archive: vec![], local: false }
+                SourceArguments { host: Some(spec), ..SourceArguments::default() }
                     .open(dialect, messages)
             }
             _ => self.source.open(dialect, messages),

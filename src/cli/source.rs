@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::{ConnectOptions, Context, HostContext, HostSpec};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::archives::{expanded, joined};
-use super::args::SourceArguments;
+use super::args::{ExpansionArguments, SourceArguments};
 use super::messages::Messages;
 use crate::dialect::Dialect;
 use crate::metadata::RecordedMetadata;
@@ -32,7 +33,7 @@ impl SourceArguments {
             return Ok(Context::local());
         }
         if let Some(archives) = self.archives() {
-            let mut context = Context::archive(&expanded(&archives))?;
+            let mut context = self.expansion.open(&archives)?;
             follow(&mut context, dialect)?;
             tell_warnings(&mut context, messages);
             return Ok(context);
@@ -46,6 +47,17 @@ impl SourceArguments {
         let host = HostContext::open_with(self.host.as_ref().unwrap_or(&local), options)?;
         warnings.iter().for_each(|warning| messages.warning(warning));
         Ok(Context::Host(Box::new(host)))
+    }
+}
+
+impl ExpansionArguments {
+    /// Opens archives, given as one list with commas.
+    ///
+    /// # Errors
+    /// They cannot be opened.
+    pub fn open(&self, archives: &Path) -> Result<Context, SourceError> {
+        let archive = ArchiveContext::open_within(&expanded(archives), self.max_expanded)?;
+        Ok(Context::Archive(Box::new(archive)))
     }
 }
 

@@ -114,8 +114,21 @@ impl ArchiveContext {
     /// archives do not fit together, and of a single archive what is wrong
     /// with it.
     pub fn open(path: &Path) -> Result<ArchiveContext, SourceError> {
+        ArchiveContext::open_within(path, None)
+    }
+
+    /// As [`ArchiveContext::open`]. Each compressed file may expand to
+    /// `max_expanded` bytes in the folder for temporary files; without that, to
+    /// 16 GiB or nine tenths of the space that is free there, whichever is less.
+    ///
+    /// # Errors
+    /// As for [`ArchiveContext::open`].
+    pub fn open_within(
+        path: &Path,
+        max_expanded: Option<u64>,
+    ) -> Result<ArchiveContext, SourceError> {
         let name = path.display().to_string();
-        let mut context = ArchiveContext::of(name, resolve(path)?)?;
+        let mut context = ArchiveContext::of(name, resolve(path, max_expanded)?)?;
         context.rules = InterpolationRules::of_environment();
         Ok(context)
     }

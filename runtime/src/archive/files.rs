@@ -161,9 +161,14 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Reads a directory.
-    pub(super) fn read(directory: &Path) -> Result<Listing, SourceError> {
-        let mut listing = Listing::default();
+    /// Reads a directory, each of whose compressed files may expand to
+    /// `max_expanded` bytes.
+    pub(super) fn read(
+        directory: &Path,
+        max_expanded: Option<u64>,
+    ) -> Result<Listing, SourceError> {
+        let expansions = Expansions::within(max_expanded);
+        let mut listing = Listing { expansions, ..Listing::default() };
         let read = std::fs::read_dir(directory).and_then(|mut entries| {
             entries.try_for_each(|entry| {
                 let name = entry?.file_name();
@@ -306,7 +311,7 @@ mod tests {
         }
         let find = |name: &str| {
             let path = directory.path().join(name);
-            ArchiveFiles::find(&path, &Listing::read(path.parent().expect("a folder"))?)
+            ArchiveFiles::find(&path, &Listing::read(path.parent().expect("a folder"), None)?)
         };
         for name in ["b", "b.0", "b.0.xz", "b.2", "b.meta", "b.index", "b.index.gz"] {
             let files = find(name).expect(name);
@@ -336,7 +341,7 @@ mod tests {
             assert_eq!(error.status(), status, "{name}: {error}");
             assert!(error.to_string().contains(message), "{name}: {error}");
         }
-        let listing = Listing::read(directory.path()).expect("a folder");
+        let listing = Listing::read(directory.path(), None).expect("a folder");
         let archives = ["20180127.08.40", "b", "c", "e"].map(PathBuf::from);
         assert_eq!(listing.archives(), archives);
     }

@@ -25,18 +25,22 @@ pub(super) struct Named {
     pub(super) files: Result<ArchiveFiles, SourceError>,
 }
 
-/// The archives that an argument stands for; never empty.
+/// The archives that an argument stands for; never empty. Each of their
+/// compressed files may expand to `max_expanded` bytes.
 ///
 /// # Errors
 /// Nothing is named, or a directory has no archive in it.
-pub(super) fn resolve(argument: &Path) -> Result<Vec<Named>, SourceError> {
+pub(super) fn resolve(
+    argument: &Path,
+    max_expanded: Option<u64>,
+) -> Result<Vec<Named>, SourceError> {
     let argument = argument.as_os_str().as_bytes();
     let list = argument.strip_suffix(b",").unwrap_or(argument);
     if list.is_empty() {
         let message = "no archive is named: give the base name of one, as in -a 20261122";
         return Err(missing(Path::new(OsStr::from_bytes(argument)), message));
     }
-    let mut directories = HashMap::new();
+    let mut directories = Directories { listings: HashMap::new(), max_expanded };
     let mut found = Vec::new();
     for name in list.split(|byte| *byte == b',') {
         let name = Path::new(OsStr::from_bytes(name));
@@ -53,7 +57,7 @@ pub(super) fn resolve(argument: &Path) -> Result<Vec<Named>, SourceError> {
             found.push(find(name, &mut directories));
             continue;
         }
-        let bases = match listing(name, &mut directories) {
+        let bases = match directories.listing(name) {
             Ok(listing) => listing.archives(),
             Err(error) => {
                 found.push(Named { name: name.to_owned(), files: Err(error) });
@@ -71,12 +75,12 @@ pub(super) fn resolve(argument: &Path) -> Result<Vec<Named>, SourceError> {
     Ok(found)
 }
 
-fn find(name: &Path, directories: &mut HashMap<PathBuf, Listing>) -> Named {
+fn find(name: &Path, directories: &mut Directories) -> Named {
     let directory = match name.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let files = match listing(directory, directories) {
+    let files = match directories.listing(directory) {
         Ok(listing) => ArchiveFiles::find(name, listing),
         Err(SourceError::Io { source, .. }) => {
             Err(SourceError::Io { target: name.display().to_string(), source })
@@ -86,13 +90,19 @@ fn find(name: &Path, directories: &mut HashMap<PathBuf, Listing>) -> Named {
     Named { name: name.to_owned(), files }
 }
 
-/// What is in a directory.
-fn listing<'a>(
-    directory: &Path,
-    directories: &'a mut HashMap<PathBuf, Listing>,
-) -> Result<&'a Listing, SourceError> {
-    if !directories.contains_key(directory) {
-        directories.insert(directory.to_owned(), Listing::read(directory)?);
+/// The directories that were read.
+struct Directories {
+    listings: HashMap<PathBuf, Listing>,
+    max_expanded: Option<u64>,
+}
+
+impl Directories {
+    /// What is in a directory.
+    fn listing(&mut self, directory: &Path) -> Result<&Listing, SourceError> {
+        if !self.listings.contains_key(directory) {
+            let listing = Listing::read(directory, self.max_expanded)?;
+            self.listings.insert(directory.to_owned(), listing);
+        }
+        Ok(&self.listings[directory])
     }
-    Ok(&directories[directory])
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::archive::Version;
 
-use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
+use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments, size};
 use crate::cli::sample_arguments::samples;
 use crate::cli::time_options::TimeArguments;
 
@@ -77,57 +77,6 @@ impl From<ArchiveVersion> for Version {
         match version {
             ArchiveVersion::Version2 => Version::V2,
             ArchiveVersion::Version3 => Version::V3,
-        }
-    }
-}
-
-/// Units of sizes, by the letter that they begin with (see `-v` of pmlogger(1)).
-const UNITS: &[(&[&str], u64)] = &[
-    (&["b", "byte"], 1),
-    (&["k", "kb", "kib", "kbyte", "kilobyte"], 1 << 10),
-    (&["m", "mb", "mib", "mbyte", "megabyte"], 1 << 20),
-    (&["g", "gb", "gib", "gbyte", "gigabyte"], 1 << 30),
-];
-
-/// A number of bytes, with its unit.
-fn size(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = unit.trim().to_ascii_lowercase();
-    let singular = unit.strip_suffix('s').unwrap_or(&unit);
-    if unit.is_empty() && !number.is_empty() {
-        return Err(format!("the unit is missing, as in {number}Mb or {number}bytes"));
-    }
-    let unit = UNITS.iter().find(|(words, _)| words.contains(&singular));
-    let size = unit.and_then(|(_, bytes)| number.parse::<u64>().ok()?.checked_mul(*bytes));
-    let size = size.filter(|size| *size > 0);
-    size.ok_or_else(|| "a size is a number with its unit, as in 100Mb or 1Gbyte".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, expected) in [
-            ("100bytes", Some(100)),
-            ("1b", Some(1)),
-            ("2 KiB", Some(2048)),
-            ("100Mb", Some(100 << 20)),
-            ("10Gbytes", Some(10 << 30)),
-            ("3megabyte", Some(3 << 20)),
-            ("100", None),
-            ("0k", None),
-            ("k", None),
-            ("", None),
-            ("-1k", None),
-            ("10mins", None),
-            ("99999999999999999999k", None),
-            ("18446744073709551615k", None),
-        ] {
-            assert_eq!(size(text).ok(), expected, "{text}");
         }
     }
 }

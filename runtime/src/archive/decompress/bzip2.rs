@@ -1,12 +1,12 @@
 //! What `bzip2` expands: streams, one after the other, with a checksum each.
 
-use std::io;
+use std::io::{self, BufRead, Write};
 
-use bzip2::bufread::BzDecoder;
+use bzip2::{Decompress, Status};
 
 use super::expansion;
 use super::input::Input;
-use super::output::Output;
+use super::output::{CHUNK, Output};
 
 /// The streams of a file.
 #[derive(Default)]
@@ -19,7 +19,28 @@ impl expansion::Units for Units {
         if std::mem::replace(&mut self.is_begun, true) && input.peek::<1>()?.is_none() {
             return Ok(false);
         }
-        output.take_all(&mut BzDecoder::new(input), |_| {})?;
-        Ok(true)
+        // The crate's reader takes the lack of memory for bad data.
+        let mut stream = Decompress::new(false);
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let (read, written) = (stream.total_in(), stream.total_out());
+            let bytes = input.fill_buf()?;
+            let is_over = bytes.is_empty();
+            let status = stream.decompress(bytes, &mut chunk);
+            // Neither is more than what was given, which is a chunk.
+            let (read, written) = (stream.total_in() - read, stream.total_out() - written);
+            input.consume(read as usize);
+            let bad = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+            let status = status.map_err(bad)?;
+            output.write_all(&chunk[..written as usize])?;
+            match status {
+                Status::StreamEnd => return Ok(true),
+                Status::MemNeeded => {
+                    return Err(io::Error::other("there is too little memory for bzip2"));
+                }
+                _ if is_over && written == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => {}
+            }
+        }
     }
 }

@@ -12,11 +12,11 @@ use super::xz::Block;
 use crate::archive::bytes::Bytes;
 use crate::context::pcp_conf::PcpConf;
 
-/// What a compressed file may expand to: this in any case,
-const ALLOWED: u64 = 1 << 30;
+/// What a compressed file may expand to, in bytes, unless it was said,
+const ALLOWED: u64 = 16 << 30;
 
-/// and this many times its size.
-const ALLOWED_RATIO: u64 = 4096;
+/// and how much of the free space that may be, in hundredths.
+const ALLOWED_SHARE: u64 = 90;
 
 /// A decoder that goes through a file unit by unit. A unit is the smallest
 /// part whose contents are known to be good when all of it was expanded.
@@ -103,14 +103,17 @@ impl std::fmt::Debug for State {
 }
 
 impl Expansion {
-    /// Prepares to expand a file, of which nothing is expanded yet.
-    /// `blocks` are all of it, where they are known.
+    /// Prepares to expand a file, of which nothing is expanded yet, to at most
+    /// `limit` bytes, or what is allowed for any file. `blocks` are all of it,
+    /// where they are known.
     pub(super) fn new(
         mut input: Input,
         units: Box<dyn Units>,
         blocks: Option<Vec<Block>>,
+        limit: Option<u64>,
     ) -> io::Result<Expansion> {
-        let limit = input.size()?.saturating_mul(ALLOWED_RATIO).max(ALLOWED);
+        let contents = temporary_file()?;
+        let limit = limit.unwrap_or_else(|| free_space(&contents).min(ALLOWED));
         let blocks = blocks.filter(|blocks| blocks.last().is_some_and(|last| last.end() <= limit));
         let plan = match blocks {
             Some(blocks) => {
@@ -120,7 +123,7 @@ impl Expansion {
         };
         input.seek(0);
         let state = Mutex::new(State { input, limit, plan });
-        Ok(Expansion { contents: temporary_file()?, state })
+        Ok(Expansion { contents, state })
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
@@ -160,7 +163,7 @@ impl Expansion {
                         Progress::Failed(error) => return Err(error.clone().into()),
                     }
                     let mut sink = Sink { file: &self.contents, position: *size };
-                    let mut output = Output::new(&mut sink, limit.saturating_sub(*size));
+                    let mut output = Output::behind(*size, &mut sink, *limit);
                     match units.next(input, &mut output) {
                         Ok(true) => *size += output.written(),
                         Ok(false) => *progress = Progress::Done,
@@ -234,5 +237,22 @@ fn temporary_folder() -> std::path::PathBuf {
 }
 
 fn temporary_file() -> io::Result<File> {
-    tempfile::tempfile_in(temporary_folder()).or_else(|_| tempfile::tempfile())
+    let folder = temporary_folder();
+    tempfile::tempfile_in(&folder).or_else(|error| {
+        let cannot = |_| {
+            let (folder, other) = (folder.display(), std::env::temp_dir());
+            let other = other.display();
+            io::Error::other(format!(
+                "it cannot be expanded, as no temporary file can be made in {folder}, which \
+                 PCP_TMPFILE_DIR names, nor in {other}: {error}"
+            ))
+        };
+        tempfile::tempfile().map_err(cannot)
+    })
+}
+
+/// The part of the free space beside a file that it may take, in bytes.
+fn free_space(file: &File) -> u64 {
+    let Ok(about) = rustix::fs::fstatvfs(file) else { return u64::MAX };
+    about.f_bavail.saturating_mul(about.f_frsize) / 100 * ALLOWED_SHARE
 }

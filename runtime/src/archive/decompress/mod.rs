@@ -100,9 +100,17 @@ type Expanded = (PathBuf, Arc<Expansion>);
 pub(super) struct Expansions {
     /// The one that was asked for last comes last.
     recent: Arc<Mutex<Vec<Expanded>>>,
+    /// What each may expand to, in bytes, if that was said.
+    limit: Option<u64>,
 }
 
 impl Expansions {
+    /// None yet, each of which may expand to `limit` bytes; without a limit, to
+    /// 16 GiB or nine tenths of the free space, whichever is less.
+    pub(super) fn within(limit: Option<u64>) -> Expansions {
+        Expansions { limit, ..Expansions::default() }
+    }
+
     /// Opens a file for reading its expanded contents.
     pub(super) fn open(&self, path: &Path, compression: Compression) -> io::Result<Box<dyn Bytes>> {
         let Some(units) = compression.units() else {
@@ -118,7 +126,7 @@ impl Expansions {
                     Compression::Xz => xz::blocks(&mut input),
                     _ => None,
                 };
-                (path.to_path_buf(), Arc::new(Expansion::new(input, units, blocks)?))
+                (path.to_path_buf(), Arc::new(Expansion::new(input, units, blocks, self.limit)?))
             }
         };
         if recent.len() >= KEPT {

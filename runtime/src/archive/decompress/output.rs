@@ -3,19 +3,27 @@
 use std::io::{self, Read, Write};
 
 /// Expanded at a time.
-const CHUNK: usize = 128 * 1024;
+pub(super) const CHUNK: usize = 128 * 1024;
 
 /// The contents of one unit, of which no more is taken than is allowed.
 pub(super) struct Output<'a> {
     sink: &'a mut dyn Write,
     written: u64,
+    /// Bytes of the units before.
+    before: u64,
+    /// Most that all of them together may be.
     limit: u64,
 }
 
 impl<'a> Output<'a> {
     /// Takes up to `limit` bytes.
     pub(super) fn new(sink: &'a mut dyn Write, limit: u64) -> Output<'a> {
-        Output { sink, written: 0, limit }
+        Output::behind(0, sink, limit)
+    }
+
+    /// Takes what follows `before` bytes, up to `limit` bytes together.
+    pub(super) fn behind(before: u64, sink: &'a mut dyn Write, limit: u64) -> Output<'a> {
+        Output { sink, written: 0, before, limit }
     }
 
     /// Bytes that were put here.
@@ -47,8 +55,8 @@ impl<'a> Output<'a> {
 impl Write for Output<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.written += bytes.len() as u64;
-        if self.written > self.limit {
-            let message = format!("it expands to more than {} bytes", self.limit);
+        if self.before.saturating_add(self.written) > self.limit {
+            let message = format!("it expands to more than the {} bytes allowed", self.limit);
             return Err(io::Error::other(message));
         }
         self.sink.write_all(bytes)?;

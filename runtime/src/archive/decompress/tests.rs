@@ -353,7 +353,32 @@ fn bombs_are_defused() {
     assert!(units.next(&mut input, &mut Output::new(&mut sink, 1 << 20)).expect("it fits"));
     let result = units.next(&mut input, &mut Output::new(&mut sink, (1 << 20) - 1));
     let error = result.expect_err("it does not fit");
-    assert_eq!(error.to_string(), "it expands to more than 1048575 bytes");
+    assert_eq!(error.to_string(), "it expands to more than the 1048575 bytes allowed");
+}
+
+/// The limit is the same for every program, whatever the size of its file; what
+/// comes before it can be read.
+#[test]
+fn a_limit_is_one_for_all() {
+    let contents = contents(100_000);
+    for (program, options, suffix) in PROGRAMS {
+        let Some(made) = made_by(program, options, &contents) else { continue };
+        let (_, compression) = Compression::of_name(suffix.as_bytes());
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(&made).expect("space");
+        for (limit, is_enough) in [(Some(100_000), true), (Some(99_999), false), (None, true)] {
+            let opened = Expansions::within(limit).open(file.path(), compression);
+            let size = opened.expect("a file").size();
+            let what = format!("{program} {options:?} {limit:?}");
+            match size {
+                Ok(size) => assert!(is_enough && size == 100_000, "{what}"),
+                Err(error) => {
+                    let expected = "it expands to more than the 99999 bytes allowed";
+                    assert!(!is_enough && error.to_string() == expected, "{what}: {error}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
