@@ -184,10 +184,14 @@ fn a_signal() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command runs");
-    // It writes when there is enough to write.
+    // It writes when there is enough to write, to a file that has no name yet.
+    let open = format!("/proc/{}/fd", child.id());
     let has_written = || {
-        let entries = fs::read_dir(folder.path()).expect("a folder");
-        entries.flatten().any(|entry| entry.metadata().is_ok_and(|about| about.len() > 0))
+        let is_written = |entry: fs::DirEntry| {
+            let is_here = fs::read_link(entry.path()).is_ok_and(|to| to.starts_with(folder.path()));
+            is_here && fs::metadata(entry.path()).is_ok_and(|about| about.len() > 0)
+        };
+        fs::read_dir(&open).is_ok_and(|mut open| open.any(|entry| entry.is_ok_and(is_written)))
     };
     while !has_written() {
         assert_eq!(child.try_wait().expect("a child"), None);

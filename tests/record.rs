@@ -7,9 +7,11 @@
 mod command;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use command::{Run, finished, pmderive, run, settings, transcript};
 use pmderive::dialect::Dialect;
@@ -289,12 +291,7 @@ fn no_more_room() {
     let out = out.to_str().expect("UTF-8");
     let arguments = ["record", "-a", FLEET, "-o", out, "disk.dev", "kernel"];
     let command = pmderive(&arguments);
-    // The signal that the limit comes with is ignored, as on a full disk there is none.
-    let script = format!(
-        "trap '' XFSZ; ulimit -f 12; exec {:?} {}",
-        command.get_program(),
-        arguments.join(" ")
-    );
+    let script = format!("ulimit -f 12; exec {:?} {}", command.get_program(), arguments.join(" "));
     let limited = Command::new("bash").args(["-c", &script]).env("PCP_DERIVED_CONFIG", "").output();
     let run = finished(limited.expect("bash"));
     assert_eq!(run.status, Some(3), "{}", run.err);
@@ -305,6 +302,76 @@ fn no_more_room() {
     assert!(!written.is_empty() && written.len() < all.len(), "{} records", written.len());
     let last = archive.end_time().expect("an end");
     assert_eq!(Some(last), written.last().map(|(time, _)| *time));
+}
+
+/// A name that no archive can have: the metric is left out, all of it.
+#[test]
+fn a_name_with_an_empty_component() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let damaged = folder.path().join("damaged");
+    for suffix in ["0", "index", "meta"] {
+        let bytes = std::fs::read(Path::new(FLEET).with_extension(suffix)).expect("a file");
+        let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+        let text = text.replace("mem.physmem", "mem..hysmem");
+        let bytes: Vec<u8> = text.chars().map(|character| character as u8).collect();
+        std::fs::write(damaged.with_extension(suffix), bytes).expect("a file");
+    }
+    let (run, out) = record(folder.path(), &["-a", damaged.to_str().expect("UTF-8"), "."]);
+    assert_eq!(run.status, Some(1), "{}", run.err);
+    assert!(run.err.contains("mem..hysmem: the name has an empty component"), "{}", run.err);
+    let (mut before, mut after) = (open(Path::new(FLEET)), open(&out));
+    let left_out = before.lookup_names(&["mem.physmem"]).expect("answers")[0].expect("a metric");
+    assert!(records(&mut before).iter().any(|(_, sets)| sets.contains_key(&left_out)));
+    assert!(!records(&mut after).iter().any(|(_, sets)| sets.contains_key(&left_out)));
+    assert_eq!(after.lookup_descs(&[left_out]).expect("answers")[0], Err(PmStatus::PMID_LOG));
+    let names = |archive: &mut ArchiveContext| {
+        let mut names = archive.traverse("mem").expect("names");
+        names.sort_unstable();
+        names
+    };
+    let others: Vec<String> =
+        names(&mut before).into_iter().filter(|name| name != "mem.physmem").collect();
+    assert_eq!(names(&mut after), others);
+}
+
+/// Metadata alone, with the mark of an archive that never came into being, is
+/// in nobody's way; any other file is left alone.
+#[test]
+fn what_a_killed_recording_has_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let metadata = folder.path().join("out.meta");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(FLEET);
+    let source = source.to_str().expect("UTF-8");
+    for (mode, status) in [(0o644, 3), (0o1644, 0)] {
+        std::fs::write(&metadata, "left").expect("a file");
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&metadata, permissions).expect("it is ours");
+        let mut command = pmderive(&["record", "-a", source, "-o", "out", "hinv.ncpu"]);
+        let run = finished(command.current_dir(folder.path()).output().expect("the command runs"));
+        assert_eq!(run.status, Some(status), "{}", run.err);
+        let is_left = std::fs::read(&metadata).is_ok_and(|contents| contents == b"left");
+        assert_eq!(is_left, status != 0, "{}", run.err);
+    }
+    assert_eq!(records(&mut open(&folder.path().join("out"))).len(), 13);
+}
+
+/// While the source's clock is behind the last record nothing can be recorded.
+/// What comes afterwards stands behind a mark.
+#[test]
+fn a_clock_that_is_set_back() {
+    let host = FakeHost::new(world()).with_clock_set_back(8, Duration::from_millis(3500));
+    let pmcd = FakePmcd::start(host);
+    let folder = tempfile::tempdir().expect("a folder");
+    let host = pmcd.spec().to_string();
+    let (run, out) = record(folder.path(), &["-h", &host, "-t", "1msec", "-s", "15", "n"]);
+    assert_eq!(run.status, Some(1), "{}", run.err);
+    assert!(run.err.contains("warning: time went back from "), "{}", run.err);
+    assert!(run.err.contains("; left out: 3 samples of earlier times"), "{}", run.err);
+    let records = records(&mut open(&out));
+    assert!(records.is_sorted_by_key(|(time, _)| *time));
+    let marks: Vec<usize> = (0..records.len()).filter(|at| records[*at].1.is_empty()).collect();
+    assert_eq!((records.len(), marks.len()), (13, 1), "12 of 15, and a mark");
+    assert!(records[marks[0] + 1..].len() > 1);
 }
 
 const BYTES: Units = Units { dim_space: 1, ..Units::NONE };

@@ -29,6 +29,7 @@ pub mod memory;
 pub mod message;
 pub mod model;
 pub mod name_space;
+pub mod new_file;
 pub mod pattern;
 pub mod pdu;
 pub mod program;

@@ -1,4 +1,5 @@
-//! Signals that ask a command to come to its end (see pmlogger(1)).
+//! Signals: those that ask a command to come to its end (see pmlogger(1)), and
+//! the one that would end it in the middle of a write.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -7,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
 use super::patience::Clock;
 
-/// Takes note of SIGINT and SIGTERM from its making on. A second one ends the
-/// process at once, as if nobody took note.
+/// Takes note of SIGHUP, SIGINT, SIGQUIT and SIGTERM from its making on. A
+/// second one ends the process at once, as if nobody took note.
 pub struct Ending {
     is_asked: Arc<AtomicBool>,
     /// Readable once a signal came.
@@ -21,14 +22,15 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// From now on signals are noted.
+    /// From now on signals are noted. Under nohup(1) SIGHUP is none of them.
     ///
     /// # Errors
     /// The system has no more descriptors.
     pub fn watch() -> io::Result<Ending> {
         let is_asked = Arc::new(AtomicBool::new(false));
         let (wake, waker) = UnixStream::pair()?;
-        for signal in [SIGINT, SIGTERM] {
+        let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        for signal in [SIGINT, SIGQUIT, SIGTERM].into_iter().chain(hangup) {
             // In this order: the first one only sets the flag.
             flag::register_conditional_default(signal, Arc::clone(&is_asked))?;
             flag::register(signal, Arc::clone(&is_asked))?;
@@ -67,4 +69,19 @@ impl Clock for Ending {
     fn pause(&self, time: Duration) {
         self.wait(time);
     }
+}
+
+/// Has a write beyond the limit of the size of files (`ulimit -f`) fail, as on
+/// a full disk, where SIGXFSZ would end the process.
+pub fn outlive_file_size_limit() {
+    // The flag is of no interest. If there is no handler, it is as it was.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
+
+/// True for a signal that the process was told to ignore when it began.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 != 0
 }

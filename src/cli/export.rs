@@ -11,6 +11,7 @@ use pmderive_runtime::model::ValueType;
 use crate::engine::{Metric, Registry, Shown};
 use crate::export::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
+use super::ending::Ending;
 use super::messages::Messages;
 use super::sample_arguments::SampleArguments;
 use super::samples::{Session, Sink};
@@ -94,6 +95,8 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         return Ok(outcome);
     }
     let file = arguments.file();
+    // Before there is anything that a signal could leave behind.
+    let ending = Ending::watch().map_err(Stop::Output)?;
     let destination = match file {
         Some(path) => Destination::file(path).map_err(|error| named(file, error))?,
         None => Destination::standard(),
@@ -112,7 +115,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     })?);
     session.take_all_of_archive();
     session.show_progress(file.is_some() || !io::stdout().is_terminal())?;
-    session.end_by_signals()?;
+    session.end_by(ending);
     let mut table = Table {
         registry: &definitions.registry,
         sampling,

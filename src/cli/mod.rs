@@ -175,6 +175,7 @@ pub fn main() -> ExitCode {
             .into();
         }
     };
+    ending::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
     let outcome = match arguments.command.source_of_tool() {
         Some(source) => source.add_environment(|name| std::env::var_os(name)),

@@ -182,13 +182,9 @@ impl<'r> Session<'r> {
         self.is_primed &= self.pace.is_some();
     }
 
-    /// From now on SIGINT and SIGTERM end the samples and not the process.
-    ///
-    /// # Errors
-    /// The system has no more descriptors.
-    pub fn end_by_signals(&mut self) -> Result<(), Stop> {
-        self.ending = Some(Ending::watch().map_err(Stop::Output)?);
-        Ok(())
+    /// Has signals end the samples.
+    pub fn end_by(&mut self, ending: Ending) {
+        self.ending = Some(ending);
     }
 
     /// True if a signal has ended the samples.

@@ -1,20 +1,19 @@
 //! Where a table goes: a file that has its name only once it is complete, or
 //! a stream.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Stdout, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use pmderive_runtime::new_file::NewFile;
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 * 1024;
 
-/// See the module's description. What is written to a file stands in a
-/// temporary one beside it until [`Destination::complete`], and is gone when
-/// the destination is dropped before.
+/// See the module's description. What is written to a file stands in one
+/// without a name until [`Destination::complete`], and is gone when the
+/// destination is dropped before.
 #[derive(Debug)]
 pub struct Destination(BufWriter<Target>);
 
@@ -24,7 +23,7 @@ enum Target {
     /// Something that is there already and is no regular file.
     Device(File),
     File {
-        unfinished: NamedTempFile,
+        unfinished: NewFile,
         path: PathBuf,
     },
 }
@@ -56,15 +55,11 @@ impl Destination {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         fs::metadata(folder)?;
-        let mut prefix = OsString::from(".");
-        prefix.push(name);
-        prefix.push(".");
-        let unfinished = tempfile::Builder::new()
-            .prefix(&prefix)
-            .suffix(".unfinished")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            // Without the temporary name, which tells nobody anything.
+        let mut beginning = OsString::from(".");
+        beginning.push(name);
+        beginning.push(".");
+        let unfinished = NewFile::create(folder, (&beginning, OsStr::new(".unfinished")))
+            // Without a temporary name, which tells nobody anything.
             .map_err(|error| error.kind())?;
         Ok(Destination::to(Target::File { unfinished, path }))
     }
@@ -106,8 +101,8 @@ impl Destination {
             Target::File { unfinished, path } => {
                 let path = name(path);
                 // Else a crash might leave the name, and not all of the bytes.
-                unfinished.as_file().sync_all()?;
-                unfinished.persist(&path).map_err(|error| error.error)?;
+                unfinished.file().sync_all()?;
+                unfinished.replace(&path)?;
                 Ok(Some(path))
             }
         }
@@ -129,7 +124,7 @@ impl Write for Target {
         match self {
             Target::Standard(out) => out.write(bytes),
             Target::Device(file) => file.write(bytes),
-            Target::File { unfinished, .. } => unfinished.write(bytes),
+            Target::File { unfinished, .. } => unfinished.file().write(bytes),
         }
     }
 
@@ -137,7 +132,7 @@ impl Write for Target {
         match self {
             Target::Standard(out) => out.flush(),
             Target::Device(file) => file.flush(),
-            Target::File { unfinished, .. } => unfinished.flush(),
+            Target::File { unfinished, .. } => unfinished.file().flush(),
         }
     }
 }

@@ -109,10 +109,13 @@ impl Described {
         self.pmids.insert(desc.pmid);
         let all: Vec<&str> = names.iter().map(|name| &**name).collect();
         match writer.describe(desc, &all) {
-            Err(WriteError::Text { .. } | WriteError::NameTaken { .. }) => {}
+            Err(
+                WriteError::Text { .. } | WriteError::NameTaken { .. } | WriteError::TooLong { .. },
+            ) => {}
             written => return written,
         }
-        // One of them is at fault, and the others are good.
+        // One of them is at fault, and the others are good. Of the parts of event
+        // records there may be none, and their values are told by descriptor.
         writer.describe(desc, &[])?;
         for name in all {
             let written = writer.describe(desc, &[name]);

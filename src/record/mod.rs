@@ -82,6 +82,8 @@ pub enum RecorderError {
 pub enum Step {
     /// The values of this time are recorded, as far as there are any.
     Recorded(Timestamp),
+    /// The sample is of an earlier time than the record before, and left out.
+    LeftOut,
     /// There is no metric to record now.
     NoMetrics,
     /// The archive or the time that is recorded is over.
@@ -95,6 +97,8 @@ pub struct Extent {
     pub records: u64,
     /// Times of the first and the last one.
     pub times: Option<(Timestamp, Timestamp)>,
+    /// Samples that are left out, as the source's clock had been set back.
+    pub left_out: u64,
 }
 
 /// A recording that goes on; the archive comes into being with its first
@@ -232,6 +236,9 @@ impl<S: FetchSource> Recorder<S> {
             self.select()?;
         }
         let result = FetchResult::of_batch(&self.batch, events.changes);
+        if self.is_too_early(time) {
+            return Ok(Step::LeftOut);
+        }
         self.write(&fetched, result, events)?;
         Ok(Step::Recorded(time))
     }
@@ -250,6 +257,22 @@ impl<S: FetchSource> Recorder<S> {
         Ok(())
     }
 
+    /// True for a time that lies before the last record. What is recorded when
+    /// the source's clock is past that again comes after a mark: more time has
+    /// gone by than the clock knows of.
+    fn is_too_early(&mut self, time: Timestamp) -> bool {
+        let Some(last) = self.latest.filter(|last| time < *last) else {
+            self.is_back_in_time = false;
+            return false;
+        };
+        if !std::mem::replace(&mut self.is_back_in_time, true) {
+            self.notices.push(Notice::TimeWentBack { from: last, to: time });
+        }
+        self.gap = true;
+        self.extent.left_out += 1;
+        true
+    }
+
     fn write(
         &mut self,
         fetched: &Arc<[Metric]>,
@@ -257,15 +280,6 @@ impl<S: FetchSource> Recorder<S> {
         events: FetchEvents,
     ) -> Result<(), RecorderError> {
         let time = result.timestamp;
-        if let Some(last) = self.latest
-            && time < last
-        {
-            if !std::mem::replace(&mut self.is_back_in_time, true) {
-                self.notices.push(Notice::TimeWentBack { from: last, to: time });
-            }
-            return Ok(());
-        }
-        self.is_back_in_time = false;
         let mut sets = self.choose(fetched, result.sets);
         // A record without metrics would be a mark.
         if sets.is_empty() {
@@ -320,7 +334,8 @@ impl<S: FetchSource> Recorder<S> {
         writer.record(&FetchResult { timestamp: time, changes: result.changes, sets })?;
         self.most_metrics = self.most_metrics.max(metrics.len());
         let first = self.extent.times.map_or(time, |(first, _)| first);
-        self.extent = Extent { records: self.extent.records + 1, times: Some((first, time)) };
+        self.extent.records += 1;
+        self.extent.times = Some((first, time));
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use pmderive_runtime::archive_writer::name_problem;
 use pmderive_runtime::model::{InstId, MetricDesc, PmStatus, Pmid, Timestamp, UtcTime};
 use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,6 +46,8 @@ pub enum LeftOut {
     },
     /// Its agent has more metrics than there are identifiers.
     NoIdentifier,
+    /// No archive can have its name, of which this says what is wrong with it.
+    NoName(&'static str),
 }
 
 /// Something that is good to know while metrics are recorded.
@@ -69,6 +72,13 @@ pub enum Notice {
     },
 }
 
+impl Notice {
+    /// True if something is not in the archive that should be.
+    pub fn is_loss(&self) -> bool {
+        !matches!(self, Notice::Recorded(_))
+    }
+}
+
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -81,9 +91,10 @@ impl fmt::Display for Notice {
             Notice::Refused(problem) => write!(f, "left out: {problem}"),
             Notice::TimeWentBack { from, to } => write!(
                 f,
-                "time went back from {} to {}: samples are left out until then",
+                "time went back from {} to {}: samples are left out until it is {} again",
                 UtcTime(*from),
-                UtcTime(*to)
+                UtcTime(*to),
+                UtcTime(*from)
             ),
         }
     }
@@ -95,6 +106,7 @@ impl fmt::Display for LeftOut {
             LeftOut::Unknown(status) | LeftOut::NoDescriptor(status) => write!(f, "{status}"),
             LeftOut::Changed { was, is } => changes(was, is, f),
             LeftOut::NoIdentifier => f.write_str("there are no more identifiers for metrics"),
+            LeftOut::NoName(problem) => write!(f, "the name {problem}, so no archive can have it"),
         }
     }
 }
@@ -160,6 +172,10 @@ impl Selection {
         let mut seen = FxHashSet::default();
         let mut metrics = Vec::with_capacity(found.len());
         for (name, desc, operands) in found {
+            if let Some(problem) = name_problem(&name) {
+                left_out.insert(name, LeftOut::NoName(problem));
+                continue;
+            }
             if !seen.insert(desc.pmid) {
                 continue;
             }

@@ -244,7 +244,7 @@ pub(super) fn decode_desc(body: &[u8], offset: u64) -> Result<(MetricDesc, Vec<B
         units: Units::from_wire(fields.u32("units")?),
     };
     let mut names = Vec::new();
-    // Writers leave the number of names out when there are none.
+    // Some writers leave the number of names out when there are none.
     if fields.rest().is_empty() {
         return Ok((desc, names));
     }

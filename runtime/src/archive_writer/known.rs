@@ -186,14 +186,23 @@ fn check_name(version: Version, pmid: Pmid, name: &str) -> Result<(), WriteError
             version,
         });
     }
-    let problem = if name.contains('\0') {
-        "contains a NUL, which ends names"
+    match name_problem(name) {
+        None => Ok(()),
+        Some(problem) => Err(WriteError::Text { what: what(), text: name.to_owned(), problem }),
+    }
+}
+
+/// Why no metric of an archive can have a name, if so: a predicate for the name.
+pub fn name_problem(name: &str) -> Option<&'static str> {
+    if name.len() > MAX_NAME {
+        Some("is longer than 4095 bytes")
+    } else if name.contains('\0') {
+        Some("contains a NUL, which ends names")
     } else if name.split('.').any(str::is_empty) {
-        "has an empty component"
+        Some("has an empty component")
     } else {
-        return Ok(());
-    };
-    Err(WriteError::Text { what: what(), text: name.to_owned(), problem })
+        None
+    }
 }
 
 /// Why sets of labels cannot be stored, if so.

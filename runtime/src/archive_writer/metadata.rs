@@ -21,10 +21,8 @@ pub(super) fn desc(out: &mut Vec<u8>, desc: &MetricDesc, names: &[&str]) -> Resu
             desc.units.to_wire(),
         ];
         words.into_iter().for_each(|value| word(out, value));
-        // Writers leave the number of names out when there are none.
-        if !names.is_empty() {
-            word(out, names.len() as u32);
-        }
+        // A record without the number of names makes libpcp refuse the archive.
+        word(out, names.len() as u32);
         for name in names {
             word(out, name.len() as u32);
             out.extend_from_slice(name.as_bytes());

@@ -16,9 +16,9 @@
 //! is a readable archive at any time, to tools that read it while it grows as
 //! much as after a kill. A kill within that one call can, in theory, leave the
 //! beginning of a last record in a file. Readers pass over it in data and
-//! index; in the metadata they do not, where it has to be cut off. Metadata is
-//! there from the start; index and first volume come with the first record,
-//! and every file at once complete with its label, a volume with a record.
+//! index; in the metadata they do not, where it has to be cut off. The files
+//! come with the first record, metadata and volume before the index, and every
+//! file at once complete with its label, a volume with a record.
 //!
 //! What the format or libpcp cannot take is refused before anything is written.
 
@@ -38,6 +38,7 @@ pub use error::WriteError;
 #[doc(hidden)]
 pub use fuzz::fuzz_archive_writer;
 pub use in_memory::Written;
+pub use known::name_problem;
 
 use crate::archive::label::Role;
 use crate::archive::{ArchiveLabel, MetadataRecord, Version};
@@ -129,8 +130,8 @@ pub fn logged_pmid(pmid: Pmid) -> Pmid {
 }
 
 impl ArchiveWriter {
-    /// Begins the archive with the base name `base`: `BASE.meta` is there when
-    /// this returns, `BASE.0` and `BASE.index` with the first record.
+    /// Begins the archive with the base name `base`, whose files are there with
+    /// the first record.
     ///
     /// # Errors
     /// A file of an archive of that name exists; the folder cannot be written
@@ -139,6 +140,15 @@ impl ArchiveWriter {
     pub fn create(base: &Path, options: WriterOptions) -> Result<ArchiveWriter, WriteError> {
         check_options(&options)?;
         ArchiveWriter::begin(Box::new(Disk::new(base)?), options)
+    }
+
+    /// Finds out whether an archive with the base name `base` could be begun
+    /// now, so far as no file of one has that name.
+    ///
+    /// # Errors
+    /// As for [`ArchiveWriter::create`].
+    pub fn check(base: &Path) -> Result<(), WriteError> {
+        Disk::new(base).map(drop)
     }
 
     fn begin(
@@ -316,7 +326,7 @@ impl ArchiveWriter {
     ///
     /// # Errors
     /// The system fails; or [`WriteError::Empty`] without a record, when the
-    /// metadata file is removed: no tool could open the archive.
+    /// archive never comes into being: no tool could open it.
     pub fn finish(mut self) -> Result<(), WriteError> {
         let Some(last) = self.last else {
             let mut path = self.storage.path(Role::Metadata);
@@ -382,10 +392,6 @@ impl ArchiveWriter {
             (Version::V2, limit) => limit.map_or(V2_FILE, |limit| limit.min(V2_FILE)),
             (Version::V3, limit) => limit.unwrap_or(u64::MAX),
         };
-        // Without a volume there is no archive yet that the index could be of.
-        if self.index_size == 0 {
-            self.create_index()?;
-        }
         let (volume, offset) = match self.volume {
             Some((number, size)) if size + length <= limit => {
                 self.storage.append(Role::Volume(number), &self.data.record)?;
@@ -408,6 +414,10 @@ impl ArchiveWriter {
         self.latest = time;
         let entry = IndexEntry { stamp: time, volume, metadata: self.metadata_size, offset };
         self.last = Some(entry);
+        // Readers do without an index, and without nothing else.
+        if self.index_size == 0 {
+            self.create_index()?;
+        }
         let is_due = self.domain_changed
             || volume != self.indexed.volume
             || offset - self.indexed.offset >= INDEX_EVERY;
@@ -428,6 +438,9 @@ impl ArchiveWriter {
     }
 
     fn append_index(&mut self, entry: IndexEntry) -> Result<(), WriteError> {
+        if self.index_size == 0 {
+            self.create_index()?;
+        }
         let version = self.options.version;
         let size = self.index_size + version.index_entry_size() as u64;
         if version == Version::V2 && size > V2_FILE {

@@ -77,7 +77,7 @@ pub(super) fn fetch(
     let Some((_, admitted)) = profile else { return Err(PmStatus::NOPROFILE.into()) };
     let now = host.begin_fetch(state);
     let mut part = ResultPart::default();
-    let mut writer = ResultWriter::new(&mut part, now.time);
+    let mut writer = ResultWriter::new(&mut part, now.stamp);
     for pmid in fetch.pmids.iter() {
         write_set(host, state, admitted, now, *pmid, &mut writer);
     }

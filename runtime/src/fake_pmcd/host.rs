@@ -65,6 +65,8 @@ pub(super) struct HostState {
     /// Agents that were started later than the host.
     agents_started: BTreeMap<u32, Timestamp>,
     fetches: u64,
+    /// After how many fetches the clock is set back, and how far.
+    set_back: Option<(u64, Duration)>,
     rules: Vec<Rule>,
     connections: u64,
     /// Counts the occasions on which all connections were dropped.
@@ -92,6 +94,7 @@ impl FakeHost {
                 started: clock.at(0),
                 agents_started: BTreeMap::new(),
                 fetches: 0,
+                set_back: None,
                 rules: Vec::new(),
                 connections: 0,
                 drops: 0,
@@ -121,6 +124,14 @@ impl FakeHost {
     pub fn with_clock(mut self, clock: Clock) -> FakeHost {
         self.clock = clock;
         self.lock().started = clock.at(0);
+        self
+    }
+
+    /// With a clock that somebody sets back after a number of fetches. What
+    /// counts does not take notice.
+    #[must_use]
+    pub fn with_clock_set_back(self, fetches: u64, by: Duration) -> FakeHost {
+        self.lock().set_back = Some((fetches, by));
         self
     }
 
@@ -281,8 +292,10 @@ impl FakeHost {
     /// The time of a fetch that is answered now.
     pub(super) fn begin_fetch(&self, state: &mut HostState) -> FetchTime {
         let time = self.clock.at(state.fetches);
+        let set_back = state.set_back.filter(|(fetches, _)| state.fetches >= *fetches);
+        let stamp = set_back.map_or(time, |(_, by)| time - by);
         state.fetches += 1;
-        FetchTime { time, fetch: state.fetches }
+        FetchTime { time, stamp, fetch: state.fetches }
     }
 }
 
@@ -290,6 +303,8 @@ impl FakeHost {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FetchTime {
     pub time: Timestamp,
+    /// The time as the host's clock has it.
+    pub stamp: Timestamp,
     pub fetch: u64,
 }
 

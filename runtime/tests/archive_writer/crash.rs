@@ -28,10 +28,10 @@ fn records(mut context: ArchiveContext) -> (Vec<FetchResult>, bool) {
     }
 }
 
-/// True when, after `writes` writes, there are metadata, index and a volume:
-/// the first record makes it, and before that there is nothing to read.
-fn is_begun(sizes: &[(usize, bool)], writes: usize) -> bool {
-    sizes[..writes].iter().filter(|(_, is_first)| *is_first).count() >= 3
+/// Number of files after `writes` writes. Two, metadata and a volume, are an
+/// archive; the index comes next.
+fn files(sizes: &[(usize, bool)], writes: usize) -> usize {
+    sizes[..writes].iter().filter(|(_, is_first)| *is_first).count()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn every_beginning_of_the_writes_is_a_beginning_of_the_archive() {
         assert_eq!(whole.len(), 21);
         let (mut before, mut torn_metadata, mut refused) = (0, 0, 0);
         for writes in 0..sizes.len() {
-            if !is_begun(&sizes, writes) {
+            if files(&sizes, writes) < 2 {
                 continue;
             }
             let (read, damaged) =
@@ -87,14 +87,18 @@ fn pcp_reads_every_beginning_of_the_writes() {
         let whole = save("whole".to_owned(), sizes.len(), 0);
         let Some(whole) = print("pmdumplog", &["-m"], &whole) else { return };
         for writes in 0..sizes.len() {
-            if !is_begun(&sizes, writes) {
+            if files(&sizes, writes) < 2 {
                 continue;
             }
             let base = save(format!("cut{writes}"), writes, 0);
             let dump = print("pmdumplog", &["-m"], &base).expect("it is installed");
             assert!(whole.starts_with(dump.trim_end()), "{version:?} {writes}:\n{dump}");
             let checked = print("pmlogcheck", &[], &base).expect("it is installed");
-            assert_eq!(checked, "", "{version:?} {writes}");
+            let expected = match files(&sizes, writes) {
+                2 => format!("{}: warning temporal index is missing\n", base.display()),
+                _ => String::new(),
+            };
+            assert_eq!(checked, expected, "{version:?} {writes}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What cannot be written is refused with a reason, and leaves no trace.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
@@ -201,6 +203,39 @@ fn bad_calls_are_refused_and_leave_no_trace() {
     let mut context = ArchiveContext::open(&base).expect("it is good");
     assert_eq!((context.next_record().is_ok(), context.next_record().is_ok()), (true, true));
     assert!(context.next_record().expect_err("there are two").is_end_of_archive());
+}
+
+/// Until the first record nothing is on disk, not even while a file waits for
+/// its name; what a killed process leaves there in between is taken over.
+#[test]
+fn an_archive_comes_into_being_as_a_whole() {
+    let folder = scratch();
+    let base = folder.path().join("a");
+    let metadata = folder.path().join("a.meta");
+    let files = || std::fs::read_dir(folder.path()).expect("it is there").count();
+    let begin = || ArchiveWriter::create(&base, options(Version::V3));
+    let mut writer = begin().expect("nothing is there");
+    writer.describe(&desc(1, ValueType::I32, None), &["test.1"]).expect("it is new");
+    assert_eq!(files(), 0);
+    drop(writer);
+    assert_eq!(files(), 0);
+    std::fs::write(&metadata, "begun").expect("there is room");
+    assert!(matches!(begin(), Err(WriteError::Exists { .. })), "any other file is left alone");
+    // The mark of metadata whose archive has no volume yet.
+    std::fs::set_permissions(&metadata, Permissions::from_mode(0o1644)).expect("it is ours");
+    let lock = std::fs::File::open(&metadata).expect("it is there");
+    lock.lock().expect("nobody has it");
+    assert!(matches!(begin(), Err(WriteError::Exists { .. })), "its process still runs");
+    drop(lock);
+    let mut writer = begin().expect("it is taken over");
+    assert_eq!(files(), 0);
+    writer.describe(&desc(1, ValueType::I32, None), &["test.1"]).expect("it is new");
+    try_set(&mut writer, raw(1, &[(-1, RawValue::InPlace(1))])).expect("it is good");
+    let mode = std::fs::metadata(&metadata).expect("it is there").permissions().mode();
+    assert_eq!((files(), mode & 0o1600), (3, 0o600));
+    assert!(matches!(begin(), Err(WriteError::Exists { .. })));
+    drop(writer);
+    ArchiveContext::open(&base).expect("it is good");
 }
 
 #[test]

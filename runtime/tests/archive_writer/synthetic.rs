@@ -238,3 +238,25 @@ fn domains_and_labels_may_become_empty() {
         assert_eq!(gone, if version == Version::V2 { 0 } else { 2 }, "{dump}");
     }
 }
+
+/// Parts of event records may have no name; libpcp refuses an archive that does
+/// not say that there is none.
+#[test]
+fn a_metric_without_a_name() {
+    for version in [Version::V2, Version::V3] {
+        let folder = scratch();
+        let base = folder.path().join("a");
+        let mut writer = ArchiveWriter::create(&base, options(version)).expect("it is new");
+        writer.describe(&desc(1, ValueType::I32, None), &["test.named"]).expect("it is new");
+        writer.describe(&desc(2, ValueType::U32, None), &[]).expect("it is new");
+        let sets = vec![set(1, &[(-1, Value::I32(5))]), set(2, &[(-1, Value::U32(6))])];
+        writer.record(&result(1_700_000_001, 0, sets)).expect("both are described");
+        writer.finish().expect("there is room");
+        let mut context = ArchiveContext::open(&base).expect("it is good");
+        let record = context.next_record().expect("it is good");
+        assert_eq!(record.sets.len(), 2, "{version:?}");
+        let Some(dump) = print("pmdumplog", &["-d", "-m"], &base) else { return };
+        assert!(dump.contains("60.0.2 (<noname"), "{version:?}: {dump}");
+        assert!(dump.contains("60.0.1 (test.named): value 5"), "{version:?}: {dump}");
+    }
+}

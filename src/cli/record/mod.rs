@@ -12,6 +12,7 @@ mod session;
 use std::collections::HashSet;
 use std::path::Path;
 
+use pmderive_runtime::archive_writer::{ArchiveWriter, WriteError};
 use pmderive_runtime::context::Context;
 use pmderive_runtime::source::SourceError;
 
@@ -79,6 +80,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         messages,
         patience: Patience::new(Retry::Forever),
         progress,
+        is_incomplete: false,
     };
     let recorded = session.run();
     Ok(outcome.max(session.finish(&target(arguments), recorded)?))
@@ -98,21 +100,19 @@ fn check_target(base: &Path) -> Result<(), Stop> {
         let example = base.join("NAME");
         return stop(format!("a folder; give an archive in it a name: {}", example.display()));
     }
-    for ending in ["meta", "index", "0"] {
-        let file = base.with_file_name(format!("{name}.{ending}"));
-        if file.exists() {
-            return stop(format!(
-                "{} exists already; archives are never overwritten: give another name, or \
-                 remove that archive if nobody needs it",
-                file.display()
-            ));
-        }
-    }
     let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    match tempfile::tempfile_in(folder) {
-        Ok(_) => Ok(()),
-        Err(error) => stop(format!("no file can be made in {}: {error}", folder.display())),
+    if let Err(error) = tempfile::tempfile_in(folder) {
+        return stop(format!("no file can be made in {}: {error}", folder.display()));
+    }
+    match ArchiveWriter::check(base) {
+        Ok(()) => Ok(()),
+        Err(WriteError::Exists { path }) => stop(format!(
+            "{} exists already; archives are never overwritten: give another name, or remove that \
+             archive if nobody needs it",
+            path.display()
+        )),
+        Err(error) => Err(Stop::Archive(error.to_string())),
     }
 }
 

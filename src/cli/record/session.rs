@@ -35,6 +35,8 @@ pub struct Session<'r> {
     pub progress: Progress,
     /// With a live source that fails.
     pub patience: Patience,
+    /// True once something was left out.
+    pub is_incomplete: bool,
 }
 
 impl Session<'_> {
@@ -46,9 +48,18 @@ impl Session<'_> {
     pub fn run(&mut self) -> Result<(), RecorderError> {
         let mut taken = 0;
         while !self.ending.is_asked() && self.samples.is_none_or(|samples| taken < samples) {
-            match self.recorder.sample() {
+            let step = self.recorder.sample();
+            for notice in self.recorder.take_notices() {
+                self.is_incomplete |= notice.is_loss();
+                self.messages.warning(&notice);
+            }
+            match step {
                 Ok(Step::Recorded(time)) => {
                     self.progress.at(time);
+                    taken += 1;
+                    self.patience.succeeded();
+                }
+                Ok(Step::LeftOut) => {
                     taken += 1;
                     self.patience.succeeded();
                 }
@@ -58,9 +69,6 @@ impl Session<'_> {
                     self.patience.failed(error, &self.ending, self.messages)?;
                 }
                 Err(error) => return Err(error),
-            }
-            for notice in self.recorder.take_notices() {
-                self.messages.warning(&notice);
             }
             if self.samples == Some(taken) || !self.wait() {
                 break;
@@ -85,8 +93,8 @@ impl Session<'_> {
         self.pace.is_some() && error.is_transient()
     }
 
-    /// Ends the archive, and tells what is in it. What is left out at the end
-    /// has failed.
+    /// Ends the archive, and tells what is in it. Where something was left out
+    /// that has failed.
     ///
     /// # Errors
     /// Why recording stopped, if that was before its end.
@@ -96,7 +104,8 @@ impl Session<'_> {
         recorded: Result<(), RecorderError>,
     ) -> Result<Outcome, Stop> {
         let (extent, metrics) = (self.recorder.extent(), self.recorder.most_metrics());
-        let is_whole = extent.records > 0 && self.recorder.left_out().next().is_none();
+        let is_left_out = self.recorder.left_out().next().is_some();
+        let is_whole = extent.records > 0 && !is_left_out && !self.is_incomplete;
         let finished = self.recorder.finish();
         let summary = summary(target, extent, metrics);
         match (recorded, finished) {
@@ -121,12 +130,16 @@ impl Session<'_> {
 
 /// How much was recorded.
 fn summary(target: &str, extent: Extent, metrics: usize) -> String {
-    let Extent { records, times: Some((first, last)) } = extent else {
+    let Extent { records, times: Some((first, last)), left_out } = extent else {
         return format!("nothing was recorded, {target} was not made");
     };
     let plural = |count: u64| if count == 1 { "" } else { "s" };
+    let left_out = match left_out {
+        0 => String::new(),
+        samples => format!("; left out: {samples} sample{} of earlier times", plural(samples)),
+    };
     format!(
-        "{target}: {records} record{} of {metrics} metric{}, {} to {}",
+        "{target}: {records} record{} of {metrics} metric{}, {} to {}{left_out}",
         plural(records),
         plural(metrics as u64),
         UtcTime(first),
