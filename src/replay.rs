@@ -9,7 +9,7 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use pmderive_runtime::archive::{ArchiveContext, InterpolationRules};
+use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::program::Program;
@@ -157,7 +157,7 @@ impl Replayer<'_> {
         if self.engine.dialect() != Dialect::Fixed {
             source.look_up_instances_by_beginning();
         }
-        let rules = self.engine.dialect().interpolation(InterpolationRules::default());
+        let rules = self.engine.dialect().interpolation(source.interpolation_rules());
         source.set_interpolation_rules(rules);
         let start = case.mode.start.as_deref().and_then(parse_timestamp).unwrap_or_default();
         let mode = match &*case.mode.kind {
