@@ -2,14 +2,18 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, Engine, Registered, Registry};
+use pmderive::engine::{Backend, Context, Engine, Registered, Registry, SharedRegistry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::eval::{Value, Workspace};
+use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::program::{Reason, Status};
+use pmderive_runtime::source::FetchSource;
 
 fn archive(name: &str) -> ArchiveContext {
     let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");
@@ -30,8 +34,8 @@ fn select<'r>(registry: &'r Registry, names: &[&str]) -> Vec<&'r Registered> {
 }
 
 /// The first value of each metric after a fetch, or its status.
-fn fetch(
-    context: &mut Context<ArchiveContext>,
+fn fetch<S: FetchSource>(
+    context: &mut Context<S>,
     workspace: &mut Workspace,
 ) -> Vec<Result<f64, Status>> {
     let sample = context.fetch(workspace).expect("a further record");
@@ -126,4 +130,53 @@ fn engines_are_shared_and_contexts_move() {
     shared::<Engine>();
     moves::<Context<ArchiveContext>>();
     moves::<Workspace>();
+}
+
+/// Where pmcd's clock stands still nothing can be told per second, and what was
+/// recorded of it is no infinity. libpcp divides by nothing.
+#[test]
+fn a_clock_that_stands_still() {
+    let texts = ["rate(n.count)", "delta(n.count)", "rate(n.each) * 2", "n.count * 0"];
+    for (dialect, backend) in [
+        (Dialect::Fixed, Backend::Interp),
+        (Dialect::Fixed, Backend::Jit),
+        (Dialect::Pcp7_2, Backend::Interp),
+    ] {
+        let mut world = World::new();
+        world.add(Metric::new("n.count", Script::counter(100.0)));
+        let indom = world.add_domain(&["a", "b"]);
+        world.add(Metric::new("n.each", Script::counter(10.0)).per(indom));
+        // The fourth fetch is answered with the time of the third.
+        let host = FakeHost::new(world).with_clock_set_back(3, Duration::from_secs(1));
+        let pmcd = FakePmcd::start(host);
+        let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+        let shared = SharedRegistry::new(dialect);
+        for (number, text) in texts.iter().enumerate() {
+            shared.register(&format!("d.m{number}"), text).expect("a good definition");
+        }
+        let registry = shared.snapshot().registry;
+        let mut diagnostics = Diagnostics::default();
+        let mut context = Context::new(
+            Arc::new(Engine::new(dialect, backend)),
+            source.expect("a connection"),
+            &registry,
+            &registry.all(),
+            &mut diagnostics,
+        )
+        .expect("answers");
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let mut workspace = Workspace::default();
+        let fetches: Vec<_> = (0..6).map(|_| fetch(&mut context, &mut workspace)).collect();
+        let none = |reason| Err(Status::Empty(reason));
+        let (rate, difference) = (Ok(100.0), Ok(100.0));
+        let twice = Ok(20.0);
+        let usual = vec![rate, difference, twice, Ok(0.0)];
+        let still = match dialect {
+            Dialect::Fixed => [none(Reason::SameTime), difference, none(Reason::SameTime), Ok(0.0)],
+            _ => [Ok(f64::INFINITY), difference, Ok(f64::INFINITY), Ok(0.0)],
+        };
+        assert_eq!(fetches[1..3], [usual.clone(), usual.clone()], "{dialect:?} {backend:?}");
+        assert_eq!(fetches[3], still, "{dialect:?} {backend:?}");
+        assert_eq!(fetches[4..], [usual.clone(), usual], "{dialect:?} {backend:?}");
+    }
 }

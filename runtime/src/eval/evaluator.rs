@@ -356,7 +356,11 @@ impl Evaluator {
         let Workspace { batch, buffers } = workspace;
         let clock = Clock::new(&program, batch);
         buffers.begin(&program, &self.irregular);
-        self.write_fills(&layout, &clock, &mut buffers.arena);
+        let no_time_passed = self.write_fills(&layout, &clock, &mut buffers.arena);
+        if no_time_passed && program.forget_at_gap {
+            // Kernels would divide by nothing.
+            buffers.todo.extend(differences(&program));
+        }
         for phase in &layout.phases {
             self.run_phase(&program, phase, buffers);
         }
@@ -378,7 +382,8 @@ impl Evaluator {
     }
 
     /// Writes what the fetch does not deliver: constants, counts, elapsed times.
-    fn write_fills(&self, layout: &Layout, clock: &Clock<'_>, work: &mut [u8]) {
+    /// True if there is a previous sample since which no time has passed.
+    fn write_fills(&self, layout: &Layout, clock: &Clock<'_>, work: &mut [u8]) -> bool {
         for fill in &layout.fills {
             let bytes = fill.bits.to_ne_bytes();
             let narrow = (fill.bits as u32).to_ne_bytes();
@@ -386,12 +391,16 @@ impl Evaluator {
             let column = &mut work[fill.offset as usize..][..(fill.lanes * fill.width) as usize];
             column.chunks_exact_mut(lane.len()).for_each(|out| out.copy_from_slice(lane));
         }
+        let mut no_time_passed = false;
         for (index, offset) in (0u32..).zip(&layout.elapsed) {
             let history = HistoryId(index);
-            let stamp = self.history.stamp(history);
-            let elapsed = stamp.map_or(0.0, |stamp| clock.now(history).seconds_since(stamp));
+            let elapsed =
+                self.history.stamp(history).map(|stamp| clock.now(history).seconds_since(stamp));
+            no_time_passed |= elapsed.is_some_and(|elapsed| elapsed <= 0.0);
+            let elapsed = elapsed.unwrap_or_default();
             work[*offset as usize..][..8].copy_from_slice(&elapsed.to_ne_bytes());
         }
+        no_time_passed
     }
 
     /// Aligns operands and runs kernels. Outputs in whose kernels a flag was
@@ -499,6 +508,13 @@ impl Buffers {
         self.overrides.resize(program.outputs.len(), None);
         self.todo.extend_from_slice(irregular);
     }
+}
+
+/// The outputs with differences, to be evaluated without columns.
+fn differences(program: &Program) -> impl Iterator<Item = Irregular> {
+    let outputs = (0u32..).zip(&program.outputs);
+    let of_differences = outputs.filter(|(_, output)| !output.histories.is_empty());
+    of_differences.map(|(output, _)| Irregular { output, has_columns: false })
 }
 
 fn same_domain(a: &Domain, b: &Domain) -> bool {

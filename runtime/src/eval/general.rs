@@ -293,6 +293,11 @@ impl Buffers<'_> {
                         Previous::Failed(status) => return Status::Failed(status),
                         Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
                     };
+                let kernel = &program.kernels[kernel.index()];
+                let is_rate = kernel.ir().operands.len() == 3;
+                if is_rate && elapsed <= 0.0 && program.forget_at_gap {
+                    return Status::Empty(Reason::SameTime);
+                }
                 self.left.clear();
                 self.right.clear();
                 let mut finder = Finder::new(ids);
@@ -311,7 +316,6 @@ impl Buffers<'_> {
                     Lanes::Column(self.right),
                     Lanes::Single(elapsed.to_bits()),
                 ];
-                let kernel = &program.kernels[kernel.index()];
                 let operands = &operands[..kernel.ir().operands.len()];
                 let constants = &program.constants[*constants as usize..];
                 self.flagged.clear();

@@ -78,7 +78,8 @@ pub struct Program {
     pub fetched_domains: usize,
     /// The [`NamedDomain`]s: for each the inputs whose instances are looked up in it.
     pub named_domains: Vec<Vec<InputSlot>>,
-    /// True when previous samples do not outlive a gap in the source's data.
+    /// True when previous samples do not outlive a gap in the source's data, and
+    /// there is no rate where no time has passed; libpcp knows neither.
     pub forget_at_gap: bool,
     /// True where a derived metric that no agent serves fails as one that is
     /// not known, with `PM_ERR_PMID`.
@@ -440,6 +441,8 @@ pub enum Reason {
     /// The previous sample is of a later time, as where an archive is read
     /// backward.
     Backward,
+    /// The previous sample is of the same time: nothing can be told per second.
+    SameTime,
     /// Every counter went backwards.
     CounterFell,
     /// An operand was delivered without values.
@@ -460,6 +463,7 @@ impl Reason {
             Reason::FirstSample => "first-sample",
             Reason::Gap => "gap",
             Reason::Backward => "backward",
+            Reason::SameTime => "same-time",
             Reason::CounterFell => "counter-fell",
             Reason::OperandEmpty => "operand-empty",
             Reason::OperandFailed(_) => "operand-failed",
@@ -474,6 +478,7 @@ impl Reason {
             Reason::FirstSample,
             Reason::Gap,
             Reason::Backward,
+            Reason::SameTime,
             Reason::CounterFell,
             Reason::OperandEmpty,
             Reason::OperandFailed(PmStatus::GENERIC),
@@ -490,6 +495,7 @@ impl fmt::Display for Reason {
             Reason::FirstSample => "a difference needs two samples, and this is the first",
             Reason::Gap => "there is a gap in the data since the previous sample",
             Reason::Backward => "the previous sample is of a later time",
+            Reason::SameTime => "the previous sample is of the same time",
             Reason::CounterFell => "every counter went backwards",
             Reason::OperandEmpty => "an operand has no values",
             Reason::OperandFailed(status) => {
