@@ -26,8 +26,8 @@ pub struct Definitions {
     /// What is wrong with the texts that the arguments name, until the caller
     /// takes it.
     pub diagnostics: Diagnostics,
-    /// What is wrong with the system's definitions.
-    system_diagnostics: Diagnostics,
+    /// What is wrong with the system's definitions, until the caller takes it.
+    pub system_diagnostics: Diagnostics,
     /// Texts of the files that the arguments name.
     own: HashSet<SourceId>,
     selection: Vec<Arc<Registered>>,
@@ -167,11 +167,7 @@ impl Definitions {
     /// Warns of files of the system that cannot be read, and of names that were
     /// selected and that one of them defines in a way that is not understood.
     pub fn warn_of_system_mistakes(&self, messages: &Messages) {
-        let found = self.system_diagnostics.iter();
-        for diagnostic in found.filter(|one| one.code == Code::UnreadableFile) {
-            let message = &diagnostic.message;
-            messages.warning(&format_args!("definitions for every client: {message}"));
-        }
+        self.warn_of_unreadable_files_of_system(messages);
         let wanted = |diagnostic: &&Diagnostic| {
             let metric = diagnostic.metric.as_deref();
             metric.is_some_and(|metric| self.unknown.iter().any(|name| name == metric))
@@ -185,6 +181,20 @@ impl Definitions {
                 "the definition of {name} at {file}:{line}:{column} was passed over: {message}"
             ));
         }
+    }
+
+    /// Warns of files of the system that cannot be read.
+    pub fn warn_of_unreadable_files_of_system(&self, messages: &Messages) {
+        let found = self.system_diagnostics.iter();
+        for diagnostic in found.filter(|one| one.code == Code::UnreadableFile) {
+            let message = &diagnostic.message;
+            messages.warning(&format_args!("definitions for every client: {message}"));
+        }
+    }
+
+    /// True for the text of a file that the arguments name.
+    pub fn is_own(&self, source: SourceId) -> bool {
+        self.own.contains(&source)
     }
 
     /// True for the name of a definition of the files that the arguments name.

@@ -27,6 +27,7 @@ mod fmt;
 mod following;
 mod info;
 mod messages;
+mod mistakes;
 mod output;
 mod pace;
 mod patience;

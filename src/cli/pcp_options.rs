@@ -18,12 +18,12 @@ use crate::dialect::Dialect;
 use crate::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use crate::equivalent_domains::EquivalentDomains;
 
-use super::Stop;
 use super::args::{DefinitionArguments, SourceArguments};
-use super::definitions::Definitions;
 use super::messages::Messages;
+use super::mistakes::{Mistakes, UnreadableFiles};
 use super::patience::{Patience, Retry, RetryArgument};
 use super::positional::refuse_files;
+use super::{Outcome, Stop};
 
 /// Options of `info`, `probe` and `val`.
 #[derive(Clone, Debug, Args)]
@@ -96,6 +96,8 @@ pub struct Source {
     pub context: DerivedContext<AnyNamed>,
     /// The version of PCP whose answers are given.
     pub dialect: Dialect,
+    /// What is wrong with definitions.
+    mistakes: Mistakes,
     /// From when in an archive values are; without it, from its start.
     pub origin: Option<Timestamp>,
     /// The zone that times are shown in.
@@ -112,12 +114,14 @@ impl PcpOptions {
     /// definitions is told. `names` are those of the command's arguments.
     ///
     /// # Errors
-    /// The source cannot be opened, or the options do not fit it; an argument
-    /// is a definition file, which PCP's own tools take for a name.
+    /// The source cannot be opened, or the options do not fit it; a definition
+    /// file cannot be read, and that is fatal; an argument is a definition file,
+    /// which PCP's own tools take for a name.
     pub fn open(
         &self,
         names: &[String],
         backend: Backend,
+        unreadable: UnreadableFiles,
         messages: &mut Messages,
     ) -> Result<Source, Stop> {
         let wrong = |what: &str| Err(Stop::Tool(what.to_owned()));
@@ -131,14 +135,14 @@ impl PcpOptions {
             return wrong("use of timezone from metric source requires a source");
         }
         let dialect = self.definitions.language().dialect;
-        let own_names = self.load_names(messages)?;
-        let Definitions { registry, sources, diagnostics, .. } =
-            Definitions::read(&self.definitions);
+        let mut mistakes = Mistakes::read(&self.definitions, unreadable, messages)?;
+        let (registry, sources) = mistakes.registry();
         if dialect == Dialect::Fixed {
             refuse_files(names, &registry)?;
         }
+        let own_names = self.load_names(messages)?;
         let source = self.open_source(dialect, messages)?;
-        messages.diagnostics(diagnostics, &sources);
+        mistakes.tell_of_system(messages);
         let engine = Engine::new(self.definitions.language(), backend)
             .with_equivalent_domains(EquivalentDomains::of_this_machine());
         let shared = SharedRegistry::with(registry, sources);
@@ -150,6 +154,7 @@ impl PcpOptions {
         let mut source = Source {
             context,
             dialect,
+            mistakes,
             origin: None,
             zone: TimeZone::system(),
             zone_note: None,
@@ -230,6 +235,18 @@ impl Source {
     /// The source itself.
     pub fn kind(&mut self) -> &mut Context {
         self.context.source().source()
+    }
+
+    /// Tells what was found wrong with derived metrics that were touched since
+    /// the last time; `asked` are the names that the user has given.
+    pub fn tell_mistakes(&mut self, asked: &[String], messages: &mut Messages) {
+        let (found, sources) = self.context.take_mistakes();
+        self.mistakes.tell(found, &sources, asked, messages);
+    }
+
+    /// What the mistakes in definitions make of the run.
+    pub fn outcome(&self) -> Outcome {
+        self.mistakes.outcome()
     }
 
     /// True if the metrics are an archive's.

@@ -8,6 +8,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::fetch::{Domain, Domains, Values, fetch, print_value};
 use super::messages::Messages;
+use super::mistakes::UnreadableFiles;
 use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
 use super::{Outcome, Stop, walk};
 use crate::engine::Backend;
@@ -85,7 +86,12 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
         let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
         return Err(Stop::Tool(wrong.to_owned()));
     }
-    let mut source = arguments.options.open(&arguments.names, Backend::Interp, messages)?;
+    let mut source = arguments.options.open(
+        &arguments.names,
+        Backend::Interp,
+        UnreadableFiles::Fatal,
+        messages,
+    )?;
     source.start_at(&arguments.origin, messages)?;
     let mut out = Vec::new();
     if let Some(note) = source.zone_note.take() {
@@ -94,7 +100,9 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
     let metrics = match shown.faster && !arguments.names.is_empty() {
         true => look_up(&mut source, arguments.names.clone(), &mut out)?,
         false => {
-            let names = below(&mut source, &arguments.names, &mut out)?;
+            let names = below(&mut source, &arguments.names, &mut out);
+            source.tell_mistakes(&arguments.names, messages);
+            let names = names?;
             look_up(&mut source, names, &mut out)?
         }
     };
@@ -104,9 +112,13 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
     };
     let mut probe = Probe { shown, domains: Domains::of_all_times(), source, messages, out };
     for group in metrics.chunks(GROUP.max(batch)) {
-        probe.group(group, batch)?;
+        let probed = probe.group(group, batch);
+        probe.source.tell_mistakes(&arguments.names, probe.messages);
+        if let Err(stop) = probed {
+            return Err(stop.after(probe.source.outcome()));
+        }
     }
-    Ok(Outcome::Good)
+    Ok(probe.source.outcome())
 }
 
 /// All metrics at or below the nodes. What is no node is printed.
@@ -148,7 +160,7 @@ fn print_status(out: &mut Vec<u8>, name: &str, status: PmStatus, function: &str)
 struct Probe<'a> {
     shown: &'a Shown,
     source: Source,
-    messages: &'a Messages,
+    messages: &'a mut Messages,
     domains: Domains,
     out: Vec<u8>,
 }

@@ -70,6 +70,11 @@ impl FileLine<'_> {
     }
 }
 
+/// A mistake of the options in the environment.
+pub fn control_of_environment(text: &str) -> String {
+    format!("Warning: $PCP_DERIVED_CONTROL: {text}")
+}
+
 /// A refused expression that stands in no file (`pmRegisterDerivedMetric(3)`).
 pub fn syntax_error(name: &str, text: &str, offset: i64, message: Option<&str>) -> String {
     // The position before an empty text is printed as if it were the one after.
@@ -80,9 +85,9 @@ pub fn syntax_error(name: &str, text: &str, offset: i64, message: Option<&str>) 
 }
 
 /// What libpcp prints of a diagnostic, with line ends; nothing where it has
-/// nothing to say.
+/// nothing to say. What cannot be read it leaves to its caller to say.
 pub fn render(diagnostic: &Diagnostic) -> Option<String> {
-    let text = diagnostic.pcp.as_deref()?;
+    let text = diagnostic.pcp.as_deref().filter(|_| diagnostic.code != Code::UnreadableFile)?;
     Some(match is_semantic(diagnostic.code) {
         false => format!("{text}\n"),
         true => {

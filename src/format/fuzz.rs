@@ -43,7 +43,9 @@ fn said(text: &str, language: Language) -> (Vec<String>, Vec<(Code, String)>) {
         DefinitionItem::Text(text) => {
             format!("{}({:?}) = {:?}", text.metric.value, text.kind, text.text)
         }
-        DefinitionItem::Control { option, value, .. } => format!("{option:?}={value}"),
+        DefinitionItem::Control { setting, .. } => {
+            format!("{:?}={}", setting.option, setting.value)
+        }
     });
     // Lines of blanks become empty, which is the one mistake that is mended.
     let mistakes = diagnostics.iter().filter(|diagnostic| {

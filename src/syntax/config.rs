@@ -10,13 +10,13 @@ use std::ops::Range;
 
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::dialect::Language;
+use crate::dialect::{Dialect, Language};
 use crate::source::{SourceId, SourceMap, Span};
 
 pub use pmderive_runtime::model::TextKind;
 
 use super::ast::Spanned;
-use super::control::{ControlOption, parse_options};
+use super::control::{Setting, parse_options};
 use super::lines::{Line, Lines};
 use super::names::{NameMistake, is_space, name_mistake};
 use super::origin::{Origin, offset};
@@ -32,12 +32,10 @@ pub enum DefinitionItem {
     Text(HelpText),
     /// One option of a `#control` line.
     Control {
-        /// Which.
-        option: ControlOption,
-        /// Its value, which it can have.
-        value: i32,
-        /// The whole line.
-        span: Span,
+        /// The option.
+        setting: Setting,
+        /// Number of the line, from 1.
+        line: u32,
     },
 }
 
@@ -256,24 +254,25 @@ impl DefinitionReader {
         if !is_control {
             return;
         }
-        let rest = &text[MARK.len()..];
-        if !rest.starts_with(is_space) {
-            return;
-        }
-        let options = trimmed(text, MARK.len()..text.len());
+        let Some(next) = text[MARK.len()..].chars().next() else { return };
+        let options = match self.language.dialect {
+            // libpcp takes any character for the blank and wants no other.
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => MARK.len() + next.len_utf8()..text.len(),
+            Dialect::Fixed if is_space(next) => trimmed(text, MARK.len()..text.len()),
+            Dialect::Fixed => return,
+        };
         if options.is_empty() {
             return;
         }
         let origin = line.origin.skip(offset(options.start));
-        let span = span(&line.origin, &(0..options.end));
         let first = reading.diagnostics.len();
         let pcp = reading.said_of(line);
         let parsed = parse_options(&text[options], &origin, reading.diagnostics);
         for diagnostic in reading.diagnostics.since_mut(first) {
             diagnostic.pcp = diagnostic.pcp.take().map(|said| pcp.control(&said).into());
         }
-        for (option, value) in parsed {
-            reading.items.push(DefinitionItem::Control { option, value, span });
+        for setting in parsed {
+            reading.items.push(DefinitionItem::Control { setting, line: line.number });
         }
     }
 
@@ -411,7 +410,6 @@ pub(super) fn span(origin: &Origin, range: &Range<usize>) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::Dialect;
 
     fn read(text: &str, dialect: Dialect) -> (Vec<String>, Vec<String>) {
         let mut sources = SourceMap::default();
@@ -431,7 +429,9 @@ mod tests {
                 DefinitionItem::Text(text) => {
                     format!("{} {}({:?})={}", text.line, text.metric.value, text.kind, text.text)
                 }
-                DefinitionItem::Control { option, value, .. } => format!("{option:?}={value}"),
+                DefinitionItem::Control { setting, .. } => {
+                    format!("{:?}={}", setting.option, setting.value)
+                }
             })
             .collect();
         let diagnostics = diagnostics

@@ -6,7 +6,7 @@
 use pmderive_runtime::model::PmStatus;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{SourceId, SourceMap};
+use crate::source::{SourceId, SourceMap, Span};
 
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
@@ -90,13 +90,24 @@ impl ControlOption {
     }
 }
 
+/// An option with the value that a text gives it, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Which.
+    pub option: ControlOption,
+    /// Its value, which it can have.
+    pub value: i32,
+    /// `name=value`.
+    pub span: Span,
+}
+
 /// Reads all of a text as control options, as `PCP_DERIVED_CONTROL` has them
 /// (PCPIntro(1)): `name=integer[,name=integer...]`. Mistakes are reported.
 pub fn parse_control(
     source: SourceId,
     sources: &SourceMap,
     diagnostics: &mut Diagnostics,
-) -> Vec<(ControlOption, i32)> {
+) -> Vec<Setting> {
     match &*sources.get(source).text {
         "" => Vec::new(),
         text => parse_options(text, &Origin::new(source, 0), diagnostics),
@@ -109,7 +120,7 @@ pub(super) fn parse_options(
     text: &str,
     origin: &Origin,
     diagnostics: &mut Diagnostics,
-) -> Vec<(ControlOption, i32)> {
+) -> Vec<Setting> {
     let mut options = Vec::new();
     let mut start = 0;
     for item in text.split(',') {
@@ -144,7 +155,7 @@ pub(super) fn parse_options(
             format!("failed to set derived metric control {name}={value}: {reason}")
         };
         match ControlOption::find(name) {
-            Some(option) if option.takes(value) => options.push((option, value)),
+            Some(option) if option.takes(value) => options.push(Setting { option, value, span }),
             Some(ControlOption::GlobalLimit | ControlOption::ContextLimit) => {
                 let message = format!("`{name}` cannot be {value}");
                 let help = "a limit is above 0, or -1 for none";
@@ -200,7 +211,10 @@ mod tests {
         ] {
             let mut diagnostics = Diagnostics::default();
             let origin = Origin::new(SourceId(0), 9);
-            assert_eq!(parse_options(text, &origin, &mut diagnostics), expected, "{text}");
+            let settings = parse_options(text, &origin, &mut diagnostics);
+            let settings: Vec<(ControlOption, i32)> =
+                settings.iter().map(|setting| (setting.option, setting.value)).collect();
+            assert_eq!(settings, expected, "{text}");
             assert_eq!(diagnostics.errors(), errors, "{text}");
         }
     }

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::dialect::Dialect;
 use crate::source::{SourceId, SourceMap, Span};
 
 /// Largest definition file that is read, in bytes.
@@ -24,12 +25,30 @@ pub const STANDARD_INPUT: &str = "<standard input>";
 /// read, such as a FIFO. What cannot be read is reported, and the rest still
 /// read. Bytes that are not UTF-8 become U+FFFD. An empty path is reported; at
 /// the end of a list, where libpcp says nothing either, as a warning.
+///
+/// To libpcp an empty list is right, and what cannot be read ends the list; what
+/// is neither file nor directory it passes over. So do its dialects.
 pub fn load_paths(
+    list: &str,
+    dialect: Dialect,
+    sources: &mut SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Vec<SourceId> {
+    let is_fatal = dialect != Dialect::Fixed;
+    if is_fatal && list.is_empty() {
+        return Vec::new();
+    }
+    Loader { sources, diagnostics, is_fatal, loaded: Vec::new() }.list(list)
+}
+
+/// Reads the files of a list as [`load_paths`] does, but goes on after what
+/// cannot be read in every dialect.
+pub fn load_readable_paths(
     list: &str,
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    Loader { sources, diagnostics, loaded: Vec::new() }.list(list)
+    Loader { sources, diagnostics, is_fatal: false, loaded: Vec::new() }.list(list)
 }
 
 /// Reads one definition file, or all below a directory, which has `/` at its
@@ -39,7 +58,7 @@ pub fn load_file(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    let mut loader = Loader { sources, diagnostics, loaded: Vec::new() };
+    let mut loader = Loader { sources, diagnostics, is_fatal: false, loaded: Vec::new() };
     let at = Path::new(path);
     match path {
         "-" => match read_bounded(io::stdin().lock()) {
@@ -50,7 +69,9 @@ pub fn load_file(
             let reason = format!("a directory; {path}/ stands for all files below it");
             loader.unreadable(at, &reason);
         }
-        _ => loader.path(at),
+        _ => {
+            loader.path(at);
+        }
     }
     loader.loaded
 }
@@ -58,6 +79,8 @@ pub fn load_file(
 struct Loader<'l> {
     sources: &'l mut SourceMap,
     diagnostics: &'l mut Diagnostics,
+    /// True if what cannot be read ends the list.
+    is_fatal: bool,
     loaded: Vec<SourceId>,
 }
 
@@ -67,7 +90,12 @@ impl Loader<'_> {
             Some(paths) => (paths, true),
             None => (list, false),
         };
-        paths.split(':').for_each(|path| self.path(Path::new(path)));
+        for path in paths.split(':') {
+            let is_whole = self.path(Path::new(path));
+            if self.is_fatal && !is_whole {
+                return self.loaded;
+            }
+        }
         if is_ended {
             let message = "an empty path at the end of a list stands for no file";
             self.report(Path::new(""), message.to_owned(), Severity::Warning);
@@ -75,7 +103,9 @@ impl Loader<'_> {
         self.loaded
     }
 
-    fn path(&mut self, path: &Path) {
+    /// True if all of it was read.
+    fn path(&mut self, path: &Path) -> bool {
+        let mut is_whole = true;
         let files = match path.is_dir() {
             true => definition_files(path),
             false => vec![Ok(path.to_owned())],
@@ -87,9 +117,17 @@ impl Loader<'_> {
             });
             match read {
                 Ok((path, bytes)) => self.add(&path.to_string_lossy(), &bytes),
-                Err(Unreadable { path, reason }) => self.unreadable(&path, &reason),
+                Err(Unreadable { reason, .. }) if self.is_fatal && reason == NO_FILE => {}
+                Err(Unreadable { path, reason }) => {
+                    self.unreadable(&path, &reason);
+                    is_whole = false;
+                    if self.is_fatal {
+                        break;
+                    }
+                }
             }
         }
+        is_whole
     }
 
     fn add(&mut self, name: &str, bytes: &[u8]) {
@@ -103,6 +141,13 @@ impl Loader<'_> {
             false => format!("cannot read {}: {reason}", path.display()),
         };
         self.report(path, message, Severity::Error);
+        // The system's words without its number are the text of libpcp's status.
+        let said = match path.as_os_str().is_empty() {
+            true => "No such file or directory",
+            false => reason.split(" (os error").next().unwrap_or_default(),
+        };
+        let last = self.diagnostics.len() - 1;
+        self.diagnostics.since_mut(last).iter_mut().for_each(|one| one.pcp = Some(said.into()));
     }
 
     fn report(&mut self, path: &Path, message: String, severity: Severity) {
@@ -112,6 +157,9 @@ impl Loader<'_> {
         self.diagnostics.push(Diagnostic { severity, ..error });
     }
 }
+
+/// Why something in a directory is not read.
+const NO_FILE: &str = "neither a file nor a directory";
 
 /// A file or directory that cannot be read.
 pub struct Unreadable {
@@ -151,8 +199,7 @@ pub fn definition_files(path: &Path) -> Vec<Result<PathBuf, Unreadable>> {
                 Err(error) => files.push(Err(Unreadable { path, reason: error.to_string() })),
             }
         } else {
-            let reason = "neither a file nor a directory".to_owned();
-            files.push(Err(Unreadable { path, reason }));
+            files.push(Err(Unreadable { path, reason: NO_FILE.to_owned() }));
         }
     }
     files
@@ -201,13 +248,14 @@ mod tests {
         }
         std::os::unix::fs::symlink(root.path(), at("d/sub/loop"))?;
         std::os::unix::fs::symlink("nowhere", at("d/sub/zz"))?;
-        let load = |list: String| {
+        let load_as = |list: String, dialect: Dialect| {
             let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
-            let ids = load_paths(&list, &mut sources, &mut diagnostics);
+            let ids = load_paths(&list, dialect, &mut sources, &mut diagnostics);
             let texts: Vec<String> =
                 ids.iter().map(|id| sources.get(*id).text.to_string()).collect();
             (texts, diagnostics.errors())
         };
+        let load = |list: String| load_as(list, Dialect::Fixed);
         let root = root.path().display();
         let expected: Vec<String> =
             ["one", "d/.hidden", "d/a~", "d/b", "one", "d/sub/x"].map(str::to_owned).into();
@@ -228,6 +276,17 @@ mod tests {
         assert_eq!(load(fifo), (vec!["from a pipe".to_owned()], 0));
         writer.join().expect("it has written")?;
         assert_eq!(load(format!("{root}/none:{root}/one")), (vec!["one".to_owned()], 1));
+        // What libpcp does.
+        let load = |list: String| load_as(list, Dialect::Pcp6_0);
+        assert_eq!(load(String::new()), (vec![], 0));
+        let list = format!("{root}/one:{root}/none:{root}/one");
+        assert_eq!(load(list), (vec!["one".to_owned()], 1));
+        let list = format!(":{root}/none:{root}/one");
+        let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+        let readable = load_readable_paths(&list, &mut sources, &mut diagnostics);
+        let said: Vec<_> = diagnostics.iter().map(|one| one.pcp.as_deref()).collect();
+        assert_eq!(said, [Some("No such file or directory"); 2]);
+        assert_eq!(readable.len(), 1);
         Ok(())
     }
 }

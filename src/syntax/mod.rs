@@ -56,11 +56,11 @@ pub(crate) use config::bad_name;
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
-pub use control::{ControlOption, parse_control};
+pub use control::{ControlOption, Setting, parse_control};
 pub use functions::{SIGNATURES, Shape, Signature};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
-pub use load::{MAX_FILE_BYTES, load_paths};
+pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
 pub(crate) use load::{
     STANDARD_INPUT, Unreadable, definition_files, load_file, read_bounded, read_definition_file,
 };

@@ -8,20 +8,24 @@
 //! ```
 //!
 //! A round trip answers for as many metrics as possible: all that is known of
-//! a group of them is looked up before the first of them is printed.
+//! a group of those that an argument stands for is looked up before the first of
+//! them is printed.
 
 mod labels;
 mod lookup;
 mod report;
 mod values;
 
+use std::fmt;
+
 use clap::Args;
-use pmderive_runtime::model::{InDom, Pmid};
-use pmderive_runtime::source::MetadataSource;
+use pmderive_runtime::model::{InDom, PmStatus, Pmid};
+use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use self::report::Report;
 use super::messages::Messages;
-use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
+use super::mistakes::UnreadableFiles;
+use super::pcp_options::{OriginOption, PcpOptions, batch};
 use super::{Outcome, Stop, walk};
 use crate::engine::Backend;
 
@@ -93,86 +97,118 @@ const BATCH: usize = 128;
 /// Metrics that are looked up together.
 const GROUP: usize = 4096;
 
-/// What is to be reported, in order.
-enum Item {
-    Metric(String),
-    Domain(InDom),
-}
-
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let mut source = arguments.options.open(&arguments.names, Backend::Interp, messages)?;
+    let (options, asked) = (&arguments.options, &arguments.names);
+    let mut source = options.open(asked, Backend::Interp, UnreadableFiles::Told, messages)?;
     source.start_at(&arguments.origin, messages)?;
-    let mut outcome = Outcome::Good;
-    let mut items = Vec::new();
-    let mut errors = Vec::new();
-    if arguments.names.is_empty() {
-        match walk::metrics_below(&mut source, "")? {
-            Ok(names) => items.extend(names.into_iter().map(Item::Metric)),
-            Err(status) => errors.push(format!("Error: {status}")),
-        }
-        if items.is_empty() && errors.is_empty() {
-            errors.push("PMNS appears to be empty!".to_owned());
-        }
-    }
-    for name in &arguments.names {
-        let found = match identifier(name) {
-            Some(Identifier::Domain(indom)) => {
-                items.push(Item::Domain(indom));
-                continue;
-            }
-            // pmNameID(3) gives one of the names only.
-            Some(Identifier::Metric(pmid)) => source
-                .context
-                .names_of(pmid)?
-                .map(|names| names.into_iter().take(1).map(String::from).collect::<Vec<_>>()),
-            None => walk::metrics_below(&mut source, name)?,
-        };
-        match found {
-            Ok(names) => items.extend(names.into_iter().map(Item::Metric)),
-            Err(status) => errors.push(format!("Error: {name}: {status}")),
-        }
-    }
-    for error in errors {
-        messages.line(&error);
-        outcome = Outcome::Failed;
-    }
-    match print(&items, arguments, &mut source, messages) {
+    let batch = match source.is_archive() {
+        true => 1,
+        false => arguments.shown.batch.unwrap_or(BATCH),
+    };
+    let mut progress = Progress {
+        report: Report::new(arguments.shown.clone(), batch, &mut source, messages),
+        batch,
+        waiting: Vec::new(),
+        asked,
+        outcome: Outcome::Good,
+    };
+    let done = progress.run();
+    let outcome = progress.outcome.max(source.outcome());
+    match done {
         Ok(()) => Ok(outcome),
         Err(stop) => Err(stop.after(outcome)),
     }
 }
 
-/// Reports on all items. Metrics wait until there is a batch of them, and
-/// instance domains do not, as in pminfo.
-fn print(
-    items: &[Item],
-    arguments: &InfoArguments,
-    source: &mut Source,
-    messages: &Messages,
-) -> Result<(), Stop> {
-    let batch = match source.is_archive() {
-        true => 1,
-        false => arguments.shown.batch.unwrap_or(BATCH),
-    };
-    let has_domains = items.iter().any(|item| matches!(item, Item::Domain(_)));
-    let group = if has_domains || source.is_archive() { batch } else { GROUP.max(batch) };
-    let mut report = Report::new(arguments.shown.clone(), batch, source, messages);
-    let mut waiting = Vec::new();
-    for item in items {
-        match item {
-            Item::Domain(indom) => report.domain(*indom)?,
-            Item::Metric(name) => {
-                waiting.push(name.as_str());
-                if waiting.len() == group {
-                    report.metrics(&waiting)?;
-                    waiting.clear();
-                }
-            }
+/// A run, argument after argument. Metrics wait until there is a batch of them,
+/// and instance domains do not, as in pminfo: which metrics an argument stands
+/// for, and what is said of it, depends on those that were looked at before.
+struct Progress<'p> {
+    report: Report<'p>,
+    batch: usize,
+    waiting: Vec<String>,
+    /// The arguments.
+    asked: &'p [String],
+    outcome: Outcome,
+}
+
+impl Progress<'_> {
+    fn run(&mut self) -> Result<(), Stop> {
+        let asked = self.asked;
+        if asked.is_empty() {
+            self.all()?;
         }
+        for name in asked {
+            self.argument(name)?;
+        }
+        self.report_on(self.waiting.len())?;
+        self.report.finish()
     }
-    report.metrics(&waiting)?;
-    report.finish()
+
+    /// Takes all metrics.
+    fn all(&mut self) -> Result<(), Stop> {
+        match self.below("")? {
+            Ok(names) if names.is_empty() => self.error(&"PMNS appears to be empty!"),
+            Ok(names) => self.metrics(names)?,
+            Err(status) => self.error(&format_args!("Error: {status}")),
+        }
+        Ok(())
+    }
+
+    /// Takes what an argument stands for.
+    fn argument(&mut self, name: &str) -> Result<(), Stop> {
+        let found = match identifier(name) {
+            Some(Identifier::Domain(indom)) => return self.report.domain(indom),
+            // pmNameID(3) gives one of the names only.
+            Some(Identifier::Metric(pmid)) => match self.report.source().context.names_of(pmid)? {
+                Ok(names) => match names.first() {
+                    Some(name) => self.below(name)?,
+                    None => Err(PmStatus::PMID),
+                },
+                Err(status) => Err(status),
+            },
+            None => self.below(name)?,
+        };
+        match found {
+            Ok(names) => self.metrics(names)?,
+            Err(status) => self.error(&format_args!("Error: {name}: {status}")),
+        }
+        Ok(())
+    }
+
+    fn below(&mut self, node: &str) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
+        let found = walk::metrics_below(self.report.source(), node);
+        self.tell_mistakes();
+        found
+    }
+
+    fn error(&mut self, error: &dyn fmt::Display) {
+        self.report.complain(error);
+        self.outcome = Outcome::Failed;
+    }
+
+    fn tell_mistakes(&mut self) {
+        self.report.tell_mistakes(self.asked);
+    }
+
+    /// Lets metrics wait, and reports on all whole batches.
+    fn metrics(&mut self, names: Vec<String>) -> Result<(), Stop> {
+        self.waiting.extend(names);
+        let whole = self.waiting.len() / self.batch * self.batch;
+        self.report_on(whole)
+    }
+
+    fn report_on(&mut self, count: usize) -> Result<(), Stop> {
+        let names: Vec<String> = self.waiting.drain(..count).collect();
+        for group in names.chunks(GROUP.div_ceil(self.batch) * self.batch) {
+            let group: Vec<&str> = group.iter().map(String::as_str).collect();
+            let reported = self.report.metrics(&group);
+            self.tell_mistakes();
+            reported?;
+        }
+        Ok(())
+    }
 }
 
 /// An argument in dotted notation.

@@ -1,5 +1,6 @@
 //! What is printed of each metric and of each instance domain.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use pmderive_runtime::model::{
@@ -23,7 +24,7 @@ pub struct Report<'s> {
     shown: Shown,
     batch: usize,
     source: &'s mut Source,
-    messages: &'s Messages,
+    messages: &'s mut Messages,
     is_archive: bool,
     labels: Option<Labels>,
     domains: Domains,
@@ -36,7 +37,7 @@ impl<'s> Report<'s> {
         shown: Shown,
         batch: usize,
         source: &'s mut Source,
-        messages: &'s Messages,
+        messages: &'s mut Messages,
     ) -> Report<'s> {
         let mut out = Vec::new();
         if let Some(note) = source.zone_note.take() {
@@ -55,8 +56,24 @@ impl<'s> Report<'s> {
         }
     }
 
+    /// The source that is reported on.
+    pub fn source(&mut self) -> &mut Source {
+        self.source
+    }
+
+    /// Tells what was found wrong with derived metrics; `asked` are the names
+    /// that the user has given.
+    pub fn tell_mistakes(&mut self, asked: &[String]) {
+        self.source.tell_mistakes(asked, self.messages);
+    }
+
+    /// Says on standard error what is wrong with an argument.
+    pub fn complain(&self, error: &dyn fmt::Display) {
+        self.messages.line(error);
+    }
+
     /// Writes what is not written yet.
-    pub fn finish(mut self) -> Result<(), Stop> {
+    pub fn finish(&mut self) -> Result<(), Stop> {
         self.write()
     }
 

@@ -40,6 +40,7 @@ use self::report::{Form, Report, Sampling, State, elapsed};
 use self::table::Table;
 use super::args::BackendArgument;
 use super::messages::Messages;
+use super::mistakes::UnreadableFiles;
 use super::pace::Pace;
 use super::patience::SystemClock;
 use super::pcp_options::{PcpOptions, Source, WindowOptions};
@@ -61,7 +62,9 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     }
     let backend = BackendArgument::Auto.for_samples(arguments.samples);
     let names = [spec.metric.to_string()];
-    let mut source = arguments.follow.open(|| options.open(&names, backend, messages))?;
+    let open =
+        |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
+    let mut source = arguments.follow.open(|| open(messages))?;
     let host = {
         let Source { context, patience, .. } = &mut source;
         patience.persist(&SystemClock, messages, || context.host_name())?
@@ -81,7 +84,9 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         window.end = window.end.filter(|end| end.sec != 0);
     }
     let name = spec.metric.as_str();
-    let desc = describe(&mut source, name)?;
+    let desc = describe(&mut source, name);
+    source.tell_mistakes(std::slice::from_ref(&spec.metric), messages);
+    let desc = desc?;
     let instances = choose_instances(arguments, &spec, &mut source, name, desc)?;
     if let Some(filter) = arguments.filter.as_ref().filter(|_| archive.is_none()) {
         store(&mut source, filter, desc, instances.as_ref())?;
@@ -160,7 +165,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         state: State::new(desc.value_type),
     };
     report.run()?;
-    Ok(Outcome::Good)
+    Ok(report.source.outcome())
 }
 
 /// How numbers are laid out in columns for the metric's type.

@@ -72,6 +72,9 @@ pub struct DerivedContext<S> {
     scope: Snapshot,
     context: Context<S>,
     bound: FxHashMap<Pmid, Bound>,
+    /// Those of `bound` whose mistakes nobody has taken yet, in the order in
+    /// which they were asked for.
+    untold: Vec<Pmid>,
     /// Identities of definitions that went while they were bound.
     gone: FxHashSet<u64>,
     /// The source's metadata that definitions were bound to.
@@ -105,7 +108,7 @@ enum Outcome {
     },
     Unusable(Vec<Diagnostic>),
     /// The source has a metric of that name.
-    Hidden,
+    Hidden(Vec<Diagnostic>),
 }
 
 /// Expressions that were bound together, each with the identity that its
@@ -136,6 +139,7 @@ impl<S: FetchSource> DerivedContext<S> {
             member,
             context: Context::empty(engine, source),
             bound: FxHashMap::default(),
+            untold: Vec::new(),
             gone: FxHashSet::default(),
             epoch,
             lost: false,
@@ -222,6 +226,7 @@ impl<S: FetchSource> DerivedContext<S> {
         };
         if let Some(found) = refusal {
             self.bound.remove(&pmid);
+            self.untold.retain(|untold| *untold != pmid);
             let Snapshot { sources, .. } = std::mem::replace(&mut self.scope, before);
             bound?;
             diagnostics.extend(found);
@@ -311,6 +316,19 @@ impl<S: FetchSource> DerivedContext<S> {
         Ok((diagnostics, self.scope.sources.clone()))
     }
 
+    /// What was found wrong with derived metrics since this was asked last, in
+    /// the order in which they were first touched, with the texts that the
+    /// diagnostics point into. libpcp says so when it happens.
+    pub fn take_mistakes(&mut self) -> (Diagnostics, SourceMap) {
+        let mut diagnostics = Diagnostics::default();
+        for pmid in std::mem::take(&mut self.untold) {
+            if let Some(Outcome::Unusable(found) | Outcome::Hidden(found)) = self.outcome(pmid) {
+                diagnostics.extend(found.iter().cloned());
+            }
+        }
+        (diagnostics, self.scope.sources.clone())
+    }
+
     fn dialect(&self) -> Dialect {
         self.context.engine.dialect()
     }
@@ -334,6 +352,7 @@ impl<S: FetchSource> DerivedContext<S> {
 
     fn forget_bindings(&mut self) {
         self.bound.clear();
+        self.untold.clear();
         self.plans.clear();
     }
 
@@ -370,6 +389,7 @@ impl<S: FetchSource> DerivedContext<S> {
             stays && !(tries_again && matches!(bound.outcome, Outcome::Unusable(_)))
         });
         let bound = &self.bound;
+        self.untold.retain(|pmid| bound.contains_key(pmid));
         self.plans.retain(|plan| {
             plan.derived().all(|(pmid, was_bound)| match was_bound {
                 true => bound.contains_key(&pmid),
@@ -384,15 +404,17 @@ impl<S: FetchSource> DerivedContext<S> {
     /// The source failed; then none of them is.
     fn bind(&mut self, pmids: impl IntoIterator<Item = Pmid>) -> Result<(), SourceError> {
         let mut wanted: Vec<Arc<Registered>> = Vec::new();
+        let mut seen: FxHashSet<Pmid> = FxHashSet::default();
         for pmid in pmids {
             if !self.bound.contains_key(&pmid)
+                && seen.insert(pmid)
                 && let Some(definition) = self.scope.registry.by_pmid(pmid)
             {
                 wanted.push(Arc::clone(definition));
             }
         }
+        let asked: Vec<Pmid> = wanted.iter().filter_map(|definition| definition.pmid).collect();
         wanted.sort_unstable_by_key(|definition| definition.pmid.map(identifiers::order));
-        wanted.dedup_by_key(|definition| definition.pmid);
         if wanted.is_empty() {
             return Ok(());
         }
@@ -415,17 +437,23 @@ impl<S: FetchSource> DerivedContext<S> {
         }
         let typed = Arc::new(typed);
         for (definition, metric) in wanted.into_iter().zip(metrics) {
+            let mut found = || by_metric.remove(&metric.name).unwrap_or_default();
             let outcome = match (metric.is_hidden, metric.desc, metric.output) {
-                (true, ..) => Outcome::Hidden,
+                (true, ..) => Outcome::Hidden(found()),
                 (false, Ok(desc), Some(at)) => {
                     Outcome::Usable { desc, among: Arc::clone(&typed), at }
                 }
-                _ => Outcome::Unusable(by_metric.remove(&metric.name).unwrap_or_default()),
+                _ => Outcome::Unusable(found()),
             };
             if let Some(pmid) = definition.pmid {
                 self.bound.insert(pmid, Bound { definition, outcome });
             }
         }
+        let is_wrong = |pmid: &Pmid| {
+            matches!(self.outcome(*pmid), Some(Outcome::Unusable(_) | Outcome::Hidden(_)))
+        };
+        let wrong: Vec<Pmid> = asked.into_iter().filter(is_wrong).collect();
+        self.untold.extend(wrong);
         Ok(())
     }
 
@@ -438,7 +466,7 @@ impl<S: FetchSource> DerivedContext<S> {
     fn desc(&self, pmid: Pmid) -> Result<MetricDesc, PmStatus> {
         let desc = match self.outcome(pmid) {
             Some(Outcome::Usable { desc, .. }) => *desc,
-            Some(Outcome::Unusable(_) | Outcome::Hidden) => return Err(PmStatus::BADDERIVE),
+            Some(Outcome::Unusable(_) | Outcome::Hidden(_)) => return Err(PmStatus::BADDERIVE),
             None if self.is_anonymous(pmid) => anonymous::DESC,
             None => return Err(PmStatus::PMID),
         };

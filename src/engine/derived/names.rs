@@ -89,7 +89,7 @@ impl<S: FetchSource> DerivedContext<S> {
             return anonymous.find(|(known, _)| *known == pmid).map(|(_, one)| one.name.into());
         };
         let is_found = registry.get(&definition.name).is_some_and(|one| one.pmid == Some(pmid));
-        let is_hidden = matches!(self.outcome(pmid), Some(Outcome::Hidden));
+        let is_hidden = matches!(self.outcome(pmid), Some(Outcome::Hidden(_)));
         (is_found && !is_hidden).then(|| definition.name.clone())
     }
 

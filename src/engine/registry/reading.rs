@@ -11,14 +11,17 @@ use crate::engine::controls::SetBy;
 use crate::engine::{identity, system};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::{
-    DefinitionItem, DefinitionReader, Earlier, PcpError, bad_name, load_paths, name_mistake,
-    parse_control, parse_expr,
+    DefinitionItem, DefinitionReader, Earlier, PcpError, Setting, bad_name, load_paths,
+    load_readable_paths, name_mistake, parse_control, parse_expr,
 };
 
 impl Registry {
     /// Registers what the files of a `:`-separated list define
     /// (`pmLoadDerivedConfig(3)`). Lines with mistakes are reported and
     /// passed over. Gives the number of metrics registered.
+    ///
+    /// In the dialects of libpcp a path that cannot be read ends the list; what
+    /// that function returns then is [`Diagnostic::pcp`] of the last diagnostic.
     pub fn load(
         &mut self,
         paths: &str,
@@ -26,22 +29,25 @@ impl Registry {
         diagnostics: &mut Diagnostics,
     ) -> usize {
         self.define_anonymous();
-        let files = load_paths(paths, sources, diagnostics);
-        files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum()
+        let mut unreadable = Diagnostics::default();
+        let files = load_paths(paths, self.language.dialect, sources, &mut unreadable);
+        let count = files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum();
+        diagnostics.extend(unreadable);
+        count
     }
 
     /// Registers the definitions that every client of PCP on this machine has
     /// (pmRegisterDerived(3)): those of the list in `PCP_DERIVED_CONFIG`, or
     /// without that variable those of the directory `config/derived` below
-    /// `PCP_VAR_DIR`.
+    /// `PCP_VAR_DIR`. A path that cannot be read ends nothing here.
     pub fn load_system(&mut self, sources: &mut SourceMap, diagnostics: &mut Diagnostics) -> usize {
-        match system::definitions() {
-            Some(paths) => self.load(&paths, sources, diagnostics),
-            None => {
-                self.define_anonymous();
-                0
-            }
-        }
+        self.define_anonymous();
+        let Some(paths) = system::definitions() else { return 0 };
+        let mut unreadable = Diagnostics::default();
+        let files = load_readable_paths(&paths, sources, &mut unreadable);
+        let count = files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum();
+        diagnostics.extend(unreadable);
+        count
     }
 
     /// Sets the options that `PCP_DERIVED_CONTROL` asks for (PCPIntro(1)),
@@ -53,13 +59,18 @@ impl Registry {
         }
         let source = sources.add("$PCP_DERIVED_CONTROL", text);
         let mut found = Diagnostics::default();
-        for (option, value) in parse_control(source, sources, &mut found) {
+        for setting in parse_control(source, sources, &mut found) {
+            let Setting { option, value, .. } = setting;
             let outcome = self.controls.set(option, value, SetBy::Environment);
-            not_set(option, value, outcome, whole(source, sources), &mut found);
+            not_set(setting, outcome, sources, &mut found);
         }
+        found.sort();
         // No definition is the worse for it.
-        diagnostics
-            .extend(found.into_iter().map(|one| Diagnostic { severity: Severity::Warning, ..one }));
+        for diagnostic in found.since_mut(0) {
+            let said = diagnostic.pcp.take();
+            diagnostic.pcp = said.map(|said| pcp::control_of_environment(&said).into());
+        }
+        diagnostics.extend(found.into_iter().map(as_warning));
     }
 
     /// Registers what the text of a definition file defines.
@@ -70,7 +81,8 @@ impl Registry {
         diagnostics: &mut Diagnostics,
     ) -> usize {
         let mut reader = DefinitionReader::new(self.language);
-        let items = reader.read_after(&*self, source, sources, diagnostics);
+        let (mut of_lines, mut late) = (Diagnostics::default(), Diagnostics::default());
+        let items = reader.read_after(&*self, source, sources, &mut of_lines);
         let before = self.count;
         for item in items {
             match item {
@@ -84,14 +96,14 @@ impl Registry {
                         identity,
                         pmid: None,
                     };
-                    let (name, first) = (registered.name.clone(), diagnostics.len());
+                    let (name, first) = (registered.name.clone(), late.len());
                     // What is wrong is in the diagnostics.
-                    if let Err(error) = self.insert(registered, diagnostics) {
+                    if let Err(error) = self.insert(registered, &mut late) {
                         let file = &sources.get(source).name;
                         let line = FileLine { file, number: definition.line, line: "" };
                         let offset = usize::try_from(definition.skipped).unwrap_or(0);
                         let message = error.message.as_deref();
-                        for diagnostic in diagnostics.since_mut(first) {
+                        for diagnostic in late.since_mut(first) {
                             let said = line.syntax_error(&name, &definition.text, offset, message);
                             diagnostic.pcp = Some(said.into());
                         }
@@ -106,12 +118,28 @@ impl Registry {
                     // was one too many.
                     let _ = self.set_text(name, kind, &text.text);
                 }
-                DefinitionItem::Control { option, value, span } => {
+                DefinitionItem::Control { setting, line } => {
+                    let Setting { option, value, .. } = setting;
                     let outcome = self.controls.set(option, value, SetBy::Program);
-                    not_set(option, value, outcome, span, diagnostics);
+                    let first = late.len();
+                    not_set(setting, outcome, sources, &mut late);
+                    let line = FileLine { file: &sources.get(source).name, number: line, line: "" };
+                    for diagnostic in late.since_mut(first) {
+                        let said = diagnostic.pcp.take();
+                        diagnostic.pcp = said.map(|said| line.control(&said).into());
+                    }
                 }
             }
         }
+        // libpcp reads and registers line by line.
+        let mut late = late.into_iter().peekable();
+        for diagnostic in of_lines {
+            while let Some(earlier) = late.next_if(|late| late.span.start < diagnostic.span.start) {
+                diagnostics.push(earlier);
+            }
+            diagnostics.push(diagnostic);
+        }
+        diagnostics.extend(late);
         self.count - before
     }
 
@@ -236,6 +264,10 @@ impl Registry {
         let identity = identity(name, &sources.get(source).text);
         Ok(Registered { name: name.into(), is_named: true, identity, ..parsed? })
     }
+}
+
+fn as_warning(diagnostic: Diagnostic) -> Diagnostic {
+    Diagnostic { severity: Severity::Warning, ..diagnostic }
 }
 
 /// The whole of a text.

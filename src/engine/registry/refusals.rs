@@ -5,8 +5,8 @@ use pmderive_runtime::model::PmStatus;
 
 use super::Registered;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::Span;
-use crate::syntax::{ControlOption, PcpError};
+use crate::source::{SourceMap, Span};
+use crate::syntax::{PcpError, Setting};
 
 /// Refuses the second definition of a name, the text at `place`; `kind` is
 /// libpcp's word for it.
@@ -34,15 +34,16 @@ pub fn no_room(
     PcpError { offset: 0, message: Some(words.to_owned()) }
 }
 
-/// Reports an option that was understood but could not be set.
+/// Reports an option that was understood but could not be set. libpcp's words
+/// are those without the place.
 pub fn not_set(
-    option: ControlOption,
-    value: i32,
+    setting: Setting,
     outcome: Result<(), PmStatus>,
-    span: Span,
+    sources: &SourceMap,
     diagnostics: &mut Diagnostics,
 ) {
     let Err(status) = outcome else { return };
+    let Setting { option, value, span } = setting;
     let message = format!("cannot set {} to {value}", option.name());
     let help = match status {
         PmStatus::AGAIN => "PCP_DERIVED_CONTROL in the environment prevails",
@@ -50,6 +51,9 @@ pub fn not_set(
         _ => "see pmSetDerivedControl(3)",
     };
     let text = status.to_string().to_lowercase();
-    diagnostics
-        .push(Diagnostic::warning(Code::BadControl, span, message).label(span, text).help(help));
+    let written = sources.slice(span);
+    let said = format!("failed to set derived metric control {written}: {status}");
+    diagnostics.push(
+        Diagnostic::warning(Code::BadControl, span, message).label(span, text).help(help).pcp(said),
+    );
 }
