@@ -395,7 +395,7 @@ impl Evaluator {
         for (index, offset) in (0u32..).zip(&layout.elapsed) {
             let history = HistoryId(index);
             let elapsed =
-                self.history.stamp(history).map(|stamp| clock.now(history).seconds_since(stamp));
+                self.history.stamp(history).map(|stamp| clock.now(history).interval_since(stamp));
             no_time_passed |= elapsed.is_some_and(|elapsed| elapsed <= 0.0);
             let elapsed = elapsed.unwrap_or_default();
             work[*offset as usize..][..8].copy_from_slice(&elapsed.to_ne_bytes());

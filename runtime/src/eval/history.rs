@@ -176,14 +176,14 @@ impl HistoryStore {
                     Previous::Lanes {
                         ids: lanes.ids(),
                         lanes: PreviousBits::Column(at.scalar, &self.arena[offset as usize..]),
-                        elapsed: now.seconds_since(*stamp),
+                        elapsed: now.interval_since(*stamp),
                     }
                 }
             },
             Entry::Aside(sample) => Previous::Lanes {
                 ids: &sample.ids,
                 lanes: PreviousBits::Bits(&sample.lanes),
-                elapsed: now.seconds_since(sample.stamp),
+                elapsed: now.interval_since(sample.stamp),
             },
         }
     }

@@ -17,6 +17,7 @@ mod labels_print;
 mod metric_spec;
 mod pmid;
 mod profile;
+mod seconds;
 mod state_change;
 mod status;
 mod status_text;

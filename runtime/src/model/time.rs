@@ -5,6 +5,7 @@ use std::ops::{Add, Sub};
 use std::time::Duration;
 
 use super::calendar;
+use super::seconds::seconds;
 
 /// Nanoseconds in a second.
 const NSEC_PER_SEC: i64 = 1_000_000_000;
@@ -49,30 +50,28 @@ impl Timestamp {
 
     /// Seconds from `earlier` to `self`; negative when time went backwards
     /// (`pmtimespecSub(3)`).
-    ///
-    /// Everything up to the division is exact, and rates agree with libpcp's
-    /// to the last digit only if the interval is rounded just once.
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
-        // 64 bits are enough for 292 years, and sooner converted.
         let nsec = i64::from(self.nsec) - i64::from(earlier.nsec);
-        let sec = self.sec.checked_sub(earlier.sec);
-        let near = sec.and_then(|sec| sec.checked_mul(NSEC_PER_SEC)?.checked_add(nsec));
-        let nsec = near.map_or_else(|| self.far_from(earlier), |nsec| nsec as f64);
-        nsec / NSEC_PER_SEC as f64
+        seconds(self.sec.saturating_sub(earlier.sec), nsec)
     }
 
-    /// Nanoseconds from `earlier`, however many.
-    #[cold]
-    fn far_from(self, earlier: Timestamp) -> f64 {
-        let sec = i128::from(self.sec) - i128::from(earlier.sec);
-        let nsec = i128::from(self.nsec) - i128::from(earlier.nsec);
-        (sec * i128::from(NSEC_PER_SEC) + nsec) as f64
+    /// The same as the interval of a rate: a difference of the nanoseconds
+    /// below zero becomes one above before it is rounded (`pmtimespecDec(3)`,
+    /// then `pmtimespecToReal(3)`), which gives another last digit now and then.
+    pub fn interval_since(self, earlier: Timestamp) -> f64 {
+        let nsec = i64::from(self.nsec) - i64::from(earlier.nsec);
+        let sec = self.sec.saturating_sub(earlier.sec);
+        if nsec < 0 {
+            seconds(sec.saturating_sub(1), nsec + NSEC_PER_SEC)
+        } else {
+            seconds(sec, nsec)
+        }
     }
 
     /// Seconds since the epoch (`pmtimespecToReal(3)`); today the last digit is
     /// worth a quarter of a microsecond.
     pub fn to_seconds(self) -> f64 {
-        self.sec as f64 + f64::from(self.nsec) / NSEC_PER_SEC as f64
+        seconds(self.sec, i64::from(self.nsec))
     }
 
     /// The point in time that is `seconds` after the epoch, rounded to the
@@ -198,6 +197,7 @@ mod tests {
         let (a, b) = (Timestamp::new(10, 250_000_000), Timestamp::new(8, 750_000_000));
         assert_eq!(a.seconds_since(b), 1.5);
         assert_eq!(b.seconds_since(a), -1.5);
+        assert_eq!([a.interval_since(b), b.interval_since(a)], [1.5, -1.5]);
     }
 
     #[test]

@@ -416,10 +416,9 @@ const FULL: usize = 1 << 15;
 /// Seconds from one time to another; of libpcp's versions with the precision
 /// that seconds since the epoch have as a floating-point number.
 pub fn elapsed(from: Timestamp, to: Timestamp, dialect: Dialect) -> f64 {
-    let seconds = |time: Timestamp| time.sec as f64 + f64::from(time.nsec) / NSEC_PER_SEC as f64;
     match dialect {
         Dialect::Fixed => to.seconds_since(from),
-        Dialect::Pcp6_0 | Dialect::Pcp7_2 => seconds(to) - seconds(from),
+        Dialect::Pcp6_0 | Dialect::Pcp7_2 => to.to_seconds() - from.to_seconds(),
     }
 }
 
