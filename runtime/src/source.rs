@@ -68,6 +68,21 @@ pub trait MetadataSource {
         self.instance_domain(indom, Freshness::Current)
     }
 
+    /// Names of those of the instances that the source knows from another time
+    /// than now: an archive, as each was called last before the record that
+    /// was fetched last, or else first after it.
+    ///
+    /// # Errors
+    /// The source failed.
+    fn names_at_other_times(
+        &mut self,
+        indom: InDom,
+        instances: &[InstId],
+    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
+        let _ = (indom, instances);
+        Ok(Vec::new())
+    }
+
     /// Identifier of the instance that a name stands for (`pmLookupInDom(3)`).
     /// A live source lets the agent decide what matches; without a match,
     /// `PM_ERR_INST`.

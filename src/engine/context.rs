@@ -153,9 +153,14 @@ impl<S: FetchSource> Sample<'_, S> {
         if now.as_ref().is_ok_and(|domain| complete(domain)) {
             return Ok(now);
         }
-        let Ok(ever) = self.source.known_instances(indom)? else { return Ok(now) };
-        let own: Vec<_> = now.iter().flat_map(|domain| domain.instances()).collect();
-        let all = own.into_iter().chain(ever.instances()).map(|(id, name)| (id, name.into()));
-        Ok(Ok(Arc::new(InstanceDomain::new(all.collect()))))
+        let lacks = |id: &&i32| now.as_ref().map_or(true, |now| now.name(**id).is_none());
+        let lacking: Vec<i32> = ids.iter().filter(lacks).copied().collect();
+        let others = self.source.names_at_other_times(indom, &lacking)?;
+        if others.is_empty() {
+            return Ok(now);
+        }
+        let own = now.iter().flat_map(|domain| domain.instances());
+        let own = own.map(|(id, name)| (id, name.into()));
+        Ok(Ok(Arc::new(InstanceDomain::new(own.chain(others).collect()))))
     }
 }

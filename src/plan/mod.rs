@@ -81,6 +81,7 @@ pub fn plan(
         fetched_domains: binding.fetched_domains.len(),
         named_domains: inputs_over,
         forget_at_gap: dialect == Dialect::Fixed,
+        verdicts_stay: dialect != Dialect::Fixed,
         derived_is_unknown: dialect.is_version_7(),
     };
     (program, binding)

@@ -370,6 +370,14 @@ impl MetadataSource for ArchiveContext {
         self.metadata.whole_domain(indom)
     }
 
+    fn names_at_other_times(
+        &mut self,
+        indom: InDom,
+        instances: &[InstId],
+    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
+        self.metadata.names_near(indom, instances, self.origin)
+    }
+
     /// Without a match, `PM_ERR_INST_LOG`.
     fn lookup_instance(
         &mut self,

@@ -167,6 +167,22 @@ pub(super) struct Life {
     pub(super) death: Option<Timestamp>,
 }
 
+/// What every instance that a domain ever has was called, and since when.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NamesOverTime {
+    /// By instance, in order of time; a name is there once until it changes.
+    names: HashMap<InstId, Vec<(Timestamp, Box<str>)>>,
+}
+
+impl NamesOverTime {
+    /// What an instance was called last up to `time`, or else first.
+    pub(super) fn near(&self, instance: InstId, time: Timestamp) -> Option<&str> {
+        let names = self.names.get(&instance)?;
+        let until = names.partition_point(|(since, _)| *since <= time);
+        names.get(until.saturating_sub(1)).map(|(_, name)| &**name)
+    }
+}
+
 /// Where a record of instances stands in the metadata.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observation {
@@ -282,6 +298,30 @@ impl DomainHistory {
         let all =
             InstanceDomain::new(all.into_iter().map(|(id, (_, _, name, _))| (id, name)).collect());
         Ok(all.with_names_in_bytes(in_bytes))
+    }
+
+    /// What every instance was called, and since when.
+    pub(super) fn names<E>(
+        &self,
+        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+    ) -> Result<NamesOverTime, E> {
+        let mut order: Vec<&Observation> = self.observations.iter().collect();
+        order.sort_by_key(|o| o.stamp);
+        let mut over_time = NamesOverTime::default();
+        let mut before: Option<InstanceDomain> = None;
+        for observation in order {
+            let next = read(observation, before.as_ref())?;
+            for (id, name) in next.instances() {
+                let names = over_time.names.entry(id).or_default();
+                // Of equal identifiers in one list the first one counts.
+                let counts = next.name(id) == Some(name);
+                if counts && names.last().is_none_or(|(_, last)| **last != *name) {
+                    names.push((observation.stamp, name.into()));
+                }
+            }
+            before = Some(next);
+        }
+        Ok(over_time)
     }
 
     /// Every instance in the order of [`DomainHistory::union`], and when it

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::archive::bytes::Window;
-use crate::archive::domains::{DomainRecord, Lives, Observation};
+use crate::archive::domains::{DomainRecord, Lives, NamesOverTime, Observation};
 use crate::archive::files::Member;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
@@ -21,8 +21,8 @@ use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
 use crate::archive::record::{Damage, ReadError, text, until_nul};
 use crate::model::{
-    InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind, TextSubject,
-    Timestamp,
+    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
+    TextSubject, Timestamp,
 };
 use crate::source::SourceError;
 
@@ -41,6 +41,8 @@ pub(super) struct Metadata {
     lookup_by_beginning: bool,
     /// Domains with all their instances, as far as they were asked for.
     whole_domains: HashMap<InDom, Arc<InstanceDomain>>,
+    /// What instances of domains were called when, as far as it was asked for.
+    names_over_time: HashMap<InDom, Arc<NamesOverTime>>,
 }
 
 /// The metadata of one archive, before it is known whether it agrees with that of others.
@@ -140,6 +142,7 @@ impl Metadata {
             contents: self.contents.clone(),
             lookup_by_beginning: self.lookup_by_beginning,
             whole_domains: self.whole_domains.clone(),
+            names_over_time: self.names_over_time.clone(),
         }
     }
 
@@ -171,6 +174,7 @@ impl Metadata {
         self.contents = contents;
         if self.growing.1 != read {
             self.whole_domains.clear();
+            self.names_over_time.clear();
         }
         Ok(before != (self.contents.descs.len(), self.names.len()))
     }
@@ -228,6 +232,26 @@ impl Metadata {
         });
         whole_domains.insert(indom, Arc::clone(&union));
         Ok(Ok(union))
+    }
+
+    /// Names of those of the instances that the domain ever has: what each was
+    /// called last up to `time`, or else first.
+    pub(super) fn names_near(
+        &mut self,
+        indom: InDom,
+        instances: &[InstId],
+        time: Timestamp,
+    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
+        let Metadata { files, contents, names_over_time, .. } = self;
+        if !names_over_time.contains_key(&indom) {
+            let Some(history) = contents.domains.get(&indom) else { return Ok(Vec::new()) };
+            let names =
+                history.names(|observation, before| observed(files, observation, before))?;
+            names_over_time.insert(indom, Arc::new(names));
+        }
+        let names = &names_over_time[&indom];
+        let name = |id: &InstId| Some((*id, names.near(*id, time)?.into()));
+        Ok(instances.iter().filter_map(name).collect())
     }
 
     /// Every instance that a domain ever has, and when.

@@ -128,6 +128,14 @@ impl MetadataSource for Context {
         self.source_mut().known_instances(indom)
     }
 
+    fn names_at_other_times(
+        &mut self,
+        indom: InDom,
+        instances: &[InstId],
+    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
+        self.source_mut().names_at_other_times(indom, instances)
+    }
+
     fn lookup_instance(
         &mut self,
         indom: InDom,

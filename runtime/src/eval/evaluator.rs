@@ -10,6 +10,7 @@ use super::lanes::LaneSet;
 use super::layout::{Domain, Layout, OutputLayout, Phase};
 use super::results::Evaluation;
 use super::selected::Selected;
+use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
@@ -40,6 +41,7 @@ pub struct Evaluator {
     list: FetchList,
     named: Vec<InDom>,
     selected: Selected,
+    verdicts: Verdicts,
     types: Vec<ValueType>,
     /// Most recently used first; the first is in force.
     layouts: Vec<Arc<Layout>>,
@@ -101,6 +103,7 @@ impl Evaluator {
             list: FetchList::new(binding.pmids, binding.fetched_domains),
             named: binding.named_domains,
             selected: Selected::default(),
+            verdicts: Verdicts::default(),
             types: types.collect(),
             layouts: Vec::new(),
             irregular: Vec::new(),
@@ -245,7 +248,7 @@ impl Evaluator {
         for (position, indom) in self.named.iter().enumerate() {
             named.push(self.named_domain(position, *indom, &surveys, source)?);
         }
-        let names = self.selected.names(&self.program, &surveys, &named);
+        let names = self.selected.names(&self.program, &surveys, &self.named, &named, source)?;
         let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
             let domains = self.own_domains(&workspace.batch);
@@ -261,7 +264,15 @@ impl Evaluator {
                         self.history.resident_lanes(HistoryId(index), self.layouts.first()?)
                     })
                     .collect();
-                let layout = Layout::new(&self.program, &samples, surveys, named, names, fetched);
+                let layout = Layout::new(
+                    &self.program,
+                    &mut self.verdicts,
+                    &samples,
+                    surveys,
+                    named,
+                    names,
+                    fetched,
+                );
                 let malformed = |error: super::layout::TooLarge| SourceError::Malformed {
                     target: source.name(),
                     message: error.to_string(),

@@ -12,13 +12,13 @@ use super::clock::Clock;
 use super::decode::unpack_range;
 use super::history::HistoryStore;
 use super::lanes::Finder;
-use super::layout::{GeneralPlan, Layout, empty_or, first_failed, first_without, first_word};
+use super::layout::{GeneralPlan, Layout, empty_or, first_failed, first_without};
 use super::ranked::ranked;
 use super::windows::WindowStore;
 use crate::kernel::Scalar;
 use crate::kernel::interp::{Lanes, Scratch, read, reduce};
 use crate::model::{InstId, PmStatus};
-use crate::program::{Node, NodeId, Op, Program, Reason, Status, scalar_of};
+use crate::program::{NodeId, Op, Program, Reason, Status, scalar_of};
 
 /// A node's outcome: instances and lanes (as bits) are parallel and empty
 /// unless the status says that there are values.
@@ -148,7 +148,7 @@ impl General {
                 right: &mut self.right,
                 flagged: &mut self.flagged,
             };
-            value.status = buffers.node(around, before, &around.program.nodes[node.index()], value);
+            value.status = buffers.node(around, before, *node, value);
             if value.status != Status::Values {
                 value.ids.clear();
                 value.lanes.clear();
@@ -208,10 +208,11 @@ impl Buffers<'_> {
         &mut self,
         around: &Surroundings<'_>,
         values: &[NodeValue],
-        node: &Node,
+        id: NodeId,
         out: &mut NodeValue,
     ) -> Status {
         let program = around.program;
+        let node = &program.nodes[id.index()];
         let value = |id: NodeId| &values[id.index()];
         let is_set = |id: NodeId| program.nodes[id.index()].is_set;
         match &node.op {
@@ -374,16 +375,16 @@ impl Buffers<'_> {
                 }
                 values_or(out, Reason::InstanceMissing)
             }
-            Op::Matching { operand, domain, pattern, negated } => {
+            Op::Matching { operand, .. } => {
                 let from = value(*operand);
                 if from.status != Status::Values || !is_set(*operand) {
                     return empty_or(from.status);
                 }
-                let pattern = &program.patterns[*pattern as usize];
-                let domain = around.layout.names[domain.index()].as_ref().ok();
+                // The layout has looked at all that the operand can have.
+                let taken = around.layout.taken.get(&id).map_or(&[][..], |taken| taken);
+                let mut finder = Finder::new(taken);
                 for (id, bits) in from.ids.iter().zip(&from.lanes) {
-                    let name = domain.and_then(|domain| domain.name(*id));
-                    if name.is_some_and(|name| pattern.is_match(first_word(name)) != *negated) {
+                    if finder.find(*id).is_some() {
                         out.ids.push(*id);
                         out.lanes.push(*bits);
                     }

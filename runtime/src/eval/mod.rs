@@ -26,6 +26,7 @@ mod layout;
 mod ranked;
 mod results;
 mod selected;
+mod verdicts;
 mod windows;
 
 pub use evaluator::{Binding, Evaluator, Workspace};

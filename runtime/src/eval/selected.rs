@@ -1,16 +1,19 @@
 //! Instances that filters have met: selectors and patterns go by the names
 //! they had while their domain knows nothing else of them.
 //!
-//! Domains of old archives forget instances that still have values. Takes
-//! the domains as delivered and gives those that names are looked up in.
+//! Instances that have left a domain still have values: between two records of
+//! an archive, in old archives after that, and live in the fetch in which they
+//! leave. Takes the domains as delivered and gives those that names are looked
+//! up in.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::decode::Survey;
 use super::layout::Domain;
-use crate::model::{InstId, InstanceDomain};
+use crate::model::{InDom, InstId, InstanceDomain};
 use crate::program::{Op, Program, Status};
+use crate::source::{FetchSource, SourceError};
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -25,19 +28,28 @@ pub struct Selected {
 const EARLIER_KEPT: usize = 4;
 
 impl Selected {
-    /// The domains with the instances that were selected before and are not
-    /// in them now. Takes note of those that are selected now.
+    /// The domains `named` with the instances that have values and are not in
+    /// them now. Takes note of those that are selected now. Where verdicts of
+    /// patterns stay, no name of another time is looked for.
+    ///
+    /// # Errors
+    /// The source failed.
     pub fn names(
         &mut self,
         program: &Program,
         surveys: &[Survey],
+        indoms: &[InDom],
         named: &[Domain],
-    ) -> Vec<Domain> {
+        source: &mut dyn FetchSource,
+    ) -> Result<Vec<Domain>, SourceError> {
         let mut names = named.to_vec();
-        for node in &program.nodes {
-            if let Op::Matching { domain, .. } = &node.op {
-                self.remember(program, surveys, domain.index(), &mut names);
+        if !program.verdicts_stay {
+            for (at, indom) in indoms.iter().enumerate() {
+                complete(program, surveys, at, *indom, &mut names[at], source)?;
+                self.remember(program, surveys, at, &mut names[at], &named[at]);
             }
+        }
+        for node in &program.nodes {
             let Op::Named { domain: slot, name, .. } = &node.op else { continue };
             let at = slot.index();
             let now = named[at].as_ref().ok();
@@ -68,22 +80,26 @@ impl Selected {
                 names[at] = with(domain, vec![(*id, name.clone())]);
             }
         }
-        names
+        Ok(names)
     }
 
-    /// Gives instances with values that a domain lacks the names of before.
-    fn remember(&mut self, program: &Program, surveys: &[Survey], at: usize, names: &mut [Domain]) {
-        let now = names[at].as_ref().ok();
+    /// Gives instances with values that a domain lacks the names of before,
+    /// and takes note of what the domain is now.
+    fn remember(
+        &mut self,
+        program: &Program,
+        surveys: &[Survey],
+        at: usize,
+        names: &mut Domain,
+        now: &Domain,
+    ) {
         let earlier = self.earlier.entry(at).or_default();
-        let ids = program.named_domains[at].iter().flat_map(|slot| &surveys[slot.index()].ids);
-        let mut missing: Vec<(InstId, Box<str>)> = Vec::new();
-        let mut seen = HashSet::new();
-        let lacks = |id: &&InstId| now.is_none_or(|now| now.name(**id).is_none());
-        for id in ids.filter(lacks).filter(|id| seen.insert(**id)) {
-            let known = earlier.iter().rev().find_map(|domain| domain.name(*id));
-            missing.extend(known.map(|name| (*id, name.into())));
-        }
-        if let Some(now) = now
+        let missing = lacking(program, surveys, at, names).into_iter().filter_map(|id| {
+            let known = earlier.iter().rev().find_map(|domain| domain.name(id));
+            known.map(|name| (id, name.into()))
+        });
+        let missing: Vec<(InstId, Box<str>)> = missing.collect();
+        if let Ok(now) = now
             && !earlier.last().is_some_and(|last| Arc::ptr_eq(last, now))
         {
             earlier.push(Arc::clone(now));
@@ -91,9 +107,38 @@ impl Selected {
             earlier.drain(..surplus);
         }
         if !missing.is_empty() {
-            names[at] = with(names[at].as_ref().ok(), missing);
+            *names = with(names.as_ref().ok(), missing);
         }
     }
+}
+
+/// Gives instances with values that a domain lacks the names that the source
+/// knows from other times.
+fn complete(
+    program: &Program,
+    surveys: &[Survey],
+    at: usize,
+    indom: InDom,
+    names: &mut Domain,
+    source: &mut dyn FetchSource,
+) -> Result<(), SourceError> {
+    let lacking = lacking(program, surveys, at, names);
+    if !lacking.is_empty() {
+        let known = source.names_at_other_times(indom, &lacking)?;
+        if !known.is_empty() {
+            *names = with(names.as_ref().ok(), known);
+        }
+    }
+    Ok(())
+}
+
+/// Instances with values that filters will look up in a domain, and that are not in it.
+fn lacking(program: &Program, surveys: &[Survey], at: usize, domain: &Domain) -> Vec<InstId> {
+    let domain = domain.as_ref().ok();
+    let ids = program.named_domains[at].iter().flat_map(|slot| &surveys[slot.index()].ids);
+    let mut seen = HashSet::new();
+    let lacks = |id: &InstId| domain.is_none_or(|domain| domain.name(*id).is_none());
+    ids.copied().filter(lacks).filter(|id| seen.insert(*id)).collect()
 }
 
 /// A domain with further instances.

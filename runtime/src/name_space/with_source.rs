@@ -181,6 +181,14 @@ impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
         self.source.known_instances(indom)
     }
 
+    fn names_at_other_times(
+        &mut self,
+        indom: InDom,
+        instances: &[InstId],
+    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
+        self.source.names_at_other_times(indom, instances)
+    }
+
     fn lookup_instance(
         &mut self,
         indom: InDom,

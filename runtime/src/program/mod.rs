@@ -81,6 +81,9 @@ pub struct Program {
     /// True when previous samples do not outlive a gap in the source's data, and
     /// there is no rate where no time has passed; libpcp knows neither.
     pub forget_at_gap: bool,
+    /// True when a pattern says of an instance for ever what it said when the
+    /// instance first had a value, with a name or without.
+    pub verdicts_stay: bool,
     /// True where a derived metric that no agent serves fails as one that is
     /// not known, with `PM_ERR_PMID`.
     pub derived_is_unknown: bool,

@@ -175,6 +175,14 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
         self.context.source.known_instances(indom)
     }
 
+    fn names_at_other_times(
+        &mut self,
+        indom: InDom,
+        instances: &[InstId],
+    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
+        self.context.source.names_at_other_times(indom, instances)
+    }
+
     fn lookup_instance(
         &mut self,
         indom: InDom,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::{Builder, Domain, InputLayout, NodeLayout};
 use crate::eval::lanes::{LaneSet, align, has_repeats};
+use crate::eval::verdicts::Filter;
 use crate::model::{InstId, PmStatus};
 use crate::program::{Node, NodeId, Op, Reason, Status};
 
@@ -132,14 +133,22 @@ impl Builder<'_> {
                 let (Status::Values, LaneSet::Set(ids)) = (operand.status, &operand.lanes) else {
                     return without(empty_or(operand.status));
                 };
-                let pattern = &self.program.patterns[*pattern as usize];
+                let filter = Filter {
+                    node: NodeId(self.nodes.len() as u32),
+                    pattern: &self.program.patterns[*pattern as usize],
+                    negated: *negated,
+                    verdicts_stay: self.program.verdicts_stay,
+                };
                 let domain = named[domain.index()].as_ref().ok();
+                let ids = Arc::clone(ids);
                 let taken = |id: &InstId| {
                     let name = domain.and_then(|domain| domain.name(*id));
-                    name.is_some_and(|name| pattern.is_match(first_word(name)) != *negated)
+                    self.verdicts.takes(filter, *id, name)
                 };
-                let ids = ids.iter().copied().filter(taken).collect();
-                with(LaneSet::Set(self.intern(ids)))
+                let taken = ids.iter().copied().filter(taken).collect();
+                let taken = self.intern(taken);
+                self.taken.insert(filter.node, Arc::clone(&taken));
+                with(LaneSet::Set(taken))
             }
             Op::First(operand) => match self.node(*operand).status {
                 Status::Values => with(LaneSet::Single),
@@ -192,9 +201,4 @@ pub fn empty_or(status: Status) -> Status {
         Status::Values => Status::Empty(Reason::InstanceMissing),
         other => other,
     }
-}
-
-/// The part of an external instance name that patterns see.
-pub fn first_word(name: &str) -> &str {
-    name.split(' ').next().unwrap_or(name)
 }

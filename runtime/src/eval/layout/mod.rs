@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use super::decode::Survey;
 use super::lanes::{LaneSet, Run, intersection};
+use super::verdicts::Verdicts;
 use crate::kernel::{LANE_GROUP, Rows, Scalar};
 
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{KernelSlot, NodeId, Op, Placement, Program, Status};
 use crate::result::LayoutId;
-pub use instances::{empty_or, first_failed, first_without, first_word};
+pub use instances::{empty_or, first_failed, first_without};
 
 /// Instance domain as delivered.
 pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
@@ -54,6 +55,9 @@ pub struct Layout {
     pub names: Box<[Domain]>,
     /// Instance domains that constants are spread over.
     pub fetched: Box<[Domain]>,
+    /// The instances that filters by pattern take, of those that their operands
+    /// can have.
+    pub taken: HashMap<NodeId, Arc<[InstId]>>,
     /// False for a layout that serves one fetch: a value could not be decoded,
     /// so that the same counts may mean another layout next time, or a
     /// previous sample has other lanes than its operand has now.
@@ -207,6 +211,7 @@ type Lists = (*const InstId, *const InstId);
 /// A layout in the making.
 struct Builder<'p> {
     program: &'p Program,
+    verdicts: &'p mut Verdicts,
     /// Lanes of previous samples, by history.
     samples: &'p [Option<LaneSet>],
     /// Parallel to the program's nodes, as far as they are analysed.
@@ -223,6 +228,8 @@ struct Builder<'p> {
     work: usize,
     history: usize,
     phases: Vec<Phase>,
+    /// What filters by pattern take.
+    taken: HashMap<NodeId, Arc<[InstId]>>,
     /// Aligned copies made so far, by source offset, arena and wanted lanes.
     aligned: HashMap<(u32, bool, *const InstId), u32>,
 }
@@ -237,6 +244,7 @@ impl Layout {
     /// [`TooLarge`].
     pub fn new(
         program: &Program,
+        verdicts: &mut Verdicts,
         samples: &[Option<LaneSet>],
         surveys: Vec<Survey>,
         named: Vec<Domain>,
@@ -245,6 +253,7 @@ impl Layout {
     ) -> Result<Layout, TooLarge> {
         let mut builder = Builder {
             program,
+            verdicts,
             samples,
             nodes: Vec::with_capacity(program.nodes.len()),
             sets: HashSet::new(),
@@ -254,6 +263,7 @@ impl Layout {
             work: 0,
             history: 0,
             phases: Vec::new(),
+            taken: HashMap::new(),
             aligned: HashMap::new(),
         };
         let lasting = surveys.iter().all(|survey| survey.sound);
@@ -280,6 +290,7 @@ impl Layout {
             named: named.into(),
             names: names.into(),
             fetched: fetched.into(),
+            taken: builder.taken,
             id: LayoutId::fresh(),
             lasting: lasting && !passing,
         })
