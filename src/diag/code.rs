@@ -131,6 +131,10 @@ codes! {
     CountDimension = 313;
     /// Unsigned arithmetic with numbers that can be negative.
     UnsignedWrap = 314;
+    /// Division by the constant zero.
+    ZeroDivisor = 315;
+    /// The value of a counter beside a constant in a comparison.
+    CounterCompared = 316;
     /// Something wrong with a file of unit tests.
     BadTestFile = 400;
 }

@@ -74,6 +74,8 @@ pages! {
     PatternBeyondBlank = "0312",
     CountDimension = "0313",
     UnsignedWrap = "0314",
+    ZeroDivisor = "0315",
+    CounterCompared = "0316",
     BadTestFile = "0400",
 }
 

@@ -171,6 +171,7 @@ fn needless(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostic
                 .fix(node.span, subject.text(chosen)),
         );
     }
+    present(subject, diagnostics);
     let mut seen: Vec<&str> = Vec::new();
     for (_, node) in subject.expr.nodes() {
         let NodeKind::Defined(metric) = &node.kind else { continue };
@@ -196,6 +197,34 @@ fn needless(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostic
                     ),
             );
         }
+    }
+}
+
+/// `defined(m) ? m : novalue()` where the metric is there.
+fn present(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    let Some(examined) = subject.examined else { return };
+    for (_, node) in subject.nodes() {
+        let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
+        let (NodeKind::Defined(metric), NodeKind::NoValue(_)) =
+            (subject.kind(*guard), subject.kind(*no))
+        else {
+            continue;
+        };
+        let is_there = examined.guards.get(guard.0 as usize).copied().flatten() == Some(true);
+        let is_itself =
+            matches!(subject.kind(*yes), NodeKind::Metric(name) if **name == *metric.value);
+        if !is_there || !is_itself {
+            continue;
+        }
+        let at = subject.span(*guard);
+        let message = format!("this guard decides nothing: `{}` is there", metric.value);
+        diagnostics.push(
+            Diagnostic::warning(Code::NeedlessGuard, at, message)
+                .label(at, "true here")
+                .label(subject.span(*yes), "always chosen")
+                .help("without the guard a source that lacks the metric is reported")
+                .fix(node.span, subject.text(*yes)),
+        );
     }
 }
 

@@ -1,4 +1,5 @@
-//! Quotients, products and differences that come out otherwise than expected.
+//! Quotients, products and differences that come out otherwise than expected,
+//! and comparisons of what only grows.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
@@ -10,9 +11,14 @@ use crate::syntax::ast::{Aggregate, BinaryOp, ExprId, NodeKind, Temporal, UnaryO
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     let grows = growing(subject);
+    zero_divisors(subject, diagnostics);
     for (id, node) in subject.nodes() {
         let NodeKind::Binary { op, left, right, .. } = &node.kind else { continue };
         if subject.desc(id).is_none() {
+            continue;
+        }
+        if !op.is_arithmetic() && !op.is_boolean() {
+            compared(subject, &grows, *left, *right, diagnostics);
             continue;
         }
         if *op == BinaryOp::Div && grows[right.0 as usize] {
@@ -30,6 +36,49 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         if *op == BinaryOp::Sub {
             signed_minus_unsigned(subject, id, *left, *right, diagnostics);
         }
+    }
+}
+
+/// `x / 0`
+fn zero_divisors(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
+    for (_, node) in subject.nodes() {
+        let NodeKind::Binary { op: BinaryOp::Div, left, right, .. } = &node.kind else { continue };
+        if !subject.is_zero(*right) {
+            continue;
+        }
+        let at = subject.span(*right);
+        diagnostics.push(
+            Diagnostic::warning(Code::ZeroDivisor, at, "division by zero")
+                .label(at, "always 0")
+                .label(subject.span(*left), "so this becomes infinite, or stays 0"),
+        );
+    }
+}
+
+/// `counter > 100`
+fn compared(
+    subject: &Subject<'_>,
+    grows: &[bool],
+    left: ExprId,
+    right: ExprId,
+    diagnostics: &mut Diagnostics,
+) {
+    for (counter, constant) in [(left, right), (right, left)] {
+        let is_constant = subject.constant(constant).is_some() && !subject.is_zero(constant);
+        if !grows[counter.0 as usize] || !is_constant {
+            continue;
+        }
+        let (at, text) = (subject.span(counter), subject.text(counter));
+        let message = "the value of a counter is compared with a constant";
+        let mut diagnostic = Diagnostic::warning(Code::CounterCompared, at, message)
+            .label(at, "grows since the system started")
+            .label(subject.span(constant), "and passes this once");
+        if matches!(subject.kind(counter), NodeKind::Metric(_)) {
+            diagnostic = diagnostic
+                .help(format!("compare its rate: `rate({text})`"))
+                .fix(at, format!("rate({text})"));
+        }
+        diagnostics.push(diagnostic);
     }
 }
 

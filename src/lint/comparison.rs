@@ -20,7 +20,7 @@ struct Comparison {
 }
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
-    for (_, node) in subject.nodes() {
+    for (id, node) in subject.nodes() {
         let NodeKind::Binary { op, op_span, left, right } = &node.kind else { continue };
         let comparison = Comparison { op: *op, op_span: *op_span, left: *left, right: *right };
         if !op.is_boolean() {
@@ -29,10 +29,15 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         if op.is_arithmetic() || op.is_boolean() {
             continue;
         }
-        if !itself(subject, comparison, diagnostics) {
+        if !itself(subject, comparison, diagnostics)
+            && !of_numbers(subject, comparison, diagnostics)
+        {
             one_outcome(subject, comparison, diagnostics);
         }
-        units(subject, comparison, diagnostics);
+        // What was refused is no comparison, and has been told.
+        if subject.desc(id).is_some() {
+            units(subject, comparison, diagnostics);
+        }
     }
 }
 
@@ -49,6 +54,40 @@ fn itself(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagn
             .label(op_span, format!("always {outcome}"))
             .label(subject.span(left), "this is compared")
             .label(subject.span(right), "with itself"),
+    );
+    true
+}
+
+/// `1 == 1`; numbers with a sign are not looked at, as they may wrap.
+fn of_numbers(
+    subject: &Subject<'_>,
+    comparison: Comparison,
+    diagnostics: &mut Diagnostics,
+) -> bool {
+    let Comparison { op, op_span, left, right } = comparison;
+    let number = |id: ExprId| match subject.kind(id) {
+        NodeKind::Number(number) => Some(match number.value {
+            NumberValue::Integer(value) => f64::from(value),
+            NumberValue::Double(value) => value,
+        }),
+        _ => None,
+    };
+    let (Some(l), Some(r)) = (number(left), number(right)) else { return false };
+    let outcome = match op {
+        BinaryOp::Eq => l == r,
+        BinaryOp::Ne => l != r,
+        BinaryOp::Lt => l < r,
+        BinaryOp::Le => l <= r,
+        BinaryOp::Gt => l > r,
+        BinaryOp::Ge => l >= r,
+        _ => return false,
+    };
+    let message = format!("this comparison is always {outcome}");
+    diagnostics.push(
+        Diagnostic::warning(Code::ConstantComparison, op_span, message)
+            .label(op_span, format!("always {outcome}"))
+            .label(subject.span(left), "a constant")
+            .label(subject.span(right), "a constant"),
     );
     true
 }
@@ -235,12 +274,7 @@ fn units(subject: &Subject<'_>, comparison: Comparison, diagnostics: &mut Diagno
         );
         return;
     }
-    let is_zero = |id: ExprId| {
-        subject.constant(id).is_some_and(|(number, _)| {
-            matches!(number.value, NumberValue::Integer(0) | NumberValue::Double(0.0))
-        })
-    };
-    if !scales_differ(&l.units, &r.units) || is_zero(left) || is_zero(right) {
+    if !scales_differ(&l.units, &r.units) || subject.is_zero(left) || subject.is_zero(right) {
         return;
     }
     let message = format!(

@@ -173,6 +173,13 @@ impl<'s> Subject<'s> {
         }
     }
 
+    /// True for a constant that is zero.
+    fn is_zero(&self, id: ExprId) -> bool {
+        self.constant(id).is_some_and(|(number, _)| {
+            matches!(number.value, NumberValue::Integer(0) | NumberValue::Double(0.0))
+        })
+    }
+
     /// The value of a constant that is a whole number.
     fn integer(&self, id: ExprId) -> Option<i64> {
         let (number, is_negative) = self.constant(id)?;
