@@ -2,12 +2,15 @@
 //! `regcomp(3)` of the GNU C library takes them.
 //!
 //! A pattern is checked and translated to the syntax of the `regex` crate,
-//! whose matching time is linear in the text. Back-references, which no such
-//! engine has, are refused. Letters and classes are ASCII's, as in the C locale.
+//! whose matching time is linear in the text. No such engine has
+//! back-references: patterns with them go to the `fancy-regex` crate, whose work
+//! is bounded by a number of steps back. Letters and classes are ASCII's, as in
+//! the C locale.
 
 use std::fmt;
 use std::iter::Peekable;
 use std::str::CharIndices;
+use std::sync::Arc;
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -17,12 +20,32 @@ const MAX_PATTERN_BYTES: usize = 16 << 10;
 const MAX_COMPILED_BYTES: usize = 8 << 20;
 /// Largest number in `{n,m}`.
 const MAX_REPEAT: u32 = 32767;
+/// Most steps of a compiled pattern with back-references.
+const MAX_STEPS: usize = 1 << 16;
+/// How often matching goes back, at most, where there are back-references: some
+/// milliseconds, and enough for `(.*)-\1` in the longest name.
+const MAX_BACKTRACKS: usize = 1 << 17;
+/// Most repetitions, all numbers in `{n,m}` multiplied, where there are
+/// back-references: the limit above does not see what goes forward only.
+const MAX_REPETITIONS: u32 = 255;
 
 /// A compiled pattern, cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pattern {
-    regex: Regex,
+    engine: Engine,
 }
+
+#[derive(Clone, Debug)]
+enum Engine {
+    Linear(Regex),
+    /// With back-references.
+    Backtracking(Arc<fancy_regex::Regex>),
+}
+
+/// Matching a pattern with back-references would take too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("matching a pattern with back-references takes too long")]
+pub struct TooMuchWork;
 
 /// Why a text is no pattern; displayed in the words of `regerror(3)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,32 +73,52 @@ pub enum PatternError {
     TrailingBackslash,
     /// `\1` before the end of the first group.
     BadBackReference,
-    /// `(a)\1`: valid for `regcomp(3)`, but not supported here.
-    BackReference,
-    /// Larger than this library accepts.
+    /// A number above 32,767 in `{n,m}`.
     TooBig,
+    /// Valid for `regcomp(3)`, but larger or deeper than what is taken here.
+    TooLarge,
 }
 
 impl Pattern {
     /// Compiles a pattern.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
         if text.len() > MAX_PATTERN_BYTES {
-            return Err(PatternError::TooBig);
+            return Err(PatternError::TooLarge);
         }
-        let translated = Translator::new(text).translate()?;
-        let regex = RegexBuilder::new(&translated)
-            .dot_matches_new_line(true)
-            .size_limit(MAX_COMPILED_BYTES)
-            .build()
-            // The translation is well-formed, so only its size or depth can be refused.
-            .map_err(|_| PatternError::TooBig)?;
-        Ok(Pattern { regex })
+        // The translation is well-formed, so only its size or depth can be refused.
+        let engine = match translate(text)? {
+            Translation::Linear(text) => RegexBuilder::new(&text)
+                .dot_matches_new_line(true)
+                .size_limit(MAX_COMPILED_BYTES)
+                .build()
+                .map(Engine::Linear)
+                .map_err(|_| PatternError::TooLarge)?,
+            Translation::Backtracking(text) => fancy_regex::RegexBuilder::new(&text)
+                .dot_matches_new_line(true)
+                .delegate_size_limit(MAX_COMPILED_BYTES)
+                .max_prog_size(MAX_STEPS)
+                .backtrack_limit(MAX_BACKTRACKS)
+                .build()
+                .map(|regex| Engine::Backtracking(Arc::new(regex)))
+                .map_err(|_| PatternError::TooLarge)?,
+        };
+        Ok(Pattern { engine })
     }
 
     /// True if the pattern occurs anywhere in the text. Bytes that are not
-    /// UTF-8 are matched by nothing.
-    pub fn is_match(&self, text: impl AsRef<[u8]>) -> bool {
-        self.regex.is_match(text.as_ref())
+    /// UTF-8 are matched by nothing; by a pattern with back-references, as
+    /// U+FFFD.
+    ///
+    /// # Errors
+    /// [`TooMuchWork`], of patterns with back-references only.
+    pub fn is_match(&self, text: impl AsRef<[u8]>) -> Result<bool, TooMuchWork> {
+        match &self.engine {
+            Engine::Linear(regex) => Ok(regex.is_match(text.as_ref())),
+            Engine::Backtracking(regex) => {
+                let text = String::from_utf8_lossy(text.as_ref());
+                regex.is_match(&*text).map_err(|_| TooMuchWork)
+            }
+        }
     }
 }
 
@@ -93,8 +136,8 @@ impl fmt::Display for PatternError {
             PatternError::NothingToRepeat => "Invalid preceding regular expression",
             PatternError::TrailingBackslash => "Trailing backslash",
             PatternError::BadBackReference => "Invalid back reference",
-            PatternError::BackReference => "back-references are not supported",
             PatternError::TooBig => "Regular expression too big",
+            PatternError::TooLarge => "this pattern is larger than what is taken here",
         })
     }
 }
@@ -110,51 +153,110 @@ enum Before {
     Atom(usize),
 }
 
+/// A pattern in the syntax of an engine.
+enum Translation {
+    Linear(String),
+    Backtracking(String),
+}
+
+fn translate(text: &str) -> Result<Translation, PatternError> {
+    let mut translator = Translator::new(text, false);
+    translator.translate()?;
+    if !translator.has_back_reference {
+        return Ok(Translation::Linear(translator.out));
+    }
+    let mut translator = Translator::new(text, true);
+    translator.translate()?;
+    if translator.repetitions > MAX_REPETITIONS {
+        return Err(PatternError::TooLarge);
+    }
+    Ok(Translation::Backtracking(translator.out))
+}
+
 struct Translator<'t> {
+    /// Writes for the engine that has back-references.
+    is_backtracking: bool,
+    has_back_reference: bool,
     text: &'t str,
     rest: Peekable<CharIndices<'t>>,
     out: String,
     before: Before,
-    /// Offsets in `out` where open groups begin.
-    groups: Vec<usize>,
-    /// Groups closed so far, for the check of back-references.
-    closed: usize,
+    /// The open groups.
+    groups: Vec<Group>,
+    /// The whole pattern, which counts as a group without a number.
+    whole: Group,
+    /// Groups begun so far.
+    begun: usize,
+    /// All numbers of repetitions so far, multiplied.
+    repetitions: u32,
+    /// Groups that can be referred to, a bit for each number: those closed in
+    /// this alternative or before the alternatives.
+    closed: u16,
+}
+
+/// A group that is open.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    number: usize,
+    /// Offset in the translation where it begins.
+    start: usize,
+    /// What was closed before it.
+    before: u16,
+    /// What was closed in its earlier alternatives.
+    elsewhere: u16,
 }
 
 impl<'t> Translator<'t> {
-    fn new(text: &'t str) -> Translator<'t> {
+    fn new(text: &'t str, is_backtracking: bool) -> Translator<'t> {
         Translator {
+            is_backtracking,
+            has_back_reference: false,
             text,
             rest: text.char_indices().peekable(),
             out: String::with_capacity(text.len() * 2),
             before: Before::Nothing,
             groups: Vec::new(),
+            begun: 0,
+            repetitions: 1,
             closed: 0,
+            whole: Group::default(),
         }
     }
 
-    fn translate(mut self) -> Result<String, PatternError> {
+    fn translate(&mut self) -> Result<(), PatternError> {
         while let Some((position, character)) = self.rest.next() {
             match character {
                 '\\' => self.escape()?,
                 '[' => self.bracket(position + 1)?,
                 '(' => {
-                    self.groups.push(self.out.len());
-                    self.out.push_str("(?:");
+                    self.begun += 1;
+                    self.groups.push(Group {
+                        number: self.begun,
+                        start: self.out.len(),
+                        before: self.closed,
+                        elsewhere: 0,
+                    });
+                    self.out.push_str(if self.is_backtracking { "(" } else { "(?:" });
                     self.before = Before::Nothing;
                 }
                 // Without a group to close it is an ordinary character.
                 ')' => match self.groups.pop() {
-                    Some(start) => {
+                    Some(group) => {
                         self.out.push(')');
-                        self.closed += 1;
-                        self.before = Before::Atom(start);
+                        self.closed |= group.elsewhere;
+                        if group.number < 10 {
+                            self.closed |= 1 << group.number;
+                        }
+                        self.before = Before::Atom(group.start);
                     }
                     None => self.literal(')'),
                 },
                 '|' => {
                     self.out.push('|');
                     self.before = Before::Nothing;
+                    let group = self.groups.last_mut().unwrap_or(&mut self.whole);
+                    group.elsewhere |= self.closed;
+                    self.closed = group.before;
                 }
                 '^' | '$' => self.anchor(if character == '^' { "^" } else { "$" }),
                 '.' => self.atom("."),
@@ -162,7 +264,7 @@ impl<'t> Translator<'t> {
                 other => self.literal(other),
             }
         }
-        if self.groups.is_empty() { Ok(self.out) } else { Err(PatternError::UnmatchedParen) }
+        if self.groups.is_empty() { Ok(()) } else { Err(PatternError::UnmatchedParen) }
     }
 
     fn atom(&mut self, translation: &str) {
@@ -188,6 +290,19 @@ impl<'t> Translator<'t> {
             'W' => self.atom("[^0-9A-Za-z_]"),
             's' => self.atom("[\\t-\\r ]"),
             'S' => self.atom("[^\\t-\\r ]"),
+            // The other engine has no boundaries of ASCII words.
+            'b' if self.is_backtracking => {
+                self.anchor(
+                    "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))",
+                );
+            }
+            'B' if self.is_backtracking => {
+                self.anchor(
+                    "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))",
+                );
+            }
+            '<' if self.is_backtracking => self.anchor("(?<![0-9A-Za-z_])(?=[0-9A-Za-z_])"),
+            '>' if self.is_backtracking => self.anchor("(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])"),
             'b' => self.anchor("(?-u:\\b)"),
             'B' => self.anchor("(?-u:\\B)"),
             '<' => self.anchor("(?-u:\\b{start})"),
@@ -195,12 +310,12 @@ impl<'t> Translator<'t> {
             '`' => self.anchor("\\A"),
             '\'' => self.anchor("\\z"),
             '1'..='9' => {
-                let group = usize::from(character as u8 - b'0');
-                return Err(if group > self.closed {
-                    PatternError::BadBackReference
-                } else {
-                    PatternError::BackReference
-                });
+                if self.closed >> (character as u8 - b'0') & 1 == 0 {
+                    return Err(PatternError::BadBackReference);
+                }
+                self.has_back_reference = true;
+                // A digit that follows is one of the text.
+                self.atom(&format!("(?:\\{character})"));
             }
             other => self.literal(other),
         }
@@ -253,6 +368,7 @@ impl<'t> Translator<'t> {
         if high.unwrap_or(low) > MAX_REPEAT {
             return Err(PatternError::TooBig);
         }
+        self.repetitions = self.repetitions.saturating_mul(high.unwrap_or(low).max(1));
         let high = high.map_or_else(String::new, |high| high.to_string());
         Ok(format!("{{{low},{high}}}"))
     }
@@ -449,16 +565,22 @@ pub fn fuzz_pattern(data: &[u8]) {
     let (pattern, text) = text.split_once('\n').unwrap_or((text, ""));
     match Pattern::new(pattern) {
         Ok(compiled) => {
-            compiled.is_match(text);
+            let _ = compiled.is_match(text);
         }
-        Err(PatternError::TooBig) if pattern.len() <= MAX_PATTERN_BYTES => {
+        Err(PatternError::TooLarge) if pattern.len() <= MAX_PATTERN_BYTES => {
             // The size or the depth may be refused; the syntax may not.
-            if let Ok(translated) = Translator::new(pattern).translate() {
-                let error = regex::Regex::new(&translated).err().map(|error| error.to_string());
-                let size = ["size limit", "nest limit", "nesting", "too big", "too large"];
-                let refused = error.unwrap_or_else(|| "size limit".to_owned());
-                assert!(size.iter().any(|word| refused.contains(word)), "{pattern:?}: {refused}");
-            }
+            let error = match translate(pattern) {
+                Ok(Translation::Linear(text)) => {
+                    regex::Regex::new(&text).err().map(|error| error.to_string())
+                }
+                Ok(Translation::Backtracking(text)) => {
+                    fancy_regex::Regex::new(&text).err().map(|error| error.to_string())
+                }
+                Err(error) => (error == PatternError::TooLarge).then(|| "too large".to_owned()),
+            };
+            let size = ["size limit", "nest limit", "nest", "too big", "too large", "too complex"];
+            let refused = error.unwrap_or_else(|| "size limit".to_owned());
+            assert!(size.iter().any(|word| refused.contains(word)), "{pattern:?}: {refused}");
         }
         Err(_) => {}
     }
@@ -506,6 +628,8 @@ mod tests {
             "~",
             "\n",
             "\\1",
+            "\\2",
+            "\\>",
             "#",
             " ",
         ];

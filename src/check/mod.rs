@@ -15,6 +15,7 @@ mod types;
 pub mod units;
 
 use pmderive_runtime::model::{Conversion, InDom, PmStatus, Semantics, Units, ValueType};
+use pmderive_runtime::pattern::Pattern;
 use rustc_hash::FxHashSet;
 
 use crate::bind::{Name, Names};
@@ -252,6 +253,11 @@ impl Checker<'_> {
             }
             NodeKind::Match { pattern, negated, operand } => {
                 let (operand, desc) = self.operand(*operand)?;
+                if let Err(error) = Pattern::new(&pattern.value) {
+                    let message = "this pattern cannot be used";
+                    let diagnostic = Diagnostic::error(Code::BadPattern, pattern.span, message);
+                    return self.report(diagnostic.label(pattern.span, error.to_string()));
+                }
                 let pattern = pattern.value.clone();
                 let kind = TypedKind::Matching { operand, pattern, negated: *negated };
                 Ok(self.push(kind, desc, span))

@@ -6,7 +6,7 @@
 
 use lalrpop_util::ErrorRecovery;
 use pmderive_runtime::model::UnitsError;
-use pmderive_runtime::pattern::Pattern;
+use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
@@ -150,10 +150,13 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// A pattern without the backslashes, unless it is none.
+    /// A pattern without the backslashes, unless it is none. That one is too
+    /// large is for the checker to say, as libpcp takes it.
     fn pattern(&mut self, pattern: Word<'_>) -> Option<Spanned<Box<str>>> {
         let pattern = Spanned { value: unescape(pattern.text), span: pattern.span };
-        if let Err(error) = Pattern::new(&pattern.value) {
+        if let Err(error) = Pattern::new(&pattern.value)
+            && error != PatternError::TooLarge
+        {
             let message = "this pattern is no POSIX extended regular expression";
             self.diagnostics.push(
                 Diagnostic::error(Code::BadPattern, pattern.span, message)

@@ -9,7 +9,7 @@
 
 mod extensions;
 
-use pmderive_runtime::pattern::Pattern;
+use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::dialect::Language;
 
@@ -433,6 +433,7 @@ impl<'t> Finder<'t> {
         let pattern = self.expect(|token| matches!(token, Token::Pattern(_)), words)?;
         if let Token::Pattern(text) = pattern
             && let Err(error) = Pattern::new(&unescape(text))
+            && error != PatternError::TooLarge
         {
             return self.fail_behind(format!("bad regular expression: '{error}'"));
         }

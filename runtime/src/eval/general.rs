@@ -381,7 +381,11 @@ impl Buffers<'_> {
                     return empty_or(from.status);
                 }
                 // The layout has looked at all that the operand can have.
-                let taken = around.layout.taken.get(&id).map_or(&[][..], |taken| taken);
+                let taken = match around.layout.taken.get(&id) {
+                    Some(Ok(taken)) => &taken[..],
+                    Some(Err(status)) => return Status::Failed(*status),
+                    None => &[],
+                };
                 let mut finder = Finder::new(taken);
                 for (id, bits) in from.ids.iter().zip(&from.lanes) {
                     if finder.find(*id).is_some() {
@@ -440,9 +444,16 @@ impl Buffers<'_> {
             }
             Op::TextMatch { operand, pattern, negated } => {
                 let pattern = &program.patterns[*pattern as usize];
-                let matches =
-                    |bits: &u64| u64::from(pattern.is_match(around.text(*bits)) != *negated);
-                verdicts(value(*operand), matches, out)
+                let mut takes_too_long = false;
+                let matches = |bits: &u64| {
+                    let is_match = pattern.is_match(around.text(*bits));
+                    takes_too_long |= is_match.is_err();
+                    u64::from(is_match.unwrap_or(false) != *negated)
+                };
+                match verdicts(value(*operand), matches, out) {
+                    Status::Values if takes_too_long => Status::Failed(PmStatus::BADDERIVE),
+                    status => status,
+                }
             }
             Op::First(operand) => match (value(*operand).status, value(*operand).lanes.first()) {
                 (Status::Values, Some(bits)) => single(out, *bits),

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::model::InstId;
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, TooMuchWork};
 use crate::program::NodeId;
 
 /// See the module's description.
@@ -32,13 +32,27 @@ pub struct Filter<'p> {
 impl Verdicts {
     /// True if a filter takes an instance. One without a name is never taken,
     /// and where verdicts stay that is one, too.
-    pub fn takes(&mut self, filter: Filter<'_>, id: InstId, name: Option<&str>) -> bool {
-        let look =
-            || name.is_some_and(|name| filter.pattern.is_match(first_word(name)) != filter.negated);
-        match filter.verdicts_stay {
-            true => *self.given.entry((filter.node, id)).or_insert_with(look),
-            false => look(),
+    ///
+    /// # Errors
+    /// [`TooMuchWork`].
+    pub fn takes(
+        &mut self,
+        filter: Filter<'_>,
+        id: InstId,
+        name: Option<&str>,
+    ) -> Result<bool, TooMuchWork> {
+        let key = (filter.node, id);
+        if let (true, Some(given)) = (filter.verdicts_stay, self.given.get(&key)) {
+            return Ok(*given);
         }
+        let verdict = match name {
+            Some(name) => filter.pattern.is_match(first_word(name))? != filter.negated,
+            None => false,
+        };
+        if filter.verdicts_stay {
+            self.given.insert(key, verdict);
+        }
+        Ok(verdict)
     }
 }
 

@@ -10,6 +10,7 @@ use super::{Builder, Domain, InputLayout, NodeLayout};
 use crate::eval::lanes::{LaneSet, align, has_repeats};
 use crate::eval::verdicts::Filter;
 use crate::model::{InstId, PmStatus};
+use crate::pattern::TooMuchWork;
 use crate::program::{Node, NodeId, Op, Reason, Status};
 
 impl Builder<'_> {
@@ -141,14 +142,18 @@ impl Builder<'_> {
                 };
                 let domain = named[domain.index()].as_ref().ok();
                 let ids = Arc::clone(ids);
-                let taken = |id: &InstId| {
+                let taken = |id: &InstId| -> Option<Result<InstId, TooMuchWork>> {
                     let name = domain.and_then(|domain| domain.name(*id));
-                    self.verdicts.takes(filter, *id, name)
+                    let takes = self.verdicts.takes(filter, *id, name);
+                    takes.map(|takes| takes.then_some(*id)).transpose()
                 };
-                let taken = ids.iter().copied().filter(taken).collect();
-                let taken = self.intern(taken);
-                self.taken.insert(filter.node, Arc::clone(&taken));
-                with(LaneSet::Set(taken))
+                let taken: Result<Vec<InstId>, _> = ids.iter().filter_map(taken).collect();
+                let taken = taken.map(|taken| self.intern(taken)).map_err(|_| PmStatus::BADDERIVE);
+                self.taken.insert(filter.node, taken.clone());
+                match taken {
+                    Ok(taken) => with(LaneSet::Set(taken)),
+                    Err(status) => without(Status::Failed(status)),
+                }
             }
             Op::First(operand) => match self.node(*operand).status {
                 Status::Values => with(LaneSet::Single),

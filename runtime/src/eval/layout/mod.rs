@@ -56,8 +56,8 @@ pub struct Layout {
     /// Instance domains that constants are spread over.
     pub fetched: Box<[Domain]>,
     /// The instances that filters by pattern take, of those that their operands
-    /// can have.
-    pub taken: HashMap<NodeId, Arc<[InstId]>>,
+    /// can have. A pattern may take too long to find that out.
+    pub taken: HashMap<NodeId, Result<Arc<[InstId]>, PmStatus>>,
     /// False for a layout that serves one fetch: a value could not be decoded,
     /// so that the same counts may mean another layout next time, or a
     /// previous sample has other lanes than its operand has now.
@@ -229,7 +229,7 @@ struct Builder<'p> {
     history: usize,
     phases: Vec<Phase>,
     /// What filters by pattern take.
-    taken: HashMap<NodeId, Arc<[InstId]>>,
+    taken: HashMap<NodeId, Result<Arc<[InstId]>, PmStatus>>,
     /// Aligned copies made so far, by source offset, arena and wanted lanes.
     aligned: HashMap<(u32, bool, *const InstId), u32>,
 }
