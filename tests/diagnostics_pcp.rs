@@ -195,7 +195,9 @@ fn files_of_mistakes_as_the_installed_tool_reports_them() {
         return;
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    for name in ["expressions.conf", "lines.conf", "meaning.conf", "numbering.conf"] {
+    for name in
+        ["attributes.conf", "expressions.conf", "lines.conf", "meaning.conf", "numbering.conf"]
+    {
         let output = Command::new("pminfo")
             .args(["-a", "../archives/own-fleet", "-c", name, "hinv.ncpu"])
             .current_dir(tests.join("diagnostics"))

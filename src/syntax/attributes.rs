@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic};
+use crate::dialect::Dialect;
 
 use super::ast::Spanned;
 use super::config::{
@@ -79,6 +80,12 @@ impl DefinitionReader {
             let ignored = Diagnostic::warning(Code::BadAttribute, place, message).help(form);
             reading.diagnostics.push(ignored.fix(place, ""));
         }
+        let is_defined = self.defined.contains_key(name) || reading.earlier.defines(name);
+        let not_defined = |pcp: &FileLine<'_>| {
+            pcp.error_with_line(format_args!(
+                "cannot set attribute, derived metric ({name}) not defined"
+            ))
+        };
         let attribute = trimmed(text, open + 1..close);
         let kind = match &text[attribute.clone()] {
             "oneline" => TextKind::OneLine,
@@ -89,12 +96,18 @@ impl DefinitionReader {
                 reading.diagnostics.push(error(open..close + 1, message).help(form).pcp(said));
                 return;
             }
+            // That there is no text is told.
+            _ if value.is_err() => return,
             other => {
                 let message = format!("there is no attribute `{other}`");
                 let known = ["oneline", "helptext"];
-                let diagnostic = error(attribute.clone(), message).pcp(pcp.error_with_line(
-                    format_args!("attribute ({other}) is unknown for metric ({name})"),
-                ));
+                // libpcp looks at the metric first.
+                let diagnostic = error(attribute.clone(), message).pcp(match is_defined {
+                    true => pcp.error_with_line(format_args!(
+                        "attribute ({other}) is unknown for metric ({name})"
+                    )),
+                    false => not_defined(&pcp),
+                });
                 reading.diagnostics.push(match nearest(other, known) {
                     Some(meant) => diagnostic
                         .help(format!("did you mean `{meant}`?"))
@@ -115,15 +128,13 @@ impl DefinitionReader {
             };
         }
         let metric: Spanned<Box<str>> = Spanned { value: name.into(), span: place(&range) };
-        if !self.defined.contains_key(name) && !reading.earlier.defines(name) {
-            // A metric whose definition was refused needs no second complaint.
-            if !self.refused.contains(name) {
+        if !is_defined {
+            // A metric whose definition was refused needs no second complaint,
+            // but libpcp makes one.
+            if !self.refused.contains(name) || self.language.dialect != Dialect::Fixed {
                 let message = format!("no metric `{name}` is defined before this line");
-                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message).pcp(
-                    pcp.error_with_line(format_args!(
-                        "cannot set attribute, derived metric ({name}) not defined"
-                    )),
-                );
+                let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
+                    .pcp(not_defined(&pcp));
                 let meant = nearest(name, self.defined.keys().map(|name| &**name));
                 reading.diagnostics.push(match meant {
                     Some(meant) => {
@@ -225,6 +236,11 @@ impl DefinitionReader {
             }
         }
         count(&lines.text()[start..]);
+        // libpcp takes all that follows for the text.
+        if self.language.dialect != Dialect::Fixed {
+            let end = lines.text().len();
+            lines.skip_line_of(end);
+        }
         diagnostics.push(
             Diagnostic::error(Code::Unterminated, source, "this text has no end")
                 .label(source, "begins here")
