@@ -113,6 +113,15 @@ fn mistakes_of_meaning() {
     assert_eq!(found.usable, ["hinv.ncpu", "d.good"], "mistakes must not spread or stay unseen");
 }
 
+/// What the checker refuses is told once, and not said to be let through.
+#[test]
+fn what_is_refused_is_not_linted() {
+    let asked = Asked { lint: true, ..Asked::default() };
+    let found = compile("refused.conf", "x = mem.util.free > kernel.all.load\n", asked);
+    let codes: Vec<String> = found.diagnostics.iter().map(|one| one.code.to_string()).collect();
+    assert_eq!(codes, ["PMD0203"]);
+}
+
 /// Lints warn and spoil nothing. What is called `meant` and the like has none.
 #[test]
 fn what_is_hardly_meant() {
@@ -134,6 +143,8 @@ fn what_is_hardly_meant() {
             "scales.zero",
             "counted.plain",
             "delta.falls",
+            "counter.zero",
+            "counter.rate",
         ]
     );
 }
