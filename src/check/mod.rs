@@ -98,7 +98,7 @@ pub fn examine(
             }
         }
     }
-    pcp::keep_first(expr, checker.diagnostics.since_mut(before));
+    pcp::keep_first(expr, dialect, checker.diagnostics.since_mut(before));
     let Checker { guards, typed, done: nodes, .. } = checker;
     Examined { typed, is_whole, nodes, live, guards }
 }

@@ -18,10 +18,11 @@ pub(super) fn complete(expr: &Expr, id: ExprId, dialect: Dialect, found: &mut [D
 }
 
 /// libpcp stops at its first mistake: at a name that cannot be looked up, or
-/// else at the first node that is refused. Only that one's words stay.
-pub(super) fn keep_first(expr: &Expr, found: &mut [Diagnostic]) {
+/// else at the first node that is refused. Only that one's words stay. Since
+/// version 7 names in a ternary are looked at later, with their node.
+pub(super) fn keep_first(expr: &Expr, dialect: Dialect, found: &mut [Diagnostic]) {
     let of_names = |diagnostic: &Diagnostic| match diagnostic.code {
-        Code::UnknownMetric => !is_in_ternary(expr, diagnostic),
+        Code::UnknownMetric => !dialect.is_version_7() || !is_in_ternary(expr, diagnostic),
         code => matches!(code, Code::NoDescriptor | Code::NestedDerived),
     };
     let name = found.iter().position(of_names);
