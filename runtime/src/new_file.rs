@@ -90,6 +90,11 @@ impl NewFile {
         let temporary = match self.temporary.take() {
             Some(temporary) => temporary,
             None => {
+                match link(&self.file, path) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    linked => return linked.map(|()| self.file),
+                }
+                // A name can be taken over by another name only.
                 let (beginning, end) = &self.affixes;
                 let link = |path: &Path| link(&self.file, path);
                 builder((beginning, end)).make_in(&self.folder, link)?.into_temp_path()
