@@ -236,3 +236,20 @@ fn several_archives_are_printed_as_pcp_does() {
     }
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
+
+/// Semantics that mean nothing stay what they are.
+#[test]
+fn a_derived_metric_that_is_not_supported() {
+    let archive = Path::new(side_by_side::SUITE).join("archives/all-irix-6.5.25");
+    if !tools_are_installed() || !archive.with_extension("25.meta").is_file() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let definitions = folder.path().join("derived.conf");
+    std::fs::write(&definitions, "x.same = vnodes.vnodes\n").expect("a file");
+    let [archive, definitions] = [&archive, &definitions].map(|path| path.to_str().expect("UTF-8"));
+    let arguments = ["-c", definitions, "-a", archive, "-df", "x.same", "vnodes.vnodes"];
+    let (theirs, ours) = (theirs("pminfo", &arguments), ours("pminfo", &arguments));
+    assert_eq!((ours.status, &ours.out), (theirs.status, &theirs.out), "{}", ours.err);
+    assert_eq!(ours.out.matches("Semantics: ??? (0)").count(), 2, "{}", ours.out);
+}

@@ -56,7 +56,7 @@ impl Desc {
 impl From<MetricDesc> for Desc {
     fn from(desc: MetricDesc) -> Desc {
         let MetricDesc { value_type, indom, semantics, units, .. } = desc;
-        Desc { value_type, indom, semantics: semantics.in_expressions(), units }
+        Desc { value_type, indom, semantics, units }
     }
 }
 

@@ -67,7 +67,7 @@ fn name_of(name: &str) -> String {
 
 fn metric(name: &str, desc: &MetricDesc) -> String {
     let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
-    let semantics = semantics.in_expressions();
+    let semantics = semantics.or_instant();
     // Codes without a meaning have no name.
     let value_type = match value_type {
         ValueType::Other(_) => &ValueType::Unknown,

@@ -182,9 +182,9 @@ impl Semantics {
         }
     }
 
-    /// What expressions take it for: what has no meaning is instantaneous.
+    /// What it is where every code has a meaning: instantaneous if it has none.
     #[must_use]
-    pub const fn in_expressions(self) -> Semantics {
+    pub const fn or_instant(self) -> Semantics {
         match self {
             Semantics::Other(_) => Semantics::Instant,
             known => known,
