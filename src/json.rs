@@ -13,9 +13,11 @@ use pmderive_runtime::program::Status;
 
 use crate::check::typed::Desc;
 use crate::engine::{Finding, Metric, Shown};
+use crate::escape::is_unshown;
 use crate::plain;
 
-/// Writes a string with its quotes.
+/// Writes a string with its quotes. What a terminal would obey is escaped, as
+/// JSON may be read there.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
     for character in text.chars() {
@@ -23,13 +25,33 @@ pub fn write_string(out: &mut String, text: &str) {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
-            control if (control as u32) < 0x20 => {
-                let _ = write!(out, "\\u{:04x}", control as u32);
-            }
+            unshown if is_unshown(unshown) => write_escape(out, unshown),
             other => out.push(other),
         }
     }
     out.push('"');
+}
+
+/// JSON in which strings are escaped as [`write_string`] does it.
+pub fn shown(json: String) -> String {
+    if !json.contains(is_unshown) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        match is_unshown(character) && character != '\n' {
+            true => write_escape(&mut out, character),
+            false => out.push(character),
+        }
+    }
+    out
+}
+
+fn write_escape(out: &mut String, character: char) {
+    for unit in character.encode_utf16(&mut [0; 2]) {
+        // Writing to a string does not fail.
+        let _ = write!(out, "\\u{unit:04x}");
+    }
 }
 
 /// Writes the members `err` and `errname` of a status.
@@ -177,6 +199,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn json_of_others_is_escaped_where_it_has_strings() {
+        let json = serde_json::json!({ "a\u{9b}\n": "gr\u{fc}n \"\u{202e}" }).to_string() + "\n";
+        let escaped = shown(json.clone());
+        assert_eq!(escaped, "{\"a\\u009b\\n\":\"gr\u{fc}n \\\"\\u202e\"}\n");
+        let read =
+            |json: &str| serde_json::from_str::<serde_json::Value>(json).expect("it is JSON");
+        assert_eq!(read(&escaped), read(&json));
+    }
+
+    #[test]
     fn values_in_the_words_of_the_corpus() {
         let row = |value: Value<'_>, expected: &str| {
             let mut out = String::new();
@@ -190,6 +222,8 @@ mod tests {
         row(Value::F32(f32::NAN), "\"nan\"");
         row(Value::Text(b"a\"b\n\x01"), "\"a\\\"b\\n\\u0001\"");
         row(Value::Text(b"\xff"), "\"\u{ff}\"");
+        row(Value::Text(b"\x9b\x7f"), "\"\\u009b\\u007f\"");
+        row(Value::Text("\u{202e}\u{e0041}".as_bytes()), "\"\\u202e\\udb40\\udc41\"");
         row(Value::Bytes(&[0, 255]), "\"hex:00ff\"");
     }
 }

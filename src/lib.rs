@@ -22,6 +22,7 @@ pub mod diag;
 pub mod dialect;
 pub mod engine;
 pub mod equivalent_domains;
+pub mod escape;
 pub mod explain;
 pub mod export;
 pub mod format;

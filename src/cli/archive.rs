@@ -16,7 +16,7 @@ use super::args::ExpansionArguments;
 use super::messages::Messages;
 use super::pcp_options::ZoneOptions;
 use super::source::tell_warnings;
-use super::standard_output::print;
+use super::terminal::{Output, Purpose, RawArgument};
 use super::val::Detail;
 use super::{Outcome, Stop};
 
@@ -29,6 +29,9 @@ pub struct ArchiveArguments {
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Read all records, metadata and the index, and tell how many records there are
     /// and what is damaged.
     #[arg(long)]
@@ -54,7 +57,7 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outc
     let Context::Archive(mut archive) = context else {
         return Err(Stop::Usage("that is no archive".to_owned()));
     };
-    let mut out = Vec::new();
+    let mut out = messages.output(Purpose::Exact);
     let mut outcome = Outcome::Good;
     for (position, part) in archive.parts().enumerate() {
         if position > 0 {
@@ -65,8 +68,8 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outc
             outcome = Outcome::SourceFailed;
         }
     }
-    print(&out)?;
-    if arguments.scan && scan(&mut archive, told, messages)? > 0 {
+    out.print(b"")?;
+    if arguments.scan && scan(&mut archive, told, &mut out, messages)? > 0 {
         outcome = Outcome::SourceFailed;
     }
     Ok(outcome)
@@ -74,7 +77,7 @@ pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outc
 
 /// Appends label and files. The inner error: the end cannot be found.
 fn write_part(
-    out: &mut Vec<u8>,
+    out: &mut Output,
     part: &ArchivePart<'_>,
     zone: &TimeZone,
 ) -> io::Result<Result<(), SourceError>> {
@@ -83,20 +86,22 @@ fn write_part(
         Version::V2 => (2, Detail::Microseconds),
         Version::V3 => (3, Detail::Nanoseconds),
     };
+    let escaping = out.escaping();
     let time = |time: Timestamp| detail.of(time, zone);
     writeln!(out, "Log Label (Log Format Version {version})")?;
-    writeln!(out, "Performance metrics from host {}", label.host)?;
+    writeln!(out, "Performance metrics from host {}", escaping.text(&label.host))?;
     writeln!(out, "    commencing {}", time(label.start))?;
     let end = part.end_time();
     if let Ok(end) = &end {
         writeln!(out, "    ending     {}", time(*end))?;
     }
-    writeln!(out, "Archive timezone: {}", label.timezone)?;
+    writeln!(out, "Archive timezone: {}", escaping.text(&label.timezone))?;
     if !label.zoneinfo.is_empty() {
-        writeln!(out, "Archive zoneinfo: {}", label.zoneinfo)?;
+        writeln!(out, "Archive zoneinfo: {}", escaping.text(&label.zoneinfo))?;
     }
     writeln!(out, "PID for pmlogger: {}", label.pid)?;
     for (file, size) in part.files() {
+        let file = escaping.text(&file);
         match size {
             Ok(size) => writeln!(out, "File {file}: {size} bytes")?,
             Err(error) => writeln!(out, "File {file}: {error}")?,
@@ -122,7 +127,12 @@ impl Places<'_> {
 
 /// Looks at all of the metadata and the index, and reads all records; gives the
 /// number of damaged places, with those that were told before.
-fn scan(archive: &mut ArchiveContext, told: usize, messages: &Messages) -> Result<usize, Stop> {
+fn scan(
+    archive: &mut ArchiveContext,
+    told: usize,
+    out: &mut Output,
+    messages: &Messages,
+) -> Result<usize, Stop> {
     let mut places = Places { messages, count: told };
     for part in archive.parts() {
         part.inspect(&mut |error| places.add(&error));
@@ -156,6 +166,6 @@ fn scan(archive: &mut ArchiveContext, told: usize, messages: &Messages) -> Resul
         count => format!("; {count} left out, whose times are out of order"),
     };
     let counted = format!("Records: {records}, and {marks} marks{left_out}");
-    print(format!("{counted}; damaged places: {damaged}\n"))?;
+    out.print(format!("{counted}; damaged places: {damaged}\n"))?;
     Ok(damaged)
 }

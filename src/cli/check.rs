@@ -4,6 +4,7 @@
 //! without one, what the texts alone tell.
 
 use std::collections::HashSet;
+use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
@@ -18,7 +19,7 @@ use super::definitions::Definitions;
 use super::messages::Messages;
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
-use super::standard_output::write;
+use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
 
 /// Arguments of `check`.
@@ -39,6 +40,9 @@ pub struct CheckArguments {
     /// Words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Warn of what is allowed but hardly meant, too.
     #[arg(long)]
     pub lint: bool,
@@ -113,7 +117,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     let warnings = diagnostics.len() - errors;
     match arguments.format {
         CheckFormat::Text => messages.diagnostics(diagnostics, &definitions.sources),
-        CheckFormat::Json => print_json(diagnostics, &definitions)?,
+        CheckFormat::Json => print_json(diagnostics, &definitions, messages)?,
     }
     // What was found without the source counts even if the source failed.
     checked?;
@@ -148,11 +152,15 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-fn print_json(mut diagnostics: Diagnostics, definitions: &Definitions) -> Result<(), Stop> {
+fn print_json(
+    mut diagnostics: Diagnostics,
+    definitions: &Definitions,
+    messages: &Messages,
+) -> Result<(), Stop> {
     diagnostics.sort();
-    write(|out| {
-        diagnostics
-            .iter()
-            .try_for_each(|one| writeln!(out, "{}", to_json(one, &definitions.sources)))
-    })
+    let mut out = messages.output(Purpose::Exact);
+    let written = diagnostics
+        .iter()
+        .try_for_each(|one| writeln!(out, "{}", to_json(one, &definitions.sources)));
+    out.end(written)
 }

@@ -22,7 +22,7 @@ use super::definitions::Definitions;
 use super::messages::Messages;
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
-use super::standard_output::print;
+use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
 
 /// Arguments of `deps`.
@@ -42,6 +42,9 @@ pub struct DepsArguments {
     )]
     #[allow(clippy::option_option, reason = "an option whose value may be left out")]
     pub metadata: Option<Option<PathBuf>>,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Form of the list.
     #[arg(long, value_enum, default_value_t)]
     pub format: DepsFormat,
@@ -118,7 +121,7 @@ pub fn run(arguments: &DepsArguments, messages: &mut Messages) -> Result<Outcome
         }
         (_, DepsFormat::Pmlogger) => pmlogger(&needs, arguments),
     };
-    print(out)?;
+    messages.output(Purpose::Exact).print(out)?;
     let lacking = |metric: &Dependency| metric.is_missing() && metric.need() <= Need::Metadata;
     if needs.metrics.iter().any(lacking) {
         outcome = outcome.max(Outcome::Failed);

@@ -1,7 +1,7 @@
 //! `pmderive eval`: evaluates metrics of a source, sample after sample, and
 //! prints them.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,7 +12,7 @@ use super::messages::Messages;
 use super::output::{EvalFormat, Renderer};
 use super::sample_arguments::SampleArguments;
 use super::samples::{Session, Sink};
-use super::standard_output::print;
+use super::terminal::{Output, RawArgument, shows_output};
 use super::{Outcome, Stop};
 
 /// Arguments of `eval`.
@@ -31,6 +31,9 @@ pub struct EvalArguments {
     /// Say why there is no value.
     #[arg(long)]
     pub why: bool,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Taken so that it can be said why it is of no use.
     #[arg(long, hide = true)]
     pub metadata: Option<PathBuf>,
@@ -53,11 +56,13 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     }
     let dialect = what.definitions.language().dialect;
     let source = what.follow.open(|| Ok(what.source.open(dialect, messages)?))?;
+    let output = messages.output(arguments.format.purpose());
     let mut session = Session::open(what, arguments.reverse, &definitions, source, messages)?;
-    session.show_progress(!io::stdout().is_terminal())?;
-    let renderer =
-        arguments.format.renderer(session.samples() != Some(1), arguments.why, session.zone());
-    let mut printer = Printer { renderer, buffer: String::new() };
+    session.show_progress(!shows_output())?;
+    let several = session.samples() != Some(1);
+    let escaping = output.escaping();
+    let renderer = arguments.format.renderer(several, arguments.why, session.zone(), escaping);
+    let mut printer = Printer { renderer, buffer: String::new(), output };
     printer.begin()?;
     let ran = session.run(&mut printer).map_err(|stop| stop.after(outcome))?;
     Ok(outcome.max(ran))
@@ -67,19 +72,19 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
 struct Printer {
     renderer: Box<dyn Renderer>,
     buffer: String,
+    output: Output,
 }
 
 impl Printer {
     /// If nobody reads this, nothing is known yet; the first sample will find out.
     fn begin(&mut self) -> Result<(), Stop> {
         self.renderer.begin(&mut self.buffer);
-        print(std::mem::take(&mut self.buffer))
+        self.output.print(std::mem::take(&mut self.buffer))
     }
 
     fn write(&mut self) -> Result<(), Stop> {
-        let mut out = io::stdout().lock();
-        out.write_all(self.buffer.as_bytes())?;
-        out.flush()?;
+        self.output.write_all(self.buffer.as_bytes())?;
+        self.output.flush()?;
         self.buffer.clear();
         Ok(())
     }

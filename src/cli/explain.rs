@@ -23,7 +23,7 @@ use super::definitions::Definitions;
 use super::messages::Messages;
 use super::positional::refuse_files;
 use super::source::open_metadata;
-use super::standard_output::print;
+use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
 
 /// Arguments of `explain`.
@@ -41,6 +41,9 @@ pub struct ExplainArguments {
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: ExplainFormat,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Show kernels as Cranelift IR.
     #[arg(long)]
     pub clif: bool,
@@ -77,9 +80,13 @@ fn code(text: &str) -> Result<Code, String> {
 
 /// Runs the command.
 pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let print = |text: &str| {
+        messages.output(Purpose::Text).print(text)?;
+        Ok(Outcome::Good)
+    };
     match arguments.code {
-        Some(Some(code)) => return print(page(code)).map(|()| Outcome::Good),
-        Some(None) => return print(codes()).map(|()| Outcome::Good),
+        Some(Some(code)) => return print(page(code)),
+        Some(None) => return print(&codes()),
         None => {}
     }
     if arguments.definitions.configs.is_empty() && arguments.metrics.is_empty() {
@@ -110,11 +117,13 @@ pub fn run(arguments: &ExplainArguments, messages: &mut Messages) -> Result<Outc
     let registry = &definitions.registry;
     let explanation = explain(&engine, registry, &selection, &mut *source, &mut diagnostics)?;
     let has_errors = diagnostics.errors() > 0;
-    let out = match arguments.format {
-        ExplainFormat::Text => text(&explanation, arguments),
-        ExplainFormat::Json => json(&explanation, arguments, &mut diagnostics, &definitions),
+    let (out, purpose) = match arguments.format {
+        ExplainFormat::Text => (text(&explanation, arguments), Purpose::Text),
+        ExplainFormat::Json => {
+            (json(&explanation, arguments, &mut diagnostics, &definitions), Purpose::Exact)
+        }
     };
-    print(&out)?;
+    messages.output(purpose).print(&out)?;
     if arguments.format == ExplainFormat::Text {
         let mut codes: Vec<Code> = diagnostics.iter().map(|one| one.code).collect();
         codes.sort_unstable();

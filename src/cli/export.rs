@@ -1,7 +1,9 @@
 //! `pmderive export`: writes samples of metrics as a table, to a file or to
 //! standard output.
 
+use std::fs::{self, File};
 use std::io::{self, IsTerminal};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -15,6 +17,7 @@ use super::ending::Ending;
 use super::messages::Messages;
 use super::sample_arguments::SampleArguments;
 use super::samples::{Session, Sink};
+use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
 
 /// Arguments of `export`.
@@ -23,6 +26,9 @@ pub struct ExportArguments {
     /// What to export.
     #[command(flatten)]
     pub what: SampleArguments,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Form of the table [default: by the name of the file, else csv].
     #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,
@@ -84,6 +90,17 @@ impl ExportArguments {
 /// Runs the command.
 pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let format = arguments.format()?;
+    let is_raw = arguments.raw.raw;
+    let purpose = match format {
+        Format::Csv => Purpose::Csv,
+        Format::Json | Format::Arrow | Format::Parquet => Purpose::Exact,
+    };
+    let is_shown = arguments.file().map_or_else(shows_output, |path| terminal(path).is_some());
+    if is_shown && matches!(format, Format::Arrow | Format::Parquet) {
+        return Err(Stop::Usage(
+            "a terminal cannot show this form: give a file with -o, or --format csv".to_owned(),
+        ));
+    }
     let what = &arguments.what;
     let mut definitions = what.read(messages)?;
     let mut source = {
@@ -98,8 +115,11 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     // Before there is anything that a signal could leave behind.
     let ending = Ending::watch().map_err(Stop::Output)?;
     let destination = match file {
-        Some(path) => Destination::file(path).map_err(|error| named(file, error))?,
-        None => Destination::standard(),
+        Some(path) => match terminal(path) {
+            Some(terminal) => Destination::stream(Output::terminal(terminal, purpose, is_raw)),
+            None => Destination::file(path).map_err(|error| named(file, error))?,
+        },
+        None => Destination::stream(messages.output(purpose)),
     };
     let sampling = match (&source, what.time.interval) {
         (AnySource::Archive(_), None) => Sampling::Records,
@@ -114,7 +134,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         ));
     })?);
     session.take_all_of_archive();
-    session.show_progress(file.is_some() || !io::stdout().is_terminal())?;
+    session.show_progress(file.is_some() || !shows_output())?;
     session.end_by(ending);
     let mut table = Table {
         registry: &definitions.registry,
@@ -141,6 +161,13 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         ran => ran.map(|ran| ran.max(Outcome::Failed)),
     };
     ended.map(|ended| outcome.max(ended)).map_err(|stop| stop.after(outcome))
+}
+
+/// The terminal that a file is, if it is one.
+fn terminal(path: &Path) -> Option<File> {
+    let is_device = fs::metadata(path).is_ok_and(|about| about.file_type().is_char_device());
+    let device = is_device.then(|| File::options().write(true).open(path).ok()).flatten();
+    device.filter(File::is_terminal)
 }
 
 fn is_event(metric: &Metric) -> bool {
@@ -183,7 +210,7 @@ impl Table<'_> {
         match (self.exporter.take(), self.destination.take()) {
             (Some(exporter), _) => exporter.finish().map_err(|error| self.failed(error)),
             (None, Some(destination)) => Ok(destination),
-            (None, None) => Ok(Destination::standard()),
+            (None, None) => Ok(Destination::stream(io::sink())),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::dialect::Dialect;
 use super::messages::Messages;
 use super::patience::SystemClock;
 use super::pcp_options::Source;
+use super::terminal::Output;
 
 /// The values of a metric, or why there are none.
 pub type Values = Result<Vec<InstanceValue>, PmStatus>;
@@ -116,8 +117,8 @@ pub fn fetch(
     Ok(Ok(pmids.iter().map(outcome).collect()))
 }
 
-/// Writes a value as pmPrintValue(3) does, without padding.
-pub fn print_value(out: &mut Vec<u8>, source: &Source, value_type: ValueType, value: &RawValue) {
+/// Writes a value as pmPrintValue(3) does, without padding, on one line.
+pub fn print_value(out: &mut Output, source: &Source, value_type: ValueType, value: &RawValue) {
     let clock = |time, digits| match digits {
         9 => source.zone.clock_nanos(time),
         _ => source.zone.clock_millis(time),
@@ -130,5 +131,7 @@ pub fn print_value(out: &mut Vec<u8>, source: &Source, value_type: ValueType, va
         }
         _ => None,
     };
-    number.as_ref().unwrap_or(value).print(out, value_type, 1, &clock);
+    let mut printed = Vec::new();
+    number.as_ref().unwrap_or(value).print(&mut printed, value_type, 1, &clock);
+    out.text(&printed);
 }

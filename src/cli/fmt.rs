@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use similar::TextDiff;
 
+use crate::escape;
 use crate::format::format_definitions;
 use crate::syntax::{
     STANDARD_INPUT, Unreadable, definition_files, read_bounded, read_definition_file,
@@ -18,7 +19,7 @@ use crate::syntax::{
 
 use super::args::LanguageArguments;
 use super::messages::Messages;
-use super::standard_output::print;
+use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
 
 /// Said after the options.
@@ -39,6 +40,9 @@ pub struct FmtArguments {
     /// Print the formatted text instead of changing the file.
     #[arg(long)]
     stdout: bool,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Language of the files.
     #[command(flatten)]
     language: LanguageArguments,
@@ -132,7 +136,8 @@ fn format(
             return Ok(outcome);
         }
         let diff = TextDiff::from_lines(text, &formatted.text);
-        print(diff.unified_diff().header(&name, &name).to_string())?;
+        let name = escape::line(name.as_bytes());
+        print(&diff.unified_diff().header(&name, &name).to_string(), messages)?;
         return Ok(outcome.max(Outcome::Failed));
     }
     match input {
@@ -142,9 +147,14 @@ fn format(
                 return Ok(Outcome::SourceFailed);
             }
         }
-        _ => print(&formatted.text)?,
+        _ => print(&formatted.text, messages)?,
     }
     Ok(outcome)
+}
+
+/// Prints what may be read by programs: a definition file, or a patch for one.
+fn print(text: &str, messages: &Messages) -> Result<(), Stop> {
+    messages.output(Purpose::Exact).print(text)
 }
 
 /// Gives a file another text, keeping its owner and permissions. Whoever reads

@@ -40,18 +40,21 @@ mod replay;
 mod sample_arguments;
 mod samples;
 mod source;
-mod standard_output;
+mod terminal;
 mod test;
 mod time_options;
 mod val;
 mod walk;
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
+use crate::dialect::Dialect;
+use crate::escape;
 use messages::Messages;
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
@@ -164,8 +167,7 @@ pub fn main() -> ExitCode {
     let mut arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
-            // When nobody reads what it says, there is nothing left to do.
-            let _ = error.print();
+            print(&error);
             let is_mistake = error.use_stderr();
             let of_pcp = std::env::args().nth(1).is_some_and(|name| is_tool_of_pcp(&name));
             return match (is_mistake, of_pcp) {
@@ -178,6 +180,10 @@ pub fn main() -> ExitCode {
     };
     ending::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
+    messages.set_raw(arguments.command.is_raw());
+    if arguments.command.is_exact() {
+        messages.set_exact();
+    }
     let outcome = match arguments.command.source_of_tool() {
         Some(source) => source.add_environment(|name| std::env::var_os(name)),
         None => Ok(()),
@@ -204,7 +210,10 @@ pub fn main() -> ExitCode {
             Stop::Usage(_) => Outcome::Mistake,
             Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => Outcome::SourceFailed,
         };
-        messages.error(&stop);
+        match &stop {
+            Stop::Usage(_) | Stop::Tool(_) => messages.error_lines(&stop),
+            _ => messages.error(&stop),
+        }
         match arguments.command {
             Command::Info(_) | Command::Probe(_) | Command::Val(_) => Outcome::Failed,
             _ => outcome,
@@ -213,7 +222,53 @@ pub fn main() -> ExitCode {
     outcome.into()
 }
 
+/// Prints help, or what is wrong with the arguments, escaped if they are shown.
+fn print(error: &clap::Error) {
+    let escaped = std::env::args_os()
+        .map(|argument| escape::line(argument.as_bytes()).into_owned())
+        .collect::<Vec<String>>();
+    let are_shown =
+        error.use_stderr() && std::env::args_os().ne(escaped.iter().map(String::as_str));
+    // When nobody reads what it says, there is nothing left to do.
+    let _ = match are_shown.then(|| Arguments::try_parse_from(escaped)) {
+        None => error.print(),
+        Some(Err(error)) => error.print(),
+        // What was wrong is not wrong any more.
+        Some(Ok(_)) => {
+            terminal::write_error(escape::lines(error.render().to_string().as_bytes()).as_bytes())
+        }
+    };
+}
+
 impl Command {
+    /// True if text of others is to be printed as it is.
+    fn is_raw(&self) -> bool {
+        match self {
+            Command::Eval(arguments) => arguments.raw.raw,
+            Command::Export(arguments) => arguments.raw.raw,
+            Command::Check(arguments) => arguments.raw.raw,
+            Command::Explain(arguments) => arguments.raw.raw,
+            Command::Fmt(arguments) => arguments.raw.raw,
+            Command::Test(arguments) => arguments.raw.raw,
+            Command::Deps(arguments) => arguments.raw.raw,
+            Command::Record(arguments) => arguments.raw.raw,
+            Command::Archive(arguments) => arguments.raw.raw,
+            // The options are those of PCP's tools, and JSON escapes by itself.
+            Command::Info(_) | Command::Val(_) | Command::Probe(_) | Command::Replay(_) => false,
+        }
+    }
+
+    /// True for a command that says what a tool of PCP says.
+    fn is_exact(&self) -> bool {
+        let options = match self {
+            Command::Info(arguments) => &arguments.options,
+            Command::Val(arguments) => &arguments.options,
+            Command::Probe(arguments) => &arguments.options,
+            _ => return false,
+        };
+        options.definitions.language().dialect != Dialect::Fixed
+    }
+
     /// The source of a command called after a tool of PCP, which reads the
     /// environment as that does.
     fn source_of_tool(&mut self) -> Option<&mut args::SourceArguments> {

@@ -18,6 +18,7 @@ use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 use crate::dialect::Dialect;
 use crate::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use crate::equivalent_domains::EquivalentDomains;
+use crate::escape::joined;
 
 use super::args::{DefinitionArguments, SourceArguments};
 use super::messages::Messages;
@@ -205,7 +206,7 @@ impl PcpOptions {
         };
         let options = LoadOptions { duplicates, ..LoadOptions::default() };
         LocalNameSpace::load(Some(file), &options).map(Some).map_err(|error| {
-            messages.line(&error);
+            messages.lines(&error);
             let (file, status) = (file.display(), error.status());
             Stop::Tool(format!("Cannot load namespace from \"{file}\": {status}"))
         })
@@ -226,19 +227,22 @@ impl PcpOptions {
         opened.map_err(|error| {
             let status = error.status();
             let failed = match self.source.archives() {
-                Some(archive) => format!("Cannot open archive \"{}\": {status}", archive.display()),
+                Some(archive) => {
+                    let archive = archive.display().to_string();
+                    format!("Cannot open archive \"{}\": {status}", joined(&archive))
+                }
                 None => {
                     let spec = host.unwrap_or_else(HostSpec::local);
                     format!("Cannot connect to PMCD on host \"{spec}\": {status}")
                 }
             };
             Stop::Tool(match &error {
-                SourceError::Connect { help, .. } => format!("{failed}\n{help}"),
+                SourceError::Connect { help, .. } => format!("{failed}\n{}", joined(help)),
                 // There is no more to say.
                 SourceError::Io { .. }
                 | SourceError::Timeout { .. }
                 | SourceError::Status { .. } => failed,
-                _ => format!("{failed}\n{error}"),
+                _ => format!("{failed}\n{}", joined(&error.to_string())),
             })
         })
     }
@@ -323,7 +327,7 @@ impl Source {
         let window = TimeWindow::parse(spec, bounds, &self.zone)
             .map_err(|error| Stop::Tool(format!("invalid time window.\n{error}\n")))?;
         if let Some(warning) = &window.warning {
-            messages.line(warning);
+            messages.lines(warning);
         }
         Ok(window)
     }

@@ -1,6 +1,6 @@
 //! `pmderive probe`: which metrics have values, as pmprobe(1) prints it.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
@@ -10,6 +10,7 @@ use super::fetch::{Domain, Domains, Values, fetch, print_value};
 use super::messages::Messages;
 use super::mistakes::UnreadableFiles;
 use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
+use super::terminal::{Output, Purpose};
 use super::{Outcome, Stop, walk};
 use crate::engine::Backend;
 
@@ -94,9 +95,9 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
         messages,
     )?;
     source.start_at(&arguments.origin, messages)?;
-    let mut out = Vec::new();
+    let mut out = messages.output(Purpose::Exact);
     if let Some(note) = source.zone_note.take() {
-        let _ = write!(out, "{note}\n\n");
+        let _ = write!(out, "{}\n\n", out.escaping().text(&note));
     }
     let metrics = match shown.faster && !arguments.names.is_empty() {
         true => look_up(&mut source, arguments.names.clone(), &mut out)?,
@@ -123,7 +124,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
 }
 
 /// All metrics at or below the nodes. What is no node is printed.
-fn below(source: &mut Source, nodes: &[String], out: &mut Vec<u8>) -> Result<Vec<String>, Stop> {
+fn below(source: &mut Source, nodes: &[String], out: &mut Output) -> Result<Vec<String>, Stop> {
     let root = [String::new()];
     let nodes = if nodes.is_empty() { &root } else { nodes };
     let mut names = Vec::new();
@@ -141,7 +142,7 @@ fn below(source: &mut Source, nodes: &[String], out: &mut Vec<u8>) -> Result<Vec
 fn look_up(
     source: &mut Source,
     names: Vec<String>,
-    out: &mut Vec<u8>,
+    out: &mut Output,
 ) -> Result<Vec<Metric>, SourceError> {
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
     let pmids = source.context.lookup_names(&texts)?;
@@ -152,8 +153,9 @@ fn look_up(
     Ok(names.into_iter().zip(pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL))).collect())
 }
 
-fn print_status(out: &mut Vec<u8>, name: &str, status: PmStatus, function: &str) {
+fn print_status(out: &mut Output, name: &str, status: PmStatus, function: &str) {
     // Writing to a vector does not fail.
+    let name = out.escaping().text(name);
     let _ = writeln!(out, "{name} {} {status}{function}", status.0);
 }
 
@@ -163,7 +165,7 @@ struct Probe<'a> {
     source: Source,
     messages: &'a mut Messages,
     domains: Domains,
-    out: Vec<u8>,
+    out: Output,
 }
 
 impl Probe<'_> {
@@ -182,10 +184,7 @@ impl Probe<'_> {
             } else {
                 self.batch(metrics, descs)?;
             }
-            let mut out = io::stdout().lock();
-            out.write_all(&self.out)?;
-            out.flush()?;
-            self.out.clear();
+            self.out.flush()?;
         }
         Ok(())
     }
@@ -204,13 +203,15 @@ impl Probe<'_> {
             Ok(desc) => desc.indom,
         };
         let Some(indom) = indom else {
-            let _ = writeln!(self.out, "{name} 1 PM_IN_NULL");
+            self.out.text(name.as_bytes());
+            self.out.extend_from_slice(b" 1 PM_IN_NULL\n");
             return Ok(());
         };
         match self.domains.get(&mut self.source, indom)? {
             Err(status) => print_status(&mut self.out, name, status, " (pmGetInDom)"),
             Ok(domain) => {
-                let _ = write!(self.out, "{name} {}", domain.len());
+                self.out.text(name.as_bytes());
+                let _ = write!(self.out, " {}", domain.len());
                 for (instance, _) in domain.instances() {
                     self.print_instance(instance, domain.name_in_bytes(instance).as_deref());
                 }
@@ -227,7 +228,7 @@ impl Probe<'_> {
         match name.filter(|_| self.shown.external) {
             Some(name) => {
                 self.out.extend_from_slice(b" \"");
-                self.out.extend_from_slice(name);
+                self.out.text(name);
                 self.out.push(b'"');
             }
             None if self.shown.external => {
@@ -282,7 +283,8 @@ impl Probe<'_> {
             }
             Ok(values) => values,
         };
-        let _ = write!(self.out, "{name} {}", values.len());
+        self.out.text(name.as_bytes());
+        let _ = write!(self.out, " {}", values.len());
         let indom = desc.and_then(|desc| desc.indom);
         let domain: Domain = match indom {
             Some(indom) if self.shown.external && !values.is_empty() => {

@@ -4,7 +4,6 @@
 //! Out: a bar, on a terminal only, once the scan has taken a while, and gone
 //! when it ends. What is scanned, and where its rows go, is not known here.
 
-use std::io::{self, IsTerminal};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::source::SourceError;
+
+use super::terminal::shows_errors;
 
 /// Scans that end sooner show nothing.
 const DELAY: Duration = Duration::from_secs(1);
@@ -46,7 +47,7 @@ impl Progress {
     /// backward. Nothing is ever shown unless `visible`, which is false where
     /// rows go to the terminal themselves, and standard error is a terminal.
     pub fn new((from, to): (Timestamp, Timestamp), visible: bool) -> Progress {
-        if !visible || !io::stderr().is_terminal() {
+        if !visible || !shows_errors() {
             return Progress(None);
         }
         Progress::drawn_to(ProgressDrawTarget::stderr_with_hz(RATE), (from, to), DELAY)
@@ -65,7 +66,7 @@ impl Progress {
     ) -> Result<Progress, SourceError> {
         let Context::Archive(archive) = context else { return Ok(Progress(None)) };
         // Where an archive ends may be costly to find out.
-        if !visible || !io::stderr().is_terminal() {
+        if !visible || !shows_errors() {
             return Ok(Progress(None));
         }
         let last = match last {
@@ -141,6 +142,7 @@ pub fn beside<T>(write: impl FnOnce() -> T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
     use std::sync::Arc;
 
     use indicatif::TermLike;

@@ -1,7 +1,7 @@
 //! `pmderive replay`: reads cases from a file, writes answers to standard output.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter};
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +9,7 @@ use clap::Args;
 use crate::replay::{ReplayError, replay};
 
 use super::args::{BackendArgument, Compat};
+use super::terminal::{Output, Purpose};
 use super::{Outcome, Stop};
 
 /// Arguments of `replay`.
@@ -41,8 +42,11 @@ pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {
         }
     };
     let backend = backend.for_samples(None);
-    let answers = BufWriter::new(io::stdout().lock());
-    match replay(cases, archives, (*compat).into(), backend, answers) {
+    let mut answers = Output::standard(Purpose::Exact, false);
+    let replayed = replay(cases, archives, (*compat).into(), backend, &mut answers);
+    // What was answered before a case that makes no sense stands.
+    let flushed = answers.flush();
+    match replayed.and(flushed.map_err(ReplayError::Io)) {
         Ok(()) => Ok(Outcome::Good),
         Err(ReplayError::Io(error)) => Err(error.into()),
         Err(error) => Err(Stop::Usage(format!("{}: {error}", path.display()))),

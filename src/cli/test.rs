@@ -16,7 +16,7 @@ use crate::source::SourceMap;
 use crate::unit_test::{Failure, NamedBackend, Report, read, run as run_tests};
 
 use super::messages::Messages;
-use super::standard_output::print;
+use super::terminal::{Escaping, Purpose, RawArgument};
 use super::{Outcome, Stop};
 
 /// Largest file of tests that is read, in bytes.
@@ -52,6 +52,9 @@ pub struct TestArguments {
     /// Form of the outcome.
     #[arg(long, value_enum, default_value_t)]
     format: TestFormat,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// Files of tests.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -93,6 +96,11 @@ impl TestBackend {
 
 /// Runs the command.
 pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let purpose = match arguments.format {
+        TestFormat::Text => Purpose::Text,
+        TestFormat::Json => Purpose::Exact,
+    };
+    let escaping = messages.output(purpose).escaping();
     let mut outcome = Outcome::Good;
     let (mut passed, mut failed) = (0, 0);
     for path in &arguments.files {
@@ -129,7 +137,7 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
         let mut out = String::new();
         match arguments.format {
             TestFormat::Text => {
-                write_text(&mut out, &name, &reports, &sources);
+                write_text(&mut out, &name, &reports, &sources, escaping);
                 messages.diagnostics(diagnostics, &sources);
             }
             TestFormat::Json => {
@@ -142,10 +150,10 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
                 }
             }
         }
-        print(&out)?;
+        messages.output(purpose).print(&out)?;
     }
     if arguments.format == TestFormat::Text {
-        print(format!("{passed} passed, {failed} failed\n"))?;
+        messages.output(purpose).print(format!("{passed} passed, {failed} failed\n"))?;
     }
     Ok(if failed > 0 { outcome.max(Outcome::Failed) } else { outcome })
 }
@@ -176,10 +184,16 @@ fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
 }
 
-fn write_text(out: &mut String, file: &str, reports: &[Report], sources: &SourceMap) {
-    let _ = writeln!(out, "{file}");
+fn write_text(
+    out: &mut String,
+    file: &str,
+    reports: &[Report],
+    sources: &SourceMap,
+    escaping: Escaping,
+) {
+    let _ = writeln!(out, "{}", escaping.text(file));
     for report in reports {
-        let name = &report.name.text;
+        let name = escaping.text(&report.name.text);
         if report.has_passed() {
             let _ = writeln!(out, "  passed  {name}");
             continue;
@@ -190,10 +204,10 @@ fn write_text(out: &mut String, file: &str, reports: &[Report], sources: &Source
         for failure in &report.failures {
             let heading = heading(failure);
             if before.as_ref() != Some(&heading) {
-                let _ = writeln!(out, "    {heading}");
+                let _ = writeln!(out, "    {}", escaping.text(&heading));
                 before = Some(heading);
             }
-            let _ = writeln!(out, "      {}", difference(failure));
+            let _ = writeln!(out, "      {}", escaping.text(&difference(failure)));
         }
         if report.omitted > 0 {
             let _ = writeln!(out, "    and {} more", report.omitted);

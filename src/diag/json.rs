@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use crate::json::shown;
 use crate::source::{SourceMap, Span};
 
 use super::{Derivation, Diagnostic, Severity, Step};
@@ -42,7 +43,7 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         pcp: diagnostic.pcp.as_deref(),
     };
     // Texts and numbers alone always serialise.
-    serde_json::to_string(&object).unwrap_or_default()
+    shown(serde_json::to_string(&object).unwrap_or_default())
 }
 
 fn derivation<'d>(derivation: &'d Derivation, sources: &'d SourceMap) -> DerivationJson<'d> {

@@ -5,12 +5,14 @@
 //! that an expression of a megabyte costs no more than a short one. The output
 //! depends on nothing but its arguments.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
 use ariadne::{Cache, Color, Config, IndexType, Label as Mark, Report, ReportKind, Source};
 
+use crate::escape;
 use crate::source::{SourceId, SourceMap, Span};
 
 use super::{Code, Derivation, Diagnostic, Severity, Step};
@@ -57,7 +59,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
         (place.span.source != diagnostic.span.source, place.span.source, place.span.start)
     });
     for place in &places {
-        let Some(range) = excerpts.locate(place.span) else {
+        let Some(range) = excerpts.locate(place.span, sources) else {
             let (line, column) = sources.line_column(place.span.source, place.span.start);
             notes.push(format!("line {line}, column {column}: {}", place.text.unwrap_or("")));
             continue;
@@ -73,7 +75,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
         Severity::Error => ReportKind::Error,
         Severity::Warning => ReportKind::Warning,
     };
-    let range = excerpts.locate(diagnostic.span).unwrap_or(0..0);
+    let range = excerpts.locate(diagnostic.span, sources).unwrap_or(0..0);
     let start = range.start;
     let config = Config::default()
         .with_color(style == Style::Colour)
@@ -305,7 +307,7 @@ impl Excerpts {
                     out.push(ELLIPSIS);
                 }
                 piece.at = out.len();
-                out.extend(text[start..end].chars().map(shown));
+                out.push_str(&escaped(&text[start..end]));
                 let rest = text[end..].trim_start_matches('\r');
                 if !rest.is_empty() && !rest.starts_with('\n') {
                     out.push(ELLIPSIS);
@@ -317,21 +319,23 @@ impl Excerpts {
     }
 
     /// Where a span is in its excerpt; `None` if nothing of it is shown.
-    fn locate(&self, span: Span) -> Option<Range<usize>> {
+    fn locate(&self, span: Span, sources: &SourceMap) -> Option<Range<usize>> {
         let excerpt = self.texts.get(&span.source)?;
+        let text = &sources.get(span.source).text;
         let place = |offset: usize| {
             let piece = excerpt
                 .lines
                 .values()
                 .find(|piece| (piece.shown.start..=piece.covered).contains(&offset))?;
-            Some(piece.at + (offset.min(piece.shown.end) - piece.shown.start))
+            let end = text.floor_char_boundary(offset.min(piece.shown.end));
+            Some(piece.at + escaped(&text[piece.shown.start..end]).len())
         };
         let (start, end) = (span.start as usize, span.end as usize);
         let inside = |piece: &&Piece| piece.shown.start < end && piece.shown.end > start;
         let first = place(start).or_else(|| excerpt.lines.values().find(inside).map(|p| p.at))?;
         let last = place(end).or_else(|| {
             let piece = excerpt.lines.values().rev().find(inside)?;
-            Some(piece.at + piece.shown.len())
+            Some(piece.at + escaped(&text[piece.shown.clone()]).len())
         })?;
         Some(first..last.max(first))
     }
@@ -384,21 +388,14 @@ fn window(text: &str, line: Range<usize>, focus: usize) -> Range<usize> {
     start..end
 }
 
-/// A character as it may be shown: control characters, which could move the
-/// cursor or end a line, give way to others of the same length in UTF-8.
-fn shown(character: char) -> char {
-    match character {
-        '\t' => '\t',
-        control if control.is_control() && control.is_ascii() => '?',
-        control if control.is_control() => '\u{b7}',
-        '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        other => other,
-    }
+/// A part of a line as it is shown; ariadne makes blanks of tabs.
+fn escaped(text: &str) -> Cow<'_, str> {
+    escape::lines(text.as_bytes())
 }
 
 /// The text in one line, without anything that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|character| if character == '\t' { ' ' } else { shown(character) }).collect()
+    escape::line(text.replace('\t', " ").as_bytes()).into_owned()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Stdout, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use pmderive_runtime::new_file::NewFile;
@@ -14,12 +14,10 @@ const BUFFER: usize = 256 * 1024;
 /// See the module's description. What is written to a file stands in one
 /// without a name until [`Destination::complete`], and is gone when the
 /// destination is dropped before.
-#[derive(Debug)]
 pub struct Destination(BufWriter<Target>);
 
-#[derive(Debug)]
 enum Target {
-    Standard(Stdout),
+    Stream(Box<dyn Write>),
     /// Something that is there already and is no regular file.
     Device(File),
     File {
@@ -29,9 +27,9 @@ enum Target {
 }
 
 impl Destination {
-    /// Standard output.
-    pub fn standard() -> Destination {
-        Destination::to(Target::Standard(io::stdout()))
+    /// A stream, such as standard output.
+    pub fn stream(out: impl Write + 'static) -> Destination {
+        Destination::to(Target::Stream(Box::new(out)))
     }
 
     /// A file. What is there under its name stays until the new one is complete.
@@ -97,7 +95,7 @@ impl Destination {
     fn end(mut self, name: impl FnOnce(PathBuf) -> PathBuf) -> io::Result<Option<PathBuf>> {
         self.0.flush()?;
         match self.0.into_parts().0 {
-            Target::Standard(_) | Target::Device(_) => Ok(None),
+            Target::Stream(_) | Target::Device(_) => Ok(None),
             Target::File { unfinished, path } => {
                 let path = name(path);
                 // Else a crash might leave the name, and not all of the bytes.
@@ -122,7 +120,7 @@ impl Write for Destination {
 impl Write for Target {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Target::Standard(out) => out.write(bytes),
+            Target::Stream(out) => out.write(bytes),
             Target::Device(file) => file.write(bytes),
             Target::File { unfinished, .. } => unfinished.file().write(bytes),
         }
@@ -130,7 +128,7 @@ impl Write for Target {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Target::Standard(out) => out.flush(),
+            Target::Stream(out) => out.flush(),
             Target::Device(file) => file.flush(),
             Target::File { unfinished, .. } => unfinished.file().flush(),
         }

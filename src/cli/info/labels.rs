@@ -15,6 +15,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use sha1::{Digest, Sha1};
 
 use crate::cli::pcp_options::AnyNamed;
+use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 use crate::engine::DerivedContext;
 
@@ -114,7 +115,7 @@ impl Labels {
     }
 
     /// Writes the line with the labels of a metric.
-    pub fn print_metric(&self, out: &mut Vec<u8>, desc: &MetricDesc) {
+    pub fn print_metric(&self, out: &mut Output, desc: &MetricDesc) {
         let levels = self.levels_of_metric(desc, desc.pmid.domain());
         print_labels(out, &self.of_levels(levels));
     }
@@ -125,7 +126,7 @@ impl Labels {
     }
 
     /// Writes the line with the labels of an instance domain.
-    pub fn print_domain(&self, out: &mut Vec<u8>, indom: InDom) {
+    pub fn print_domain(&self, out: &mut Output, indom: InDom) {
         print_labels(out, &self.of_levels(Labels::levels_of_domain(indom).into_iter()));
     }
 
@@ -140,7 +141,7 @@ impl Labels {
     /// Writes the lines with the labels of a metric's instances.
     pub fn print_instances(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut Output,
         desc: &MetricDesc,
         indom: InDom,
         domain: &InstanceDomain,
@@ -149,12 +150,14 @@ impl Labels {
         for (id, own) in self.instances(indom, domain) {
             let merged = LabelSet::merged(common.iter().copied().chain(own));
             push_instance(out, id, domain);
-            push(out, format_args!(" labels {}\n", merged.json()));
+            out.extend_from_slice(b" labels ");
+            out.text(merged.json().as_bytes());
+            out.push(b'\n');
         }
     }
 
     /// Writes the lines with the identifiers of the source and of a metric.
-    pub fn print_series(&self, out: &mut Vec<u8>, name: &str, desc: &MetricDesc) {
+    pub fn print_series(&self, out: &mut Output, name: &str, desc: &MetricDesc) {
         let source = identifying(self.sets(LabelLevel::Context));
         let source = hash(format!("{{\"series\":\"source\",\"labels\":{source}}}"));
         let labels = self.levels_of_metric(desc, desc.pmid.domain());
@@ -169,7 +172,7 @@ impl Labels {
 
     /// Writes the lines with the identifiers of the series of an instance
     /// domain's instances, which are the same whatever the metric is.
-    pub fn print_instance_series(&self, out: &mut Vec<u8>, indom: InDom, domain: &InstanceDomain) {
+    pub fn print_instance_series(&self, out: &mut Output, indom: InDom, domain: &InstanceDomain) {
         let common = self.of_levels(Labels::levels_of_domain(indom).into_iter());
         for (id, own) in self.instances(indom, domain) {
             let merged = LabelSet::merged(common.iter().copied().chain(own));
@@ -187,16 +190,18 @@ impl Labels {
 const DISAPPEARED: &[u8] = b"DISAPPEARED";
 
 /// Writes an instance at the beginning of a line.
-fn push_instance(out: &mut Vec<u8>, id: InstId, domain: &InstanceDomain) {
+fn push_instance(out: &mut Output, id: InstId, domain: &InstanceDomain) {
     push(out, format_args!("    inst [{id} or \""));
-    out.extend_from_slice(&domain.name_in_bytes(id).unwrap_or(Cow::Borrowed(DISAPPEARED)));
+    out.text(&domain.name_in_bytes(id).unwrap_or(Cow::Borrowed(DISAPPEARED)));
     out.extend_from_slice(b"\"]");
 }
 
-fn print_labels(out: &mut Vec<u8>, sets: &[&LabelSet]) {
+fn print_labels(out: &mut Output, sets: &[&LabelSet]) {
     let merged = LabelSet::merged(sets.iter().copied());
     if !merged.json().is_empty() {
-        push(out, format_args!("    labels {}\n", merged.json()));
+        out.extend_from_slice(b"    labels ");
+        out.text(merged.json().as_bytes());
+        out.push(b'\n');
     }
 }
 

@@ -1,7 +1,8 @@
 //! What is printed of each metric and of each instance domain.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 
 use pmderive_runtime::model::{
     InDom, InstanceProfile, MetricDesc, PmStatus, Pmid, Semantics, TextKind, TextSubject, ValueType,
@@ -15,6 +16,7 @@ use super::{Shown, values};
 use crate::cli::Stop;
 use crate::cli::fetch::{Domains, Values, fetch};
 use crate::cli::messages::Messages;
+use crate::cli::terminal::{Output, Purpose};
 
 /// Bytes that are kept before they are written.
 const ENOUGH: usize = 1 << 16;
@@ -28,7 +30,7 @@ pub struct Report<'s> {
     is_archive: bool,
     labels: Option<Labels>,
     domains: Domains,
-    out: Vec<u8>,
+    out: Output,
 }
 
 impl<'s> Report<'s> {
@@ -39,9 +41,9 @@ impl<'s> Report<'s> {
         source: &'s mut Source,
         messages: &'s mut Messages,
     ) -> Report<'s> {
-        let mut out = Vec::new();
+        let mut out = messages.output(Purpose::Exact);
         if let Some(note) = source.zone_note.take() {
-            let _ = write!(out, "{note}\n\n");
+            let _ = write!(out, "{}\n\n", out.escaping().text(&note));
         }
         let is_archive = source.is_archive();
         Report {
@@ -78,11 +80,7 @@ impl<'s> Report<'s> {
     }
 
     fn write(&mut self) -> Result<(), Stop> {
-        let mut out = io::stdout().lock();
-        out.write_all(&self.out)?;
-        out.flush()?;
-        self.out.clear();
-        Ok(())
+        Ok(self.out.flush()?)
     }
 
     /// Reports on metrics by their names.
@@ -107,7 +105,8 @@ impl<'s> Report<'s> {
                 }
                 Err(status) => {
                     for metric in batch {
-                        let _ = writeln!(self.out, "{}: pmFetch: {status}", metric.name);
+                        let name = self.shown_name(metric.name);
+                        let _ = writeln!(self.out, "{name}: pmFetch: {status}");
                     }
                 }
             }
@@ -116,6 +115,11 @@ impl<'s> Report<'s> {
             }
         }
         Ok(())
+    }
+
+    /// A name as it is put into a line.
+    fn shown_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        self.out.escaping().text(name)
     }
 
     fn look_up_labels(&mut self, metrics: &[Described<'_>]) -> Result<(), SourceError> {
@@ -149,6 +153,7 @@ impl<'s> Report<'s> {
         if shown.needs_desc()
             && let Err(status) = desc
         {
+            let name = self.shown_name(name);
             let _ = writeln!(self.out, "{name}: pmLookupDesc: {status}");
             return Ok(());
         }
@@ -159,7 +164,7 @@ impl<'s> Report<'s> {
         if shown.prints_desc() || shown.helptext || shown.prints_values() || shown.labels {
             self.out.push(b'\n');
         }
-        self.out.extend_from_slice(name.as_bytes());
+        self.out.text(name.as_bytes());
         if shown.pmid || shown.fullpmid {
             let pmid = pmid.unwrap_or(Pmid::NULL);
             let _ = write!(self.out, " PMID: {pmid}");
@@ -203,6 +208,7 @@ impl<'s> Report<'s> {
     /// Says what keeps a metric from having values.
     fn verify(&mut self, name: &str, desc: Result<MetricDesc, PmStatus>, values: Option<Values>) {
         let is_supported = desc.is_ok_and(|desc| desc.value_type != ValueType::NoSupport);
+        let name = self.shown_name(name);
         let _ = match values {
             _ if !is_supported => writeln!(self.out, "{name}: Not Supported"),
             Some(Err(status)) => writeln!(self.out, "{name}: {status}"),
@@ -218,8 +224,11 @@ impl<'s> Report<'s> {
         let _ = match text {
             None => Ok(()),
             // A line that is full already is not made longer.
-            Some(Ok(text)) if self.shown.fullpmid => write!(self.out, "\n    [{text}]"),
-            Some(Ok(text)) => write!(self.out, " [{text}]"),
+            Some(Ok(text)) => {
+                let before = if self.shown.fullpmid { "\n    " } else { " " };
+                let text = self.out.escaping().text(text);
+                write!(self.out, "{before}[{text}]")
+            }
             Some(Err(status)) => write!(self.out, " One-line Help: Error: {status}"),
         };
         self.out.push(b'\n');
@@ -273,6 +282,7 @@ impl<'s> Report<'s> {
         let domain = match context.instance_domain(indom, Freshness::Current)? {
             Ok(domain) => domain,
             Err(status) => {
+                let name = self.shown_name(name);
                 let _ = writeln!(self.out, "{name}: pmGetIndom: {status}");
                 return Ok(Err(PmStatus::PROFILE));
             }

@@ -11,13 +11,14 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use super::super::pcp_options::Source;
 use super::Shown;
 use crate::cli::fetch::{Domains, Values, print_value};
+use crate::cli::terminal::Output;
 
 /// Writes the lines with the values of a metric.
 ///
 /// # Errors
 /// The source failed.
 pub fn print(
-    out: &mut Vec<u8>,
+    out: &mut Output,
     source: &mut Source,
     domains: &mut Domains,
     desc: &MetricDesc,
@@ -44,7 +45,7 @@ pub fn print(
                 match name.and_then(|domain| domain.name_in_bytes(*instance)) {
                     Some(name) => {
                         write!(out, "    inst [{instance} or \"").ok();
-                        out.extend_from_slice(&name);
+                        out.text(&name);
                         out.extend_from_slice(b"\"] ");
                     }
                     None if shown.fetchall => {
@@ -72,7 +73,7 @@ pub fn print(
 
 /// Writes what the event records of a value hold.
 fn print_events(
-    out: &mut Vec<u8>,
+    out: &mut Output,
     source: &mut Source,
     domains: &mut Domains,
     desc: &MetricDesc,
@@ -119,14 +120,17 @@ fn print_events(
 }
 
 fn print_parameter(
-    out: &mut Vec<u8>,
+    out: &mut Output,
     source: &mut Source,
     domains: &mut Domains,
     (pmid, value): (Pmid, &RawValue),
     shown: &Shown,
 ) -> Result<(), SourceError> {
     match source.context.names_of(pmid)? {
-        Ok(names) => writeln!(out, "    {} ({pmid})", names.join(" or ")).ok(),
+        Ok(names) => {
+            let names = names.join(" or ");
+            writeln!(out, "    {} ({pmid})", out.escaping().text(&names)).ok()
+        }
         Err(_) => writeln!(out, "\tPMID: {pmid}").ok(),
     };
     let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));

@@ -14,6 +14,7 @@ use clap::ValueEnum;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::time::TimeZone;
 
+use super::terminal::{Escaping, Purpose};
 use crate::engine::Shown;
 
 pub use csv::Csv;
@@ -47,12 +48,27 @@ pub enum EvalFormat {
 }
 
 impl EvalFormat {
+    /// What the form is for.
+    pub fn purpose(self) -> Purpose {
+        match self {
+            EvalFormat::Text => Purpose::Text,
+            EvalFormat::Json => Purpose::Exact,
+            EvalFormat::Csv => Purpose::Csv,
+        }
+    }
+
     /// The renderer of the form. `several` samples have their times with them
     /// in every form; `why` asks for reasons where the form leaves a choice.
     /// Dates are in `zone`, without one in UTC.
-    pub fn renderer(self, several: bool, why: bool, zone: Option<TimeZone>) -> Box<dyn Renderer> {
+    pub fn renderer(
+        self,
+        several: bool,
+        why: bool,
+        zone: Option<TimeZone>,
+        escaping: Escaping,
+    ) -> Box<dyn Renderer> {
         match self {
-            EvalFormat::Text => Box::new(Text::new(several, why, zone)),
+            EvalFormat::Text => Box::new(Text::new(several, why, zone, escaping)),
             EvalFormat::Json => Box::new(Json),
             EvalFormat::Csv => Box::new(Csv { zone }),
         }

@@ -2,12 +2,18 @@
 //! same as those of `pminfo -f`, and the line about a metric is that of
 //! `pminfo -d`.
 
+use std::borrow::Cow;
+
 use pmderive_runtime::eval::Value;
-use pmderive_runtime::model::{write_double, write_float, write_unknown_block};
+use pmderive_runtime::model::{
+    InstId, InstanceDomain, write_double, write_float, write_unknown_block,
+};
 use pmderive_runtime::time::TimeZone;
 
 use crate::check::typed::Desc;
+use crate::cli::terminal::Escaping;
 use crate::engine::{Finding, Shown};
+use crate::escape::line;
 use crate::plain::text;
 
 use super::{Renderer, append, push_time};
@@ -17,6 +23,7 @@ pub struct Text {
     several: bool,
     why: bool,
     zone: Option<TimeZone>,
+    escaping: Escaping,
     /// Metadata shown so far: they stand with the first sample, and again
     /// where they change.
     shown: Vec<Option<Desc>>,
@@ -24,8 +31,8 @@ pub struct Text {
 
 impl Text {
     /// The form for one sample or for several.
-    pub fn new(several: bool, why: bool, zone: Option<TimeZone>) -> Text {
-        Text { several, why, zone, shown: Vec::new() }
+    pub fn new(several: bool, why: bool, zone: Option<TimeZone>, escaping: Escaping) -> Text {
+        Text { several, why, zone, escaping, shown: Vec::new() }
     }
 
     fn desc(&mut self, index: usize, desc: Desc, out: &mut String) {
@@ -41,6 +48,7 @@ impl Text {
 
 impl Renderer for Text {
     fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        let escaping = self.escaping;
         self.shown.resize(shown.metrics.len(), None);
         if self.several {
             out.push('\n');
@@ -48,7 +56,7 @@ impl Renderer for Text {
             out.push('\n');
         }
         for (index, (metric, finding)) in shown.findings().enumerate() {
-            append(out, format_args!("\n{}\n", metric.name));
+            append(out, format_args!("\n{}\n", escaping.text(&metric.name)));
             if let Ok(desc) = metric.desc {
                 self.desc(index, desc, out);
             }
@@ -57,7 +65,8 @@ impl Renderer for Text {
                     for (instance, value) in values.iter() {
                         out.push_str("    ");
                         if instance != -1 {
-                            match shown.instance_name(index, instance) {
+                            let domain = shown.domain(index);
+                            match domain.and_then(|domain| name(domain, instance, escaping)) {
                                 Some(name) => {
                                     append(out, format_args!("inst [{instance} or \"{name}\"] "));
                                 }
@@ -65,7 +74,7 @@ impl Renderer for Text {
                             }
                         }
                         out.push_str("value ");
-                        push_value(out, value);
+                        push_value(out, value, escaping);
                         out.push('\n');
                     }
                 }
@@ -74,7 +83,7 @@ impl Renderer for Text {
                 }
                 Finding::Empty(_) => out.push_str("No value(s) available!\n"),
                 Finding::Unusable(status, mistake) if self.why => {
-                    append(out, format_args!("Error: {status} ({mistake})\n"));
+                    append(out, format_args!("Error: {status} ({})\n", escaping.text(mistake)));
                 }
                 Finding::Failed(status) | Finding::Unusable(status, _) => {
                     append(out, format_args!("Error: {status}\n"));
@@ -84,8 +93,19 @@ impl Renderer for Text {
     }
 }
 
+/// The name of an instance as it is shown.
+fn name(domain: &InstanceDomain, instance: InstId, escaping: Escaping) -> Option<Cow<'_, str>> {
+    match escaping {
+        Escaping::Off => domain.name(instance).map(Cow::from),
+        Escaping::On => Some(match domain.name_in_bytes(instance)? {
+            Cow::Borrowed(name) => line(name),
+            Cow::Owned(name) => line(&name).into_owned().into(),
+        }),
+    }
+}
+
 /// Appends a value as `pmPrintValue(3)` does.
-fn push_value(out: &mut String, value: Value<'_>) {
+fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping) {
     match value {
         Value::I32(value) => append(out, format_args!("{value}")),
         Value::U32(value) => append(out, format_args!("{value}")),
@@ -95,7 +115,10 @@ fn push_value(out: &mut String, value: Value<'_>) {
         Value::F64(value) => write_double(out, value),
         Value::Text(bytes) => {
             out.push('"');
-            out.push_str(&text(bytes));
+            match escaping {
+                Escaping::Off => out.push_str(&text(bytes)),
+                Escaping::On => out.push_str(&line(bytes)),
+            }
             out.push('"');
         }
         Value::Bytes(bytes) => write_unknown_block(out, bytes),

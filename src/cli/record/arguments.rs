@@ -8,6 +8,7 @@ use pmderive_runtime::archive::Version;
 
 use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments, size};
 use crate::cli::sample_arguments::samples;
+use crate::cli::terminal::RawArgument;
 use crate::cli::time_options::TimeArguments;
 
 /// Arguments of `record`.
@@ -40,6 +41,9 @@ pub struct RecordArguments {
     /// Words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,
+    /// Text of others as it is.
+    #[command(flatten)]
+    pub raw: RawArgument,
     /// How expressions are computed.
     #[arg(long, value_enum, default_value_t)]
     pub backend: BackendArgument,

@@ -12,6 +12,7 @@ use pmderive_runtime::time::TimeZone;
 use super::instances::Instances;
 use super::sample::{Sample, SampleValue};
 use crate::cli::pcp_options::AnyNamed;
+use crate::cli::terminal::Output;
 use crate::engine::DerivedContext;
 
 /// What is known of the metrics that parameters are values of.
@@ -25,7 +26,7 @@ type Known = Result<(Box<str>, MetricDesc), String>;
 
 /// The records of one metric's values.
 pub struct Events<'a> {
-    /// Name of the metric.
+    /// Name of the metric, as it is shown.
     pub metric: &'a str,
     /// EVENT or HIGHRES_EVENT.
     pub value_type: ValueType,
@@ -42,7 +43,7 @@ impl Events<'_> {
     /// The source failed.
     pub fn write(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut Output,
         sample: &Sample,
         parameters: &mut Parameters,
         source: &mut DerivedContext<AnyNamed>,
@@ -79,7 +80,7 @@ impl Events<'_> {
 
     fn write_record(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut Output,
         position: usize,
         record: &EventRecord,
         parameters: &Parameters,
@@ -107,6 +108,7 @@ impl Events<'_> {
                     self.write_parameter(out, name, desc, parameter);
                 }
                 Some(Err(failure)) => {
+                    let failure = out.escaping().text(failure);
                     let _ = writeln!(out, "\t{failure}");
                 }
                 None => {}
@@ -117,14 +119,16 @@ impl Events<'_> {
 
     fn write_parameter(
         &self,
-        out: &mut Vec<u8>,
+        out: &mut Output,
         name: &str,
         desc: &MetricDesc,
         parameter: &EventParameter,
     ) {
         // Parameters come without instances, whatever their metrics have.
         let instance = if desc.indom.is_some() { "[-1]" } else { "" };
-        let _ = write!(out, "    {name}{instance} ");
+        out.extend_from_slice(b"    ");
+        out.text(name.as_bytes());
+        let _ = write!(out, "{instance} ");
         match (&parameter.value, desc.value_type) {
             (RawValue::Block { bytes, .. }, ValueType::Aggregate | ValueType::AggregateStatic) => {
                 out.push(b'[');
@@ -138,7 +142,9 @@ impl Events<'_> {
                     9 => self.zone.clock_nanos(time),
                     _ => self.zone.clock_millis(time),
                 };
-                value.print(out, value_type, 1, &clock);
+                let mut printed = Vec::new();
+                value.print(&mut printed, value_type, 1, &clock);
+                out.text(&printed);
             }
         }
         out.push(b'\n');

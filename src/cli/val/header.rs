@@ -1,6 +1,7 @@
 //! What stands above the values: where they come from, what they are, and how
 //! many there will be.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use pmderive_runtime::model::{MetricDesc, Semantics, Units};
 /// Time scale of seconds, see `PM_TIME_SEC` of PMAPI(3).
 const SECONDS: u8 = 3;
 
-/// The header of a report.
+/// The header of a report, with names as they are shown.
 pub struct Header<'a> {
     /// Name and descriptor of the metric; `None` where its name stands above
     /// each value anyway.
@@ -17,7 +18,7 @@ pub struct Header<'a> {
     /// True when counters are shown as they are.
     pub is_raw: bool,
     /// The archive as it was named, and the times it is shown from and to.
-    pub archive: Option<(&'a str, String, Option<String>)>,
+    pub archive: Option<(Cow<'a, str>, String, Option<String>)>,
     /// Name of the host that the metric is of.
     pub host: &'a str,
     /// Fetches that will be made; `None` for as many as there are.
@@ -31,7 +32,7 @@ impl Display for Header<'_> {
         if let Some((name, _)) = self.metric {
             writeln!(f, "metric:    {name}")?;
         }
-        if let Some((archive, _, _)) = self.archive {
+        if let Some((archive, _, _)) = &self.archive {
             writeln!(f, "archive:   {archive}")?;
         }
         writeln!(f, "host:      {}", self.host)?;

@@ -9,7 +9,9 @@ use pmderive_runtime::source::{FetchSource, MetadataSource};
 
 use crate::cli::Stop;
 use crate::cli::pcp_options::AnyNamed;
+use crate::cli::terminal::Escaping;
 use crate::engine::DerivedContext;
+use crate::escape::joined;
 
 /// The columns of a metric with an instance domain.
 pub struct Instances {
@@ -18,8 +20,10 @@ pub struct Instances {
     are_all: bool,
     /// Identifiers, ascending.
     ids: Vec<InstId>,
-    /// Parallel to `ids`, names in the bytes that the source has.
+    /// Parallel to `ids`, names as they are shown.
     names: Vec<Box<[u8]>>,
+    /// How names in the bytes that the source has are shown.
+    escaping: Escaping,
 }
 
 impl Instances {
@@ -28,8 +32,13 @@ impl Instances {
     ///
     /// # Errors
     /// The source failed, or knows no such domain.
-    pub fn all(source: &mut DerivedContext<AnyNamed>, indom: InDom) -> Result<Instances, Stop> {
-        let mut instances = Instances { indom, are_all: true, ids: Vec::new(), names: Vec::new() };
+    pub fn all(
+        source: &mut DerivedContext<AnyNamed>,
+        indom: InDom,
+        escaping: Escaping,
+    ) -> Result<Instances, Stop> {
+        let (ids, names) = (Vec::new(), Vec::new());
+        let mut instances = Instances { indom, are_all: true, ids, names, escaping };
         instances.refresh(source)?;
         Ok(instances)
     }
@@ -43,6 +52,7 @@ impl Instances {
         source: &mut DerivedContext<AnyNamed>,
         indom: InDom,
         names: &[String],
+        escaping: Escaping,
     ) -> Result<Instances, Stop> {
         let mut shown: Vec<(InstId, Box<[u8]>)> = Vec::new();
         for name in names {
@@ -53,8 +63,9 @@ impl Instances {
                 }
                 Context::Host(_) | Context::Local(_) => source.lookup_instance(indom, name)?.ok(),
             };
-            let id = id.ok_or_else(|| Stop::Tool(format!("instance {name} not available")))?;
-            shown.push((id, name.as_bytes().into()));
+            let id =
+                id.ok_or_else(|| Stop::Tool(format!("instance {} not available", joined(name))))?;
+            shown.push((id, escaping.bytes(name.as_bytes()).into()));
         }
         let mut profile = InstanceProfile::default();
         let ids: Vec<InstId> = shown.iter().map(|(id, _)| *id).collect();
@@ -65,7 +76,7 @@ impl Instances {
         source.set_profile(&profile)?;
         shown.sort_by_key(|(id, _)| *id);
         let (ids, names) = shown.into_iter().unzip();
-        Ok(Instances { indom, are_all: false, ids, names })
+        Ok(Instances { indom, are_all: false, ids, names, escaping })
     }
 
     /// Asks for the instances of now.
@@ -73,10 +84,10 @@ impl Instances {
         let domain = source
             .known_instances(self.indom)?
             .map_err(|status| Stop::Tool(format!("pmGetInDom({}): {status}", self.indom)))?;
-        let name = |id| domain.name_in_bytes(id).unwrap_or_default().into_owned();
+        let name = |id| domain.name_in_bytes(id).unwrap_or_default();
         self.ids = domain.instances().map(|(id, _)| id).collect();
         self.ids.sort();
-        self.names = self.ids.iter().map(|id| name(*id).into()).collect();
+        self.names = self.ids.iter().map(|id| self.escaping.bytes(&name(*id)).into()).collect();
         Ok(())
     }
 

@@ -17,7 +17,7 @@ mod row;
 mod sample;
 mod table;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,8 +44,10 @@ use super::mistakes::UnreadableFiles;
 use super::pace::Pace;
 use super::patience::SystemClock;
 use super::pcp_options::{PcpOptions, Source, WindowOptions};
+use super::terminal::{Escaping, Purpose, shows_output};
 use super::{Outcome, Stop};
 use crate::dialect::Dialect;
+use crate::escape::joined;
 
 /// Runs the command.
 pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
@@ -69,11 +71,12 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         let Source { context, patience, .. } = &mut source;
         patience.persist(&SystemClock, messages, || context.host_name())?
     };
-    let mut out = Vec::new();
+    let mut out = messages.output(Purpose::Exact);
+    let escaping = out.escaping();
     if let Some(note) = &source.zone_note {
-        writeln!(out, "{note}\n")?;
+        writeln!(out, "{}\n", escaping.text(note))?;
     }
-    flush(&mut out)?;
+    out.flush()?;
     let mut window = window(arguments, &mut source, messages)?;
     if arguments.follow.follow.is_some() && arguments.window.finish.is_none() {
         // The present end is none.
@@ -87,7 +90,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     let desc = describe(&mut source, name);
     source.tell_mistakes(std::slice::from_ref(&spec.metric), messages);
     let desc = desc?;
-    let instances = choose_instances(arguments, &spec, &mut source, name, desc)?;
+    let instances = choose_instances(arguments, &spec, &mut source, desc, escaping)?;
     if let Some(filter) = arguments.filter.as_ref().filter(|_| archive.is_none()) {
         store(&mut source, filter, desc, instances.as_ref())?;
     }
@@ -115,7 +118,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         writeln!(out)?;
     }
     // What stands there already is printed even if the columns make no sense.
-    flush(&mut out)?;
+    out.flush()?;
     let format = number_format(arguments, desc)?;
     let detail = arguments.detail();
     let has_exact_bounds = source.dialect != Dialect::Pcp6_0 && detail != Detail::Clock;
@@ -123,20 +126,21 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         true => detail.of(time, &source.zone),
         false => source.zone.ctime(time),
     };
+    let name = &*escaping.text(name);
     let header = Header {
         metric: (!is_event).then_some((name, desc)),
         is_raw: arguments.raw,
         archive: archive
             .as_deref()
-            .map(|archive| (archive, bound(window.origin), window.end.map(&bound))),
-        host: &host,
+            .map(|archive| (escaping.text(archive), bound(window.origin), window.end.map(&bound))),
+        host: &escaping.text(&host),
         samples,
         interval: (!by_record).then_some(interval),
     };
     write!(out, "{header}")?;
     let shows_rates = desc.semantics == Semantics::Counter && !arguments.raw;
     let margin = if archive.is_some() { detail.width() } else { 0 };
-    let table = Table::new(desc, format, shows_rates, margin, source.dialect);
+    let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let paced = archive.is_none() || arguments.delay;
     let mut report = Report {
         source,
@@ -160,7 +164,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         },
         detail: archive.is_some().then_some(detail),
         is_verbose: arguments.verbose,
-        is_terminal: io::stdout().is_terminal(),
+        is_terminal: shows_output(),
         messages,
         out,
         state: State::new(desc.value_type),
@@ -183,15 +187,6 @@ fn number_format(arguments: &ValArguments, desc: MetricDesc) -> Result<NumberFor
 
 fn tool(message: &str) -> Stop {
     Stop::Tool(message.to_owned())
-}
-
-/// Brings to standard output what there is.
-fn flush(out: &mut Vec<u8>) -> io::Result<()> {
-    let mut standard = io::stdout().lock();
-    standard.write_all(out)?;
-    standard.flush()?;
-    out.clear();
-    Ok(())
 }
 
 /// The time to report on.
@@ -239,7 +234,7 @@ fn step(interval: Duration, dialect: Dialect) -> i64 {
 /// The descriptor of a metric.
 fn describe(source: &mut Source, name: &str) -> Result<MetricDesc, Stop> {
     let pmid = source.context.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
-    let pmid = pmid.map_err(|status| tool(&format!("pmLookupName({name}): {status}")))?;
+    let pmid = pmid.map_err(|status| tool(&format!("pmLookupName({}): {status}", joined(name))))?;
     let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
     desc.map_err(|status| tool(&format!("pmLookupDesc: {status}")))
 }
@@ -249,13 +244,16 @@ fn choose_instances(
     arguments: &ValArguments,
     spec: &MetricSpec,
     source: &mut Source,
-    name: &str,
     desc: MetricDesc,
+    escaping: Escaping,
 ) -> Result<Option<Instances>, Stop> {
     let Some(indom) = desc.indom else {
         return match spec.instances.is_empty() {
             true => Ok(None),
-            false => Err(tool(&format!("{name}: singular metrics do not have instances"))),
+            false => {
+                let name = joined(&spec.metric);
+                Err(tool(&format!("{name}: singular metrics do not have instances")))
+            }
         };
     };
     let names = match spec.instances.is_empty() {
@@ -263,8 +261,8 @@ fn choose_instances(
         false => spec.instances.clone(),
     };
     let instances = match spec.instances.is_empty() && arguments.instances.is_empty() {
-        true => Instances::all(&mut source.context, indom),
-        false => Instances::named(&mut source.context, indom, &names),
+        true => Instances::all(&mut source.context, indom, escaping),
+        false => Instances::named(&mut source.context, indom, &names, escaping),
     };
     instances.map(Some)
 }
@@ -282,6 +280,7 @@ fn store(
         value_type => Value::parse(text, value_type),
     };
     let value_type = desc.value_type;
+    let text = joined(text);
     let value = value.map_err(|status| {
         tool(&match status {
             PmStatus::TYPE => {

@@ -11,7 +11,6 @@ use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
 
 use super::events::{Events, Parameters};
-use super::flush;
 use super::instances::Instances;
 use super::moment::{Clock, Detail};
 use super::sample::Sample;
@@ -22,14 +21,16 @@ use crate::cli::pace::Pace;
 use crate::cli::patience::SystemClock;
 use crate::cli::pcp_options::Source;
 use crate::cli::source::check_rest;
+use crate::cli::terminal::Output;
 use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
+use crate::escape::joined;
 
 /// A report that goes on from sample to sample.
 pub struct Report<'r> {
     /// Where values come from.
     pub source: Source,
-    /// The metric's name.
+    /// The metric's name, as it is shown.
     pub name: &'r str,
     /// Its descriptor.
     pub desc: MetricDesc,
@@ -48,7 +49,7 @@ pub struct Report<'r> {
     /// Where failures of the metric are told.
     pub messages: &'r Messages,
     /// What is to be printed.
-    pub out: Vec<u8>,
+    pub out: Output,
     /// How far it has come.
     pub state: State,
 }
@@ -151,14 +152,14 @@ impl Report<'_> {
             self.sampling.left = self.sampling.left.map(|left| left - 1);
             let goes_on = self.turn();
             if self.is_awaited() || self.out.len() >= FULL || goes_on.is_err() {
-                flush(&mut self.out)?;
+                self.out.flush()?;
             }
             outcome = outcome.max(self.tell_warnings()?);
             if !goes_on? {
                 break;
             }
         }
-        flush(&mut self.out)?;
+        self.out.flush()?;
         // pmval does not look beyond the last row.
         if self.sampling.is_all && self.source.dialect == Dialect::Fixed {
             let rest = check_rest(self.source.kind());
@@ -191,7 +192,7 @@ impl Report<'_> {
             }
         }
         if let Some(pace) = &mut self.sampling.pace {
-            flush(&mut self.out)?;
+            self.out.flush()?;
             pace.wait();
         }
         let Some(before) = self.state.before.take() else { return Ok(true) };
@@ -305,7 +306,7 @@ impl Report<'_> {
                 Ok(Fetched::Sample(sample))
             }
             Err(status) => {
-                flush(&mut self.out)?;
+                self.out.flush()?;
                 self.messages.error(&format_args!("{}: {status}", self.sampling.call()));
                 Ok(Fetched::Nothing)
             }
@@ -326,7 +327,7 @@ impl Report<'_> {
         if !has_warnings {
             return Ok(Outcome::Good);
         }
-        flush(&mut self.out)?;
+        self.out.flush()?;
         Ok(self.source.tell_damage(self.messages))
     }
 }
@@ -350,7 +351,7 @@ impl Report<'_> {
 
     /// Waits until there may be more of an archive that is followed.
     fn wait(&mut self) -> Result<(), Stop> {
-        flush(&mut self.out)?;
+        self.out.flush()?;
         let pause = |time| {
             std::thread::sleep(time);
             true
@@ -437,6 +438,6 @@ fn failed(call: &str, error: &SourceError) -> Stop {
     let status = error.status();
     Stop::Tool(match error {
         SourceError::Status { .. } => format!("{call}: {status}"),
-        _ => format!("{call}: {status}\n{error}"),
+        _ => format!("{call}: {status}\n{}", joined(&error.to_string())),
     })
 }

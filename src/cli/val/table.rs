@@ -11,6 +11,7 @@ use super::instances::Instances;
 use super::number::NumberFormat;
 use super::row::Row;
 use super::sample::{Number, Sample, SampleValue};
+use crate::cli::terminal::Escaping;
 use crate::dialect::Dialect;
 
 /// Places that the decimal points of rates stand left of the column's end.
@@ -25,6 +26,7 @@ pub struct Table {
     /// Blanks in front of the names of instances, where rows have times.
     margin: usize,
     dialect: Dialect,
+    escaping: Escaping,
     /// Counters below 2^32 and 2^64 that fell have wrapped.
     wraps: bool,
     /// Decided with the first names.
@@ -68,9 +70,11 @@ impl Table {
         shows_rates: bool,
         margin: usize,
         dialect: Dialect,
+        escaping: Escaping,
     ) -> Table {
         let wraps = std::env::var_os("PCP_COUNTER_WRAP").is_some();
-        Table { desc, format, shows_rates, margin, dialect, wraps, labels: None, row: Vec::new() }
+        let (labels, row) = (None, Vec::new());
+        Table { desc, format, shows_rates, margin, dialect, escaping, wraps, labels, row }
     }
 
     /// Appends the names of instances, in front of the first rows with those
@@ -330,7 +334,13 @@ impl Table {
             }
             SampleValue::Raw(raw) => {
                 let width = i32::try_from(width).unwrap_or(i32::MAX);
-                raw.print(out, self.desc.value_type, width, &|_, _| String::new());
+                let mut printed = Vec::new();
+                raw.print(&mut printed, self.desc.value_type, width, &|_, _| String::new());
+                let shown = self.escaping.bytes(&printed);
+                // What is escaped takes the place of blanks before it.
+                let blanks = shown.iter().take_while(|byte| **byte == b' ').count();
+                let longer = shown.len() - printed.len();
+                out.extend_from_slice(&shown[blanks.min(longer)..]);
             }
         }
     }

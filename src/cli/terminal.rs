@@ -1,0 +1,259 @@
+//! Standard output and standard error of the commands, and what becomes there
+//! of text that a terminal would obey instead of showing it (see [`escape`]).
+//!
+//! ```text
+//!                     Escaping: text of others, on one line
+//!                         │
+//! a command's lines ──► Output: whatever is left but ends of lines ──► standard output
+//!             errors ──► Messages ───────────────────────────────────► standard error
+//! ```
+//!
+//! Names and values of a source, names of files and texts of definitions are
+//! text of others. Whoever puts them into a line asks [`Escaping`] for their
+//! form, as only there it is known that an end of line in them ends no line.
+//! All else an [`Output`] sees by itself, so that no command can forget it.
+//! Nothing else in the command line may write to these streams; colours are
+//! made where diagnostics are rendered, which escapes before it paints.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::ops::{Deref, DerefMut};
+
+use clap::Args;
+
+use super::Stop;
+use crate::escape;
+
+/// The option of commands whose text is escaped in a pipe as well.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct RawArgument {
+    /// Print names and values as they are, with all that a terminal would obey.
+    #[arg(long, display_order = 999)]
+    pub raw: bool,
+}
+
+/// What the output of a command is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// For programs as well, to which a pipe brings every byte as it is.
+    Exact,
+    /// The same with fields in quotes (RFC 4180), which may hold ends of lines.
+    Csv,
+    /// For people.
+    Text,
+}
+
+/// Whether text of others is escaped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escaping {
+    /// It stays as it is.
+    Off,
+    /// It comes out on one line, without anything that a terminal would obey.
+    On,
+}
+
+impl Escaping {
+    /// For text of a purpose that goes to a terminal or elsewhere.
+    pub fn of(purpose: Purpose, is_terminal: bool, is_raw: bool) -> Escaping {
+        match (purpose, is_terminal) {
+            _ if is_raw => Escaping::Off,
+            (_, true) | (Purpose::Text, _) => Escaping::On,
+            (Purpose::Exact | Purpose::Csv, false) => Escaping::Off,
+        }
+    }
+
+    /// Text of others, for a line of one's own.
+    pub fn text(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Escaping::Off => text.into(),
+            Escaping::On => escape::line(text.as_bytes()),
+        }
+    }
+
+    /// Bytes of others, for a line of one's own.
+    pub fn bytes(self, text: &[u8]) -> Cow<'_, [u8]> {
+        match self {
+            Escaping::Off => text.into(),
+            Escaping::On => match escape::line(text) {
+                Cow::Borrowed(text) => text.as_bytes().into(),
+                Cow::Owned(text) => text.into_bytes().into(),
+            },
+        }
+    }
+}
+
+/// True if standard output is a terminal.
+pub fn shows_output() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// True if standard error is a terminal.
+pub fn shows_errors() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Writes to standard error.
+///
+/// # Errors
+/// It is closed.
+pub fn write_error(text: &[u8]) -> io::Result<()> {
+    io::stderr().lock().write_all(text)
+}
+
+/// Bytes that are gathered before they are written unasked.
+const FULL: usize = 1 << 18;
+
+/// Standard output: what is written to it comes out with the next flush.
+///
+/// It is a vector of the bytes to come, for numbers and words of one's own.
+/// For text of others there is [`Output::text`].
+pub struct Output {
+    sink: Box<dyn Write>,
+    bytes: Vec<u8>,
+    purpose: Purpose,
+    escaping: Escaping,
+    /// Within a field in quotes.
+    is_quoted: bool,
+}
+
+impl Output {
+    /// Standard output for text of a purpose.
+    pub fn standard(purpose: Purpose, is_raw: bool) -> Output {
+        Output::to(Box::new(io::stdout()), Escaping::of(purpose, shows_output(), is_raw), purpose)
+    }
+
+    /// A terminal that was named as a file.
+    pub fn terminal(file: File, purpose: Purpose, is_raw: bool) -> Output {
+        Output::to(Box::new(file), Escaping::of(purpose, true, is_raw), purpose)
+    }
+
+    fn to(sink: Box<dyn Write>, escaping: Escaping, purpose: Purpose) -> Output {
+        Output { sink, bytes: Vec::new(), purpose, escaping, is_quoted: false }
+    }
+
+    /// Whether text of others is escaped, for lines that are made elsewhere.
+    pub fn escaping(&self) -> Escaping {
+        self.escaping
+    }
+
+    /// Appends text of others to a line.
+    pub fn text(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(&self.escaping.bytes(text));
+    }
+
+    /// Prints a text of a command that comes to its end by itself. Such a
+    /// command goes on when nobody reads its output any more, as behind
+    /// `| head`: its exit status is still wanted. Commands that might go on
+    /// for ever write by themselves, and stop with [`Stop::OutputClosed`].
+    ///
+    /// # Errors
+    /// It cannot be written, for another reason than that nobody reads it.
+    pub fn print(&mut self, text: impl AsRef<[u8]>) -> Result<(), Stop> {
+        let written = self.write_all(text.as_ref());
+        self.end(written)
+    }
+
+    /// As [`Output::print`], for a text that was written piece by piece.
+    ///
+    /// # Errors
+    /// As those of [`Output::print`].
+    pub fn end(&mut self, written: io::Result<()>) -> Result<(), Stop> {
+        match written.and_then(|()| self.flush()) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            done => Ok(done?),
+        }
+    }
+
+    /// Writes the first bytes.
+    fn emit(&mut self, count: usize) -> io::Result<()> {
+        let bytes = &self.bytes[..count];
+        let shown: Cow<'_, [u8]> = match (self.escaping, self.purpose) {
+            (Escaping::Off, _) => bytes.into(),
+            (Escaping::On, Purpose::Csv) => table(bytes, &mut self.is_quoted).into_bytes().into(),
+            (Escaping::On, Purpose::Exact | Purpose::Text) => match escape::lines(bytes) {
+                Cow::Borrowed(text) => text.as_bytes().into(),
+                Cow::Owned(text) => text.into_bytes().into(),
+            },
+        };
+        let written = self.sink.write_all(&shown).and_then(|()| self.sink.flush());
+        // Nothing is written twice, not even a part of what could not be.
+        self.bytes.drain(..count);
+        written
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() >= FULL {
+            // A character is never cut in two at the end of a line.
+            let end = self.bytes.iter().rposition(|byte| *byte == b'\n');
+            self.emit(end.map_or(0, |end| end + 1))?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.emit(self.bytes.len())
+    }
+}
+
+impl Deref for Output {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Output {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
+
+/// Lines of a table, in which what is between quotes is a field.
+fn table(text: &[u8], is_quoted: &mut bool) -> String {
+    let mut out = String::new();
+    for (at, part) in text.split(|byte| *byte == b'"').enumerate() {
+        if at > 0 {
+            out.push('"');
+            *is_quoted = !*is_quoted;
+        }
+        let is_own = |character| character == '\n' && !*is_quoted;
+        let is_escaped = |character| !is_own(character) && escape::is_unshown(character);
+        out.push_str(&escape::escaped(part, is_escaped));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_gets_what_it_is_for() {
+        use Escaping::{Off, On};
+        for (purpose, in_a_pipe) in
+            [(Purpose::Exact, Off), (Purpose::Csv, Off), (Purpose::Text, On)]
+        {
+            assert_eq!(Escaping::of(purpose, false, false), in_a_pipe);
+            assert_eq!(Escaping::of(purpose, true, false), On);
+            assert_eq!(Escaping::of(purpose, false, true), Off);
+            assert_eq!(Escaping::of(purpose, true, true), Off);
+        }
+        assert_eq!(*Off.bytes(b"a\n\xff"), b"a\n\xff"[..]);
+        assert_eq!(*On.bytes(b"a\n\xff"), b"a\\x0a\\xff"[..]);
+        assert_eq!(Off.text("a\n"), "a\n");
+        assert_eq!(On.text("a\n"), "a\\x0a");
+    }
+
+    #[test]
+    fn ends_of_lines_within_fields_are_not_those_of_the_table() {
+        let mut is_quoted = false;
+        let shown = table(b"a,\"b\nc \"\"d\n\"\"\",\te\nf,\"\x1b\n", &mut is_quoted);
+        assert_eq!(shown, "a,\"b\\x0ac \"\"d\\x0a\"\"\",\\x09e\nf,\"\\x1b\\x0a");
+        assert_eq!(table(b"\n\"\n", &mut is_quoted), "\\x0a\"\n");
+    }
+}
