@@ -29,7 +29,8 @@ pub struct ArchiveArguments {
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
-    /// Read all records, and tell how many there are and what is damaged.
+    /// Read all records, metadata and the index, and tell how many records there are
+    /// and what is damaged.
     #[arg(long)]
     pub scan: bool,
     /// How they are read.
@@ -104,13 +105,34 @@ fn write_part(
     Ok(end.map(|_| ()))
 }
 
-/// Reads all records; gives the number of damaged places, with those that were
-/// told before.
+/// Places that are damaged; the first ones are told.
+struct Places<'m> {
+    messages: &'m Messages,
+    count: usize,
+}
+
+impl Places<'_> {
+    fn add(&mut self, error: &SourceError) {
+        self.count += 1;
+        if self.count <= MOST_DAMAGE {
+            self.messages.error(error);
+        }
+    }
+}
+
+/// Looks at all of the metadata and the index, and reads all records; gives the
+/// number of damaged places, with those that were told before.
 fn scan(archive: &mut ArchiveContext, told: usize, messages: &Messages) -> Result<usize, Stop> {
-    let (mut records, mut marks, mut damaged) = (0_u64, 0_u64, told);
+    let mut places = Places { messages, count: told };
+    for part in archive.parts() {
+        part.inspect(&mut |error| places.add(&error));
+    }
+    let (mut records, mut marks) = (0_u64, 0_u64);
     let mut last = String::new();
     loop {
-        match archive.next_record() {
+        let next = archive.next_record();
+        archive.take_warnings().iter().for_each(|error| places.add(error));
+        match next {
             Ok(record) if record.sets.is_empty() => marks += 1,
             Ok(_) => records += 1,
             Err(error) if error.is_end_of_archive() => break,
@@ -121,15 +143,19 @@ fn scan(archive: &mut ArchiveContext, told: usize, messages: &Messages) -> Resul
                     break;
                 }
                 last = text;
-                damaged += 1;
-                messages.error(&error);
-                if damaged >= MOST_DAMAGE {
-                    messages.error(&"there may be more damage; reading has stopped here");
-                    break;
-                }
+                places.add(&error);
             }
         }
     }
-    print(format!("Records: {records}, and {marks} marks; damaged places: {damaged}\n"))?;
+    let damaged = places.count;
+    if let Some(more @ 1..) = damaged.checked_sub(MOST_DAMAGE.max(told)) {
+        messages.error(&format_args!("{more} more damaged places are not told"));
+    }
+    let left_out = match archive.records_left_out() {
+        0 => String::new(),
+        count => format!("; {count} left out, whose times are out of order"),
+    };
+    let counted = format!("Records: {records}, and {marks} marks{left_out}");
+    print(format!("{counted}; damaged places: {damaged}\n"))?;
     Ok(damaged)
 }

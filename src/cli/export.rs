@@ -126,7 +126,8 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         samples: 0,
     };
     let ran = session.run(&mut table);
-    let is_cut_off = session.is_ended_by_signal() || matches!(ran, Err(Stop::Source(_)));
+    let is_damaged = matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
+    let is_cut_off = session.is_ended_by_signal() || is_damaged;
     let ended = match ran {
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
@@ -135,9 +136,9 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
                 let partial = partial.display();
                 messages.error(&format_args!("the {samples} samples so far are in {partial}"));
             }
-            ran.map(|_| Outcome::Failed)
+            ran.map(|ran| ran.max(Outcome::Failed))
         }
-        ran => ran.map(|_| Outcome::Failed),
+        ran => ran.map(|ran| ran.max(Outcome::Failed)),
     };
     ended.map(|ended| outcome.max(ended)).map_err(|stop| stop.after(outcome))
 }

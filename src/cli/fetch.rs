@@ -99,7 +99,10 @@ pub fn fetch(
     let fetched = patience.persist(&SystemClock, messages, || context.fetch(&list, &mut batch));
     let events = match fetched {
         Ok(events) => events,
-        Err(SourceError::Status { status, .. } | SourceError::Damaged { status, .. }) => {
+        Err(SourceError::Status { status, .. }) => return Ok(Err(status)),
+        Err(error @ SourceError::Damaged { .. }) => {
+            let status = error.status();
+            source.note_damage(error);
             return Ok(Err(status));
         }
         Err(error) => return Err(error),

@@ -4,6 +4,7 @@
 //! Options of a single tool stand in its file. What is printed of a source
 //! is not known here.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use super::messages::Messages;
 use super::mistakes::{Mistakes, UnreadableFiles};
 use super::patience::{Patience, Retry, RetryArgument};
 use super::positional::refuse_files;
+use super::source::tell_warnings;
 use super::{Outcome, Stop};
 
 /// Options of `info`, `probe` and `val`.
@@ -106,6 +108,16 @@ pub struct Source {
     pub zone_note: Option<String>,
     /// With a live source that fails.
     pub patience: Patience,
+    damage: Damage,
+}
+
+/// Damage of an archive that fetches have come upon.
+#[derive(Default)]
+struct Damage {
+    /// Each once, although each fetch may come upon it again.
+    met: HashSet<String>,
+    /// What nobody was told of.
+    untold: Vec<String>,
 }
 
 impl PcpOptions {
@@ -159,6 +171,7 @@ impl PcpOptions {
             zone: TimeZone::system(),
             zone_note: None,
             patience: self.patience(dialect),
+            damage: Damage::default(),
         };
         if source.is_archive() {
             source.patience = Patience::new(Retry::For(Duration::ZERO));
@@ -252,6 +265,34 @@ impl Source {
     /// True if the metrics are an archive's.
     pub fn is_archive(&mut self) -> bool {
         matches!(self.kind(), Context::Archive(_))
+    }
+
+    /// Takes note of what a fetch failed of.
+    pub fn note_damage(&mut self, error: SourceError) {
+        let text = error.to_string();
+        if self.damage.met.insert(text.clone()) {
+            self.damage.untold.push(text);
+        }
+    }
+
+    /// Tells of the damage that fetches have come upon. Where answers are to be
+    /// those of PCP's tools, it is no failure, since these do not notice.
+    pub fn tell_damage(&mut self, messages: &Messages) -> Outcome {
+        let passed_over = match (self.dialect, self.kind()) {
+            (Dialect::Pcp6_0, Context::Archive(archive)) => {
+                archive.take_warnings();
+                0
+            }
+            (_, source) => tell_warnings(source, messages),
+        };
+        if self.dialect != Dialect::Fixed {
+            return Outcome::Good;
+        }
+        self.damage.untold.drain(..).for_each(|text| messages.error(&text));
+        match passed_over > 0 || !self.damage.met.is_empty() {
+            true => Outcome::Failed,
+            false => Outcome::Good,
+        }
     }
 
     /// First and last time that there are values of: of an archive; for a live

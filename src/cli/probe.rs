@@ -75,7 +75,8 @@ const GROUP: usize = 4096;
 /// A metric to look at, which is `PM_ID_NULL` for a name that is none.
 type Metric = (String, Pmid);
 
-/// Runs the command. Whatever comes of single metrics, the exit status is 0.
+/// Runs the command. Whatever comes of single metrics, the exit status is 0;
+/// damage of an archive makes it 1.
 pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let shown = &arguments.shown;
     if shown.values && shown.instances() {
@@ -118,7 +119,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
             return Err(stop.after(probe.source.outcome()));
         }
     }
-    Ok(probe.source.outcome())
+    Ok(probe.source.outcome().max(probe.source.tell_damage(probe.messages)))
 }
 
 /// All metrics at or below the nodes. What is no node is printed.

@@ -2,8 +2,9 @@
 //! and `export` writes.
 //!
 //! A live source that fails is tried again for as long as patience lasts; the
-//! end of an archive ends the samples. What becomes of a sample is the affair
-//! of a [`Sink`].
+//! end of an archive ends the samples. Damage that an archive is read behind is
+//! told, and makes the outcome that of a source that failed. What becomes of a
+//! sample is the affair of a [`Sink`].
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use super::pace::Pace;
 use super::patience::{Clock, Patience, SystemClock};
 use super::progress::Progress;
 use super::sample_arguments::SampleArguments;
-use super::source::tell_warnings;
+use super::source::{check_rest, tell_warnings};
 use super::time_options::{Course, DEFAULT_INTERVAL};
 use super::{Outcome, Stop};
 
@@ -239,7 +240,11 @@ impl<'r> Session<'r> {
             if self.is_ended_by_signal() {
                 break;
             }
-            match self.sample(&source, (!is_priming).then_some(&mut *sink)) {
+            let sampled = self.sample(&source, (!is_priming).then_some(&mut *sink));
+            if tell_warnings(self.context.source(), self.messages) > 0 {
+                outcome = Outcome::SourceFailed;
+            }
+            match sampled {
                 Ok(Some(sample)) => {
                     outcome = outcome.max(sample);
                     taken += u64::from(!is_priming);
@@ -268,7 +273,6 @@ impl<'r> Session<'r> {
             if let Some(warning) = self.engine.take_warning() {
                 self.messages.warning(&warning);
             }
-            tell_warnings(self.context.source(), self.messages);
         }
         if !self.has_begun {
             let (metrics, source) = self.context.metrics_and_source();
@@ -328,7 +332,10 @@ impl<'r> Session<'r> {
                 return Ok(None);
             }
             Ok(sample) => sample,
-            Err(error) if error.is_end_of_archive() => return Ok(None),
+            Err(error) if error.is_end_of_archive() => {
+                check_rest(self.context.source())?;
+                return Ok(None);
+            }
             Err(error) => return Err(error.into()),
         };
         self.progress.at(sample.values.timestamp());

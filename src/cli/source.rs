@@ -74,6 +74,18 @@ fn follow(context: &mut Context, dialect: Dialect) -> Result<(), SourceError> {
     Ok(())
 }
 
+/// For who has come to the end of a source: fails if it is an archive with
+/// damage that no sample has passed.
+///
+/// # Errors
+/// It has, and nobody was told of it.
+pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
+    match context {
+        Context::Archive(archive) => archive.check_rest(),
+        Context::Host(_) | Context::Local(_) => Ok(()),
+    }
+}
+
 /// Tells of what is wrong with archives of a source, where that is passed
 /// over, and says how much it was.
 pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {

@@ -111,6 +111,23 @@ impl Window {
         self.buffer[..self.filled].get(self.skip(offset)?..).filter(|held| held.len() >= length)
     }
 
+    /// The first bytes from `offset` on, wherever that is: the buffer stays as
+    /// it is. `None` where the file ends earlier.
+    pub(super) fn peek<const N: usize>(&mut self, offset: u64) -> io::Result<Option<[u8; N]>> {
+        if let Some(held) = self.held(offset, N) {
+            return Ok(held.first_chunk().copied());
+        }
+        let mut bytes = [0; N];
+        let mut read = 0;
+        while read < N {
+            match self.file.read_at(offset.saturating_add(read as u64), &mut bytes[read..])? {
+                0 => return Ok(None),
+                count => read += count,
+            }
+        }
+        Ok(Some(bytes))
+    }
+
     /// Present size of the file in bytes.
     pub(super) fn size(&mut self) -> io::Result<u64> {
         self.file.size()

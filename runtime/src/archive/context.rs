@@ -5,11 +5,13 @@
 //! `fetching`; that there may be several archives, that of `opening`,
 //! `sequence` and `meta`.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::archive::files::ArchiveFiles;
 use crate::archive::growth::Following;
+use crate::archive::inspection::inspect;
 use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
 use crate::archive::label::ArchiveLabel;
 use crate::archive::meta::Metadata;
@@ -40,6 +42,13 @@ impl ArchivePart<'_> {
         self.archive.end_time()
     }
 
+    /// Hands out what is wrong with its files beside data records, which nobody
+    /// is told of who reads it: metadata of unknown kinds, entries of the index
+    /// that lead nowhere or are out of order, volumes that are missing.
+    pub fn inspect(&self, found: &mut dyn FnMut(SourceError)) {
+        inspect(self.archive, found);
+    }
+
     /// Its files with their sizes on disk, metadata, index and volumes.
     pub fn files(&self) -> impl Iterator<Item = (String, std::io::Result<u64>)> + '_ {
         let files = &self.archive.files;
@@ -64,6 +73,10 @@ pub struct ArchiveContext {
     pub(super) records: Sequence,
     /// What is wrong with archives, where that is passed over.
     pub(super) warnings: Vec<SourceError>,
+    /// Number of records that were left out while reading record by record.
+    pub(super) left_out: u64,
+    /// All that was among the warnings since the context was opened.
+    warned: HashSet<String>,
     /// How many of the warnings, the first ones, are of archives that libpcp
     /// refuses: they were left out, or their metadata are cut.
     refused: usize,
@@ -72,6 +85,8 @@ pub struct ArchiveContext {
     pub(super) origin: Timestamp,
     /// True while records are passed over to reach the origin.
     pub(super) seeking: bool,
+    /// True while records are passed over although the origin was reached.
+    pub(super) is_leaving_out: bool,
     /// A mark was passed since the record delivered last.
     pub(super) gap: bool,
     /// Records before this place were written before the metadata was read.
@@ -159,8 +174,11 @@ impl ArchiveContext {
             records: Sequence::new(archives.into(), first),
             refused,
             warnings,
+            left_out: 0,
+            warned: HashSet::new(),
             passes_over_damage: true,
             seeking: true,
+            is_leaving_out: false,
             gap: false,
             described: Place::default(),
             following: None,
@@ -172,11 +190,26 @@ impl ArchiveContext {
 
     /// What is wrong with archives of this context, as far as nobody asked
     /// yet: when it was opened, archives that were left out and metadata that
-    /// are cut, with the place of the record that is not whole; and damage
-    /// that was passed over since. Of a single archive all else is an error.
+    /// are cut, with the place of the record that is not whole; and what was
+    /// passed over since: records whose times are out of order, and in one
+    /// archive of several any damage. Of a single archive all else is an error.
     pub fn take_warnings(&mut self) -> Vec<SourceError> {
         self.refused = 0;
         std::mem::take(&mut self.warnings)
+    }
+
+    /// How many records were left out while reading record by record, since
+    /// their times are out of order.
+    pub fn records_left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Adds a warning, unless it was there before: who reads again passes the
+    /// same places.
+    pub(super) fn warn(&mut self, error: SourceError) {
+        if self.warned.insert(error.to_string()) {
+            self.warnings.push(error);
+        }
     }
 
     /// True when [`ArchiveContext::take_warnings`] has something to tell.
@@ -214,11 +247,14 @@ impl ArchiveContext {
             metadata: self.metadata.duplicate(),
             records: self.records.duplicate()?,
             warnings: Vec::new(),
+            left_out: 0,
+            warned: HashSet::new(),
             refused: 0,
             passes_over_damage: self.passes_over_damage,
             mode: self.mode,
             origin: self.origin,
             seeking: self.seeking,
+            is_leaving_out: self.is_leaving_out,
             gap: self.gap,
             described: self.described,
             following: None,

@@ -6,10 +6,11 @@
 
 use crate::archive::context::ArchiveContext;
 use crate::archive::interpolation::Interpolator;
-use crate::archive::sequence::Travel;
+use crate::archive::record::Damage;
+use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::values::{BLOCK_ORIGIN, check};
 use crate::archive::volume::Record;
-use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
+use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime};
 use crate::result::{FetchResult, ResultBatch};
 use crate::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 
@@ -37,7 +38,7 @@ impl ArchiveContext {
         self.mode = mode;
         self.origin = when;
         self.next_sample = when;
-        self.seeking = true;
+        (self.seeking, self.is_leaving_out) = (true, false);
         self.gap = false;
         if let Some(interpolator) = &mut self.interpolator {
             interpolator.restart(travel(mode));
@@ -96,25 +97,45 @@ impl ArchiveContext {
     /// on the other side of the origin. `None` at the end.
     fn step(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
-            let record = match self.mode {
-                Mode::Forward if self.records.is_behind(self.last_counted()) => None,
-                Mode::Forward => self.records.next()?,
-                Mode::Backward => self.records.previous()?,
+            let read = match self.mode {
+                Mode::Forward if self.records.is_behind(self.last_counted()) => Ok(None),
+                Mode::Forward => self.records.next(),
+                Mode::Backward => self.records.previous(),
                 Mode::Interpolated { .. } | Mode::Live => {
                     return Err(self.status(PmStatus::MODE));
                 }
             };
-            let Some(record) = record else { return Ok(None) };
+            for LeftOut { error, count } in self.records.take_left_out() {
+                self.left_out += count;
+                self.warn(error);
+            }
+            let Some(record) = read? else { return Ok(None) };
             let is_passed_over = match self.mode {
                 Mode::Backward => record.stamp > self.origin,
                 _ => record.stamp < self.origin,
             };
             if !is_passed_over {
-                self.seeking = false;
+                (self.seeking, self.is_leaving_out) = (false, false);
                 return Ok(Some(record));
             }
             self.gap |= record.is_mark() && !self.seeking;
+            let is_lost = !self.seeking && !record.is_mark();
+            if is_lost && !std::mem::replace(&mut self.is_leaving_out, true) {
+                self.warn_of_time(&record);
+            }
         }
+    }
+
+    /// Warns of records that are passed over since their times are on the other
+    /// side of the origin, as libpcp does it. This is the first one.
+    fn warn_of_time(&mut self, record: &Record) {
+        let (time, origin) = (UtcTime(record.stamp), UtcTime(self.origin));
+        let message = format!(
+            "data record: its time, {time}, lies on the other side of {origin}, when values were \
+             delivered last; records are left out, until times go on from there"
+        );
+        let damage = Damage::new(PmStatus::LOGREC, record.offset, message);
+        self.warn(self.records.damaged(damage));
     }
 
     /// Moves to the next record that is no mark and holds one of the metrics,
@@ -182,16 +203,40 @@ impl ArchiveContext {
                 return Ok(false);
             }
         } else if seconds < -TOLERANCE || self.is_behind_end(seconds)? {
+            if self.passes_over_damage {
+                self.check_rest()?;
+            }
             self.next_sample = later(time, step);
             return Ok(false);
         }
         self.next_sample = later(time, step);
         let mut interpolator = self.interpolator()?;
         let fetched = interpolator.fetch(list, time, &mut self.surroundings(), batch);
+        let left_out = interpolator.take_left_out();
         self.interpolator = Some(interpolator);
+        left_out.into_iter().for_each(|error| self.warn(error));
         self.gap = fetched?;
         self.origin = time;
         Ok(true)
+    }
+
+    /// For who has taken all interpolated samples: between the last one and the
+    /// end of the archive there may be damage that none of them has passed. A
+    /// fetch that finds the end looks as well, unless nothing is passed over:
+    /// libpcp does not look.
+    ///
+    /// # Errors
+    /// There is, and nobody was told yet; another call goes on behind it.
+    pub fn check_rest(&mut self) -> Result<(), SourceError> {
+        let travel = travel(self.mode);
+        let Some(interpolator) = &mut self.interpolator else { return Ok(()) };
+        if self.following.is_some() || !matches!(self.mode, Mode::Interpolated { .. }) {
+            return Ok(());
+        }
+        let read = interpolator.read_rest(travel);
+        let left_out = interpolator.take_left_out();
+        left_out.into_iter().for_each(|error| self.warn(error));
+        read
     }
 
     /// The interpolator, to be put back.
@@ -236,7 +281,7 @@ impl ArchiveContext {
             return Err(error);
         }
         self.gap = true;
-        self.warnings.push(error);
+        self.warn(error);
         Ok(())
     }
 

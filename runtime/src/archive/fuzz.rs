@@ -48,6 +48,7 @@ pub fn fuzz_archive(data: &[u8]) {
     let Some(Ok(mut context)) = files_of(data).map(ArchiveContext::from_files) else {
         return;
     };
+    context.parts().for_each(|part| part.inspect(&mut |_| {}));
     describe(&mut context);
     walk(&mut context);
     interpolate(&mut context);

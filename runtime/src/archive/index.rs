@@ -22,6 +22,8 @@ pub(super) struct IndexEntry {
     pub(super) stamp: Timestamp,
     pub(super) volume: i32,
     pub(super) offset: u64,
+    /// Offset in the metadata.
+    pub(super) metadata: u64,
 }
 
 /// Reads the label of an index, which has to be of the archive whose first
@@ -45,32 +47,55 @@ pub(super) fn check_index(window: &mut Window, first: &ArchiveLabel) -> Result<(
 
 /// Reads all entries of an index. A partial last entry is not there yet.
 pub(super) fn read_index(
-    window: &mut Window,
+    mut window: Window,
     first: &ArchiveLabel,
 ) -> Result<Vec<IndexEntry>, ReadError> {
-    let label = read_label(window, first)?;
-    let size = label.version.index_entry_size();
-    let mut next = label.version.label_size() as u64;
+    let version = read_label(&mut window, first)?.version;
+    let mut reader = IndexReader::new(window, version, version.label_size() as u64);
     let mut entries = Vec::new();
-    loop {
-        let Some(bytes) = window.at(next, size)?.get(..size) else {
-            return Ok(entries);
-        };
-        let mut fields = Fields::new("index", bytes, next);
-        let stamp = fields.timestamp(label.version, "stamp")?;
+    while let Some(entry) = reader.next()? {
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// The entries of an index, one after the other.
+pub(super) struct IndexReader {
+    window: Window,
+    version: Version,
+    next: u64,
+}
+
+impl IndexReader {
+    /// Begins at the entry at an offset.
+    pub(super) fn new(window: Window, version: Version, next: u64) -> IndexReader {
+        IndexReader { window, version, next }
+    }
+
+    /// Offset of the next entry.
+    pub(super) fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// The next entry. `None` at the end, and where only part of one is there.
+    pub(super) fn next(&mut self) -> Result<Option<IndexEntry>, ReadError> {
+        let size = self.version.index_entry_size();
+        let Some(bytes) = self.window.at(self.next, size)?.get(..size) else { return Ok(None) };
+        let mut fields = Fields::new("index", bytes, self.next);
+        let stamp = fields.timestamp(self.version, "stamp")?;
         let volume = fields.i32("volume")?;
-        let offset = match label.version {
-            Version::V2 => {
-                fields.u32("metadata offset")?;
-                u64::from(fields.u32("offset")?)
-            }
-            Version::V3 => {
-                fields.u64("metadata offset")?;
-                fields.u64("offset")?
-            }
+        let (metadata, offset) = match self.version {
+            Version::V2 => (fields.u32("metadata offset")?.into(), fields.u32("offset")?.into()),
+            Version::V3 => (fields.u64("metadata offset")?, fields.u64("offset")?),
         };
-        entries.push(IndexEntry { stamp, volume, offset });
-        next += size as u64;
+        self.next += size as u64;
+        Ok(Some(IndexEntry { stamp, volume, offset, metadata }))
+    }
+
+    /// Number of bytes behind the last entry, if there are any.
+    pub(super) fn rest(&mut self) -> Option<usize> {
+        let rest = self.window.at(self.next, 1).ok()?.len();
+        Some(rest).filter(|rest| *rest > 0)
     }
 }
 
@@ -87,17 +112,18 @@ mod tests {
             let bytes = read("index").expect("it is there");
             let window = |bytes: &[u8]| Window::new(Box::new(Arc::<[u8]>::from(bytes)));
             let label = ArchiveLabel::read(&mut window(&bytes), Role::Index).expect("good");
-            let entries = read_index(&mut window(&bytes), &label).expect("good");
+            let entries = read_index(window(&bytes), &label).expect("good");
             let first = label.version.label_size();
             assert_eq!(entries.len(), (bytes.len() - first) / size, "{name}");
             // The first entry is always the start of the first volume.
-            let start = IndexEntry { stamp: label.start, volume: 0, offset: first as u64 };
+            let (stamp, offset) = (label.start, first as u64);
+            let start = IndexEntry { stamp, volume: 0, offset, metadata: offset };
             assert_eq!(entries[0], start, "{name}");
             assert!(entries.is_sorted_by_key(|entry| entry.stamp), "{name}");
-            let cut = read_index(&mut window(&bytes[..bytes.len() - 1]), &label).expect("good");
+            let cut = read_index(window(&bytes[..bytes.len() - 1]), &label).expect("good");
             assert_eq!(cut, entries[..entries.len() - 1], "{name}");
             let other = ArchiveLabel { pid: label.pid + 1, ..label };
-            assert!(read_index(&mut window(&bytes), &other).is_err(), "{name}");
+            assert!(read_index(window(&bytes), &other).is_err(), "{name}");
         }
     }
 }

@@ -35,7 +35,9 @@
 //!
 //! Files are read in chunks through a sliding window (`bytes`), compressed
 //! ones are expanded as far as they are read (`decompress`). Damage is
-//! reported with file and offset, and reading can go on behind it.
+//! reported with file and offset, and reading can go on behind it. Records whose
+//! times do not fit are left out (`order`), and what no reader notices is found
+//! by `inspection`.
 //!
 //! Backward it is the same. Between records, `interpolation` keeps the records
 //! around the time of a fetch and computes the values there.
@@ -57,6 +59,7 @@ mod fuzz;
 mod growth;
 mod in_memory;
 mod index;
+mod inspection;
 mod interpolation;
 pub(crate) mod label;
 pub(crate) mod labels;
@@ -67,6 +70,7 @@ mod meta_files;
 mod metadata_records;
 mod names;
 mod opening;
+mod order;
 pub(crate) mod record;
 mod resolve;
 mod sequence;

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use crate::archive::order::Rule;
 use crate::archive::record::ReadError;
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::Record;
@@ -41,6 +42,14 @@ pub(super) enum Travel {
     Backward,
 }
 
+/// Records that were passed over.
+pub(super) struct LeftOut {
+    /// What is wrong with them.
+    pub(super) error: SourceError,
+    /// How many they are; 0 where nobody knows.
+    pub(super) count: u64,
+}
+
 /// All archives and a position in them.
 pub(super) struct Sequence {
     /// In order of their starts; never empty.
@@ -56,6 +65,7 @@ pub(super) struct Sequence {
     is_done: bool,
     /// Of archives that overlap: where the records of this one begin to count.
     limit: Option<Timestamp>,
+    rule: Rule,
     /// Whatever cannot be read is passed over.
     passes_over_damage: bool,
     /// Records may have been skipped because of damage.
@@ -73,16 +83,24 @@ impl Sequence {
             travel: Travel::Forward,
             is_done: false,
             limit: None,
+            rule: Rule::default(),
             passes_over_damage: true,
             lost: false,
         }
     }
 
-    /// The same archives with a position of their own: at the first record.
+    /// The same archives with a position of their own: at the first record. It
+    /// gives no records that are out of order.
     pub(super) fn another(&self) -> Result<Sequence, SourceError> {
-        let first = Volumes::of(&self.archives[0])?;
+        let first = self.volumes_of(0)?;
         let passes_over_damage = self.passes_over_damage;
-        Ok(Sequence { passes_over_damage, ..Sequence::new(Arc::clone(&self.archives), first) })
+        let archives = Arc::clone(&self.archives);
+        let mut another = Sequence { passes_over_damage, ..Sequence::new(archives, first) };
+        another.set_rule(match self.rule {
+            Rule::Fewest => Rule::Fewest,
+            Rule::AsInLibpcp | Rule::Nothing => Rule::AsInLibpcp,
+        });
+        Ok(another)
     }
 
     /// The same archives with a position of their own: where this one is.
@@ -92,9 +110,24 @@ impl Sequence {
     }
 
     /// Damage is in the way for good, as with libpcp before 7.1.4: unless the
-    /// same archive can be read behind it, nothing further is.
+    /// same archive can be read behind it, nothing further is. Records come
+    /// whatever their times are.
     pub(super) fn stop_at_damage(&mut self) {
         self.passes_over_damage = false;
+        self.set_rule(Rule::Nothing);
+    }
+
+    /// Chooses which records are left out because they are out of order.
+    fn set_rule(&mut self, rule: Rule) {
+        self.rule = rule;
+        self.volumes.set_rule(rule);
+    }
+
+    /// The volumes of an archive, at its first record.
+    fn volumes_of(&self, archive: usize) -> Result<Volumes, SourceError> {
+        let mut volumes = Volumes::of(&self.archives[archive])?;
+        volumes.set_rule(self.rule);
+        Ok(volumes)
     }
 
     /// Chooses where marks between archives stand.
@@ -212,7 +245,7 @@ impl Sequence {
 
     /// Goes on to another archive; if it cannot be opened, to that behind it.
     fn open(&mut self, archive: usize) -> Result<(), SourceError> {
-        match Volumes::of(&self.archives[archive]) {
+        match self.volumes_of(archive) {
             Ok(volumes) => {
                 self.lost |= self.volumes.take_lost();
                 (self.current, self.entered, self.volumes) = (archive, archive, volumes);
@@ -265,7 +298,7 @@ impl Sequence {
 
     fn enter(&mut self, archive: usize) -> Result<(), SourceError> {
         if self.entered != archive {
-            self.volumes = Volumes::of(&self.archives[archive])?;
+            self.volumes = self.volumes_of(archive)?;
             self.entered = archive;
         }
         self.current = archive;
@@ -328,6 +361,12 @@ impl Sequence {
     /// Describes damage inside of a record.
     pub(super) fn damaged(&self, error: impl Into<ReadError>) -> SourceError {
         self.volumes.damaged(error)
+    }
+
+    /// Records that were left out since this was asked last, since their times
+    /// are out of order: what is wrong with each series of them.
+    pub(super) fn take_left_out(&mut self) -> Vec<LeftOut> {
+        self.volumes.take_left_out()
     }
 
     /// True when records may have been skipped because of damage since this

@@ -40,8 +40,8 @@ impl SingleArchive {
     pub(super) fn index(&self) -> &[IndexEntry] {
         self.index.get_or_init(|| {
             let entries = self.files.index.as_ref().and_then(|member| {
-                let mut window = Window::new(member.open().ok()?);
-                read_index(&mut window, &self.label).ok()
+                let window = Window::new(member.open().ok()?);
+                read_index(window, &self.label).ok()
             });
             entries.unwrap_or_default().into()
         })

@@ -111,6 +111,12 @@ impl Volume {
         self.condition == Condition::Cut
     }
 
+    /// True when the file ends within the length of the next record: libpcp
+    /// takes that for its end.
+    pub(super) fn is_hardly_begun(&self) -> bool {
+        self.is_cut() && self.window.held(self.next, LENGTH_WORD).is_none()
+    }
+
     /// Moves to the next record. `None` at the end, which may be one for now only.
     ///
     /// After an error the position is: on a record that is cut short, so that
@@ -122,13 +128,21 @@ impl Volume {
         }
         let offset = self.next;
         let header = self.window.at(offset, LENGTH_WORD)?;
+        let damage = |message: String| Damage::new(PmStatus::LOGREC, offset, message);
         let Some(word) = header.first_chunk::<LENGTH_WORD>() else {
-            return Ok(None);
+            let begun = header.len();
+            if begun == 0 {
+                return Ok(None);
+            }
+            self.condition = Condition::Cut;
+            let message = format!(
+                "data record: its length has {LENGTH_WORD} bytes, but the file ends before that, \
+                 behind {begun} of them"
+            );
+            return Err(damage(message).into());
         };
         let length = usize::try_from(u32::from_be_bytes(*word)).unwrap_or(usize::MAX);
-        let damage = |message: String| Damage::new(PmStatus::LOGREC, offset, message);
-        let minimum = 3 * LENGTH_WORD + self.version.stamp_size();
-        if length < minimum || i32::try_from(length).is_err() {
+        if length < self.least_length() || i32::try_from(length).is_err() {
             self.condition = Condition::Lost;
             let message = format!("data record: its length, {length}, is impossible");
             return Err(damage(message).into());
@@ -162,8 +176,8 @@ impl Volume {
         let length = u32::from_be_bytes(*word);
         let start =
             end.checked_sub(u64::from(length)).filter(|start| *start >= self.first_offset());
-        let minimum = (3 * LENGTH_WORD + self.version.stamp_size()) as u64;
-        let Some(start) = start.filter(|_| u64::from(length) >= minimum) else {
+        let least = self.least_length() as u64;
+        let Some(start) = start.filter(|_| u64::from(length) >= least) else {
             let message =
                 format!("data record that ends here: its length, {length}, is impossible");
             return Err(damage(message).into());
@@ -193,6 +207,35 @@ impl Volume {
     /// The bytes of a record that [`Volume::next`] or [`Volume::previous`] gave last.
     pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], ReadError> {
         self.bytes_at(record.offset, record.length)
+    }
+
+    /// Time of the record behind the one that [`Volume::next`] gave last, as far
+    /// as its length is possible.
+    pub(super) fn stamp_behind(&mut self) -> Option<Timestamp> {
+        self.peek_stamp(self.next)
+    }
+
+    /// Time of the record before the one that [`Volume::previous`] gave last, as
+    /// far as its length is possible.
+    pub(super) fn stamp_before(&mut self) -> Option<Timestamp> {
+        let trailer_at = self.next.checked_sub(LENGTH_WORD as u64)?;
+        let trailer = self.window.peek::<LENGTH_WORD>(trailer_at).ok()??;
+        let start = self.next.checked_sub(u64::from(u32::from_be_bytes(trailer)))?;
+        if start < self.first_offset() { None } else { self.peek_stamp(start) }
+    }
+
+    fn peek_stamp(&mut self, offset: u64) -> Option<Timestamp> {
+        // The shortest record of either version has more.
+        let header = self.window.peek::<16>(offset).ok()??;
+        let mut fields = Fields::new("data record", &header, offset);
+        let length = usize::try_from(fields.u32("length").ok()?).ok()?;
+        let is_possible = length >= self.least_length() && i32::try_from(length).is_ok();
+        is_possible.then(|| fields.timestamp(self.version, "stamp").ok())?
+    }
+
+    /// Length of a mark, which is nothing but header and trailer.
+    fn least_length(&self) -> usize {
+        3 * LENGTH_WORD + self.version.stamp_size()
     }
 
     /// Time of the record at `offset` if a sound record begins there.

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
 use crate::archive::label::ArchiveLabel;
+use crate::archive::order::{Order, Rule};
 use crate::archive::record::ReadError;
+use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::{Record, Volume};
 use crate::model::{PmStatus, Timestamp};
@@ -33,6 +35,9 @@ pub(super) struct Volumes {
     lost: bool,
     /// The error that was met last stays in the way.
     is_stuck: bool,
+    order: Order,
+    /// What was left out because it is out of order.
+    left_out: Vec<LeftOut>,
 }
 
 /// Opens a data volume; also gives the file's name.
@@ -60,15 +65,33 @@ impl Volumes {
                 message: "there is nothing behind the label".to_string(),
             });
         }
-        let archive = Arc::new(SingleArchive::new(files, label));
-        Ok(Volumes { archive, current: 0, entered: 0, volume, name, lost: false, is_stuck: false })
+        Ok(Volumes::at_start(Arc::new(SingleArchive::new(files, label)), volume, name))
     }
 
     /// The volumes of an archive that was opened before, at the first record.
     pub(super) fn of(archive: &Arc<SingleArchive>) -> Result<Volumes, SourceError> {
         let (volume, _, name) = open_volume(&archive.files, 0)?;
-        let archive = Arc::clone(archive);
-        Ok(Volumes { archive, current: 0, entered: 0, volume, name, lost: false, is_stuck: false })
+        Ok(Volumes::at_start(Arc::clone(archive), volume, name))
+    }
+
+    fn at_start(archive: Arc<SingleArchive>, volume: Volume, name: String) -> Volumes {
+        let order = Order::from(archive.label.start);
+        Volumes {
+            archive,
+            current: 0,
+            entered: 0,
+            volume,
+            name,
+            lost: false,
+            is_stuck: false,
+            order,
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Chooses which records are left out because they are out of order.
+    pub(super) fn set_rule(&mut self, rule: Rule) {
+        self.order.set_rule(rule);
     }
 
     /// The same volumes with a position of their own: where this one is.
@@ -77,6 +100,7 @@ impl Volumes {
         duplicate.enter(self.entered)?;
         duplicate.volume.take_position(&self.volume);
         (duplicate.current, duplicate.lost) = (self.current, self.lost);
+        duplicate.order = self.order.clone();
         Ok(duplicate)
     }
 
@@ -88,10 +112,52 @@ impl Volumes {
     /// Moves to the next record. `None` at the end, which may be one for now only.
     ///
     /// After an error reading continues behind the damage; a record that is
-    /// cut short at the very end is tried again.
+    /// cut short at the very end is tried again. Records that are out of order
+    /// are left out, see [`Volumes::take_left_out`].
     pub(super) fn next(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
-            let error = match self.volume.next() {
+            let read = self.next_of_any_time();
+            if let Ok(Some(record)) = &read {
+                let looks = self.order.looks_beyond();
+                let beyond = looks.then(|| self.volume.stamp_behind()).flatten();
+                let place = (record.offset, record.stamp);
+                if !self.order.admits(Travel::Forward, place, beyond) {
+                    continue;
+                }
+            }
+            self.note_left_out();
+            return read;
+        }
+    }
+
+    /// Notes what was left out up to here, which is a gap.
+    fn note_left_out(&mut self) {
+        if let Some((damage, count)) = self.order.take_left_out() {
+            self.lost |= self.order.looks_beyond();
+            let error = self.damaged(damage);
+            self.left_out.push(LeftOut { error, count });
+        }
+    }
+
+    /// What was left out since this was asked last.
+    pub(super) fn take_left_out(&mut self) -> Vec<LeftOut> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// True where a volume ends within the length of a record: at the very end
+    /// that is no record yet, and to libpcp it is none anywhere.
+    fn is_taken_for_end(&self) -> bool {
+        let may_be = self.is_last() || !self.order.looks_beyond();
+        may_be && self.volume.is_hardly_begun()
+    }
+
+    fn next_of_any_time(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            let read = match self.volume.next() {
+                Err(_) if self.is_taken_for_end() => Ok(None),
+                read => read,
+            };
+            let error = match read {
                 Ok(Some(record)) => {
                     self.current = self.entered;
                     return Ok(Some(record));
@@ -124,8 +190,25 @@ impl Volumes {
     }
 
     /// Moves before the previous record and gives it. `None` at the first
-    /// one. After an error reading continues before the damage.
+    /// one. After an error reading continues before the damage. Records that
+    /// are out of order are left out.
     pub(super) fn previous(&mut self) -> Result<Option<Record>, SourceError> {
+        loop {
+            let read = self.previous_of_any_time();
+            if let Ok(Some(record)) = &read {
+                let looks = self.order.looks_beyond();
+                let beyond = looks.then(|| self.volume.stamp_before()).flatten();
+                let place = (record.offset, record.stamp);
+                if !self.order.admits(Travel::Backward, place, beyond) {
+                    continue;
+                }
+            }
+            self.note_left_out();
+            return read;
+        }
+    }
+
+    fn previous_of_any_time(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let error = match self.volume.previous() {
                 Ok(Some(record)) => {
@@ -169,7 +252,8 @@ impl Volumes {
         Ok(false)
     }
 
-    /// Moves behind the last record of the volume being read.
+    /// Moves behind the last record of the volume being read, and notes what is
+    /// behind that and no record.
     fn go_to_end_of_volume(&mut self) {
         // The size of a damaged compressed volume is unknown: that is read forward.
         let size = self.volume.size().unwrap_or(u64::MAX);
@@ -180,9 +264,25 @@ impl Volumes {
         let boundary = self.boundary_before(size);
         self.volume.seek(boundary);
         // The last boundary before the limit may have a whole record behind it.
-        while matches!(self.volume.next(), Ok(Some(_))) {}
+        let (end, read) = loop {
+            let at = self.volume.position();
+            match self.volume.next() {
+                Ok(Some(_)) => {}
+                read => break (at, read),
+            }
+        };
+        let is_behind = self.volume.position() != end;
         let end = self.volume.position();
         self.volume.seek(end);
+        // A record that is damaged in itself is met on the way back.
+        if let Err(error) = read
+            && !is_behind
+            && !self.is_taken_for_end()
+        {
+            self.lost = true;
+            let error = error.in_file(&self.name);
+            self.left_out.push(LeftOut { error, count: 0 });
+        }
     }
 
     /// The last end of a record before an offset of the volume being read.
@@ -207,25 +307,35 @@ impl Volumes {
     /// No volume that is early enough can be opened.
     pub(super) fn seek_behind(&mut self, time: Timestamp) -> Result<(), SourceError> {
         self.seek(time)?;
+        let mut end = None;
         loop {
+            let before = (self.entered, self.volume.position());
             match self.next() {
-                Ok(Some(record)) if record.stamp <= time => {}
+                Ok(Some(record)) if record.stamp <= time => end = None,
                 Ok(Some(record)) => {
                     self.volume.seek(record.offset);
                     break;
                 }
                 Ok(None) => break,
-                // Damage that was passed; at the very end nothing can be.
-                Err(_) if self.take_lost() => {}
-                Err(_) => break,
+                // What lies behind the position is met again on the way back.
+                Err(error) => {
+                    let is_behind = before != (self.entered, self.volume.position());
+                    end = Some(error).filter(|_| !is_behind);
+                    // At the very end damage cannot be passed.
+                    if !std::mem::take(&mut self.lost) {
+                        break;
+                    }
+                }
             }
         }
-        self.lost = false;
+        self.begin_elsewhere();
+        self.left_out.extend(end.map(|error| LeftOut { error, count: 0 }));
         Ok(())
     }
 
     /// Moves behind the last record of all.
     pub(super) fn seek_end(&mut self) {
+        self.begin_elsewhere();
         for position in (0..self.archive.files.volumes.len()).rev() {
             if position != self.entered {
                 let Ok((volume, _, name)) = open_volume(&self.archive.files, position) else {
@@ -237,6 +347,13 @@ impl Volumes {
             self.go_to_end_of_volume();
             return;
         }
+    }
+
+    /// Reading goes on at another place.
+    fn begin_elsewhere(&mut self) {
+        self.order.begin_anywhere();
+        self.left_out.clear();
+        self.lost = false;
     }
 
     /// Position among the files of the volume of the record that
@@ -263,6 +380,7 @@ impl Volumes {
     pub(super) fn move_to(&mut self, volume: usize, offset: u64) -> Result<(), SourceError> {
         self.enter(volume)?;
         self.volume.seek(offset);
+        self.order.begin_anywhere();
         Ok(())
     }
 
@@ -401,7 +519,7 @@ impl Volumes {
     /// # Errors
     /// No volume that is early enough can be opened.
     pub(super) fn seek(&mut self, time: Timestamp) -> Result<(), SourceError> {
-        self.lost = false;
+        self.begin_elsewhere();
         let is_before = |stamp: Option<Timestamp>| stamp.is_some_and(|stamp| stamp < time);
         if self.seek_by_index(time) {
             return Ok(());
@@ -437,6 +555,9 @@ impl Volumes {
                 (self.entered, self.volume, self.name) = (position, volume, name);
             }
             self.current = position;
+            if position == 0 && start == first {
+                self.order.begin_at_start();
+            }
             return Ok(());
         }
         Ok(())

@@ -115,6 +115,7 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
     };
     let done = progress.run();
     let outcome = progress.outcome.max(source.outcome());
+    let outcome = outcome.max(source.tell_damage(messages));
     match done {
         Ok(()) => Ok(outcome),
         Err(stop) => Err(stop.after(outcome)),

@@ -14,6 +14,7 @@ use crate::cli::messages::Messages;
 use crate::cli::pace::Pace;
 use crate::cli::patience::Patience;
 use crate::cli::progress::Progress;
+use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
 use crate::record::{Extent, Recorder, RecorderError, Step};
 
@@ -37,6 +38,8 @@ pub struct Session<'r> {
     pub patience: Patience,
     /// True once something was left out.
     pub is_incomplete: bool,
+    /// True once it was told that an archive is damaged.
+    pub is_damaged: bool,
 }
 
 impl Session<'_> {
@@ -49,6 +52,8 @@ impl Session<'_> {
         let mut taken = 0;
         while !self.ending.is_asked() && self.samples.is_none_or(|samples| taken < samples) {
             let step = self.recorder.sample();
+            let told = tell_warnings(self.recorder.context().source(), self.messages);
+            self.is_damaged |= told > 0;
             for notice in self.recorder.take_notices() {
                 self.is_incomplete |= notice.is_loss();
                 self.messages.warning(&notice);
@@ -64,6 +69,13 @@ impl Session<'_> {
                     self.patience.succeeded();
                 }
                 Ok(Step::NoMetrics) if self.pace.is_some() => {}
+                Ok(Step::End) if self.end.is_none() => {
+                    let rest = check_rest(self.recorder.context().source());
+                    let told = tell_warnings(self.recorder.context().source(), self.messages);
+                    self.is_damaged |= told > 0;
+                    rest?;
+                    break;
+                }
                 Ok(Step::NoMetrics | Step::End) => break,
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
                     self.patience.failed(error, &self.ending, self.messages)?;
@@ -106,6 +118,7 @@ impl Session<'_> {
         let (extent, metrics) = (self.recorder.extent(), self.recorder.most_metrics());
         let is_left_out = self.recorder.left_out().next().is_some();
         let is_whole = extent.records > 0 && !is_left_out && !self.is_incomplete;
+        let is_damaged = self.is_damaged;
         let finished = self.recorder.finish();
         let summary = summary(target, extent, metrics);
         match (recorded, finished) {
@@ -122,7 +135,11 @@ impl Session<'_> {
             }
             (Ok(()), Ok(_)) => {
                 self.messages.line(&summary);
-                Ok(if is_whole { Outcome::Good } else { Outcome::Failed })
+                Ok(match (is_damaged, is_whole) {
+                    (true, _) => Outcome::SourceFailed,
+                    (false, true) => Outcome::Good,
+                    (false, false) => Outcome::Failed,
+                })
             }
         }
     }

@@ -154,6 +154,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
             step,
             left: samples,
             end: window.end,
+            is_all: arguments.samples.is_none() && arguments.window.finish.is_none(),
             pace: paced.then(|| Pace::new(interval)),
             follower,
         },
@@ -164,8 +165,8 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         out,
         state: State::new(desc.value_type),
     };
-    report.run()?;
-    Ok(report.source.outcome())
+    let outcome = report.run()?;
+    Ok(outcome.max(report.source.outcome()))
 }
 
 /// How numbers are laid out in columns for the metric's type.

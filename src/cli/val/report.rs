@@ -16,13 +16,13 @@ use super::instances::Instances;
 use super::moment::{Clock, Detail};
 use super::sample::Sample;
 use super::table::Table;
-use crate::cli::Stop;
 use crate::cli::following::Follower;
 use crate::cli::messages::Messages;
 use crate::cli::pace::Pace;
 use crate::cli::patience::SystemClock;
 use crate::cli::pcp_options::Source;
-use crate::cli::source::tell_warnings;
+use crate::cli::source::check_rest;
+use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 
 /// A report that goes on from sample to sample.
@@ -75,6 +75,8 @@ pub struct Sampling {
     pub left: Option<u64>,
     /// Samples after this are not shown.
     pub end: Option<Timestamp>,
+    /// Nothing bounds them but the end of an archive.
+    pub is_all: bool,
     /// When to take them; `None` for at once.
     pub pace: Option<Pace>,
     /// Present while an archive is followed.
@@ -143,19 +145,27 @@ impl Report<'_> {
     ///
     /// # Errors
     /// The source failed, or a value makes no sense.
-    pub fn run(&mut self) -> Result<(), Stop> {
+    pub fn run(&mut self) -> Result<Outcome, Stop> {
+        let mut outcome = Outcome::Good;
         while self.sampling.left != Some(0) {
             self.sampling.left = self.sampling.left.map(|left| left - 1);
             let goes_on = self.turn();
             if self.is_awaited() || self.out.len() >= FULL || goes_on.is_err() {
                 flush(&mut self.out)?;
             }
-            self.tell_warnings()?;
+            outcome = outcome.max(self.tell_warnings()?);
             if !goes_on? {
                 break;
             }
         }
-        Ok(flush(&mut self.out)?)
+        flush(&mut self.out)?;
+        // pmval does not look beyond the last row.
+        if self.sampling.is_all && self.source.dialect == Dialect::Fixed {
+            let rest = check_rest(self.source.kind());
+            outcome = outcome.max(self.tell_warnings()?);
+            rest.map_err(|error| failed(self.sampling.call(), &error))?;
+        }
+        Ok(outcome)
     }
 
     /// One row, which for the first rate takes two samples. False at the end.
@@ -308,15 +318,16 @@ impl Report<'_> {
     }
 
     /// What was printed until then stands in front of the warnings.
-    fn tell_warnings(&mut self) -> Result<(), Stop> {
-        let source = self.source.kind();
-        if let Context::Archive(archive) = source
-            && archive.has_warnings()
-        {
-            flush(&mut self.out)?;
-            tell_warnings(source, self.messages);
+    fn tell_warnings(&mut self) -> Result<Outcome, Stop> {
+        let has_warnings = match self.source.kind() {
+            Context::Archive(archive) => archive.has_warnings(),
+            Context::Host(_) | Context::Local(_) => false,
+        };
+        if !has_warnings {
+            return Ok(Outcome::Good);
         }
-        Ok(())
+        flush(&mut self.out)?;
+        Ok(self.source.tell_damage(self.messages))
     }
 }
 

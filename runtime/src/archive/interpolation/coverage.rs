@@ -57,8 +57,19 @@ pub(super) struct Coverage {
     last_counted: Option<Place>,
     /// Marks at the end that grows, until the record behind them tells whether they are in force.
     pending: Vec<Ordinal>,
-    /// Damage with the ordinal of the mark that stands for it and the side it was met on.
-    damage: Vec<(Ordinal, Side, SourceError)>,
+    /// Damage that nobody was told of.
+    damage: Vec<Met>,
+}
+
+/// Damage in a stretch of records.
+pub(super) struct Met {
+    /// That of the mark that stands for it; if there is none, of the record beyond.
+    ordinal: Ordinal,
+    /// Where it was met.
+    side: Side,
+    pub(super) error: SourceError,
+    /// All that is lost are records that were left out.
+    pub(super) is_passed_over: bool,
 }
 
 impl Coverage {
@@ -101,6 +112,11 @@ impl Coverage {
         std::mem::replace(&mut self.travel, travel) != travel
     }
 
+    /// The direction in which time passes.
+    pub(super) fn travel(&self) -> Travel {
+        self.travel
+    }
+
     /// Covers nothing any more.
     pub(super) fn clear(&mut self) {
         self.records.clear();
@@ -118,6 +134,10 @@ impl Coverage {
     /// Time of the last record that is covered, in seconds since the start.
     pub(super) fn last_time(&self) -> f64 {
         self.records.back().map_or(f64::NEG_INFINITY, |last| last.time)
+    }
+
+    fn first_time(&self) -> f64 {
+        self.records.front().map_or(f64::INFINITY, |first| first.time)
     }
 
     /// A coverage of the same archive.
@@ -253,14 +273,20 @@ impl Coverage {
             && self.mark_from(self.from(earlier)).is_some_and(|mark| mark < self.after(later))
     }
 
-    /// Damage that nobody was told of and that reading has passed when it
-    /// stands before a record.
-    pub(super) fn take_damage(&mut self, before: Ordinal) -> Option<SourceError> {
-        let at = self.damage.iter().position(|(ordinal, side, _)| match side {
-            Side::Ahead => *ordinal < before,
-            Side::Behind => *ordinal >= before,
+    /// Damage that nobody was told of and that has been passed at a time:
+    /// `from` and `after` are the first record at that time or later, and the
+    /// first one after it.
+    pub(super) fn take_damage(&mut self, from: Ordinal, after: Ordinal) -> Option<Met> {
+        let at = self.damage.iter().position(|met| match met.side {
+            Side::Ahead => met.ordinal < after,
+            Side::Behind => met.ordinal >= from,
         })?;
-        Some(self.damage.remove(at).2)
+        Some(self.damage.remove(at))
+    }
+
+    /// All damage that was met ahead and that nobody was told of.
+    pub(super) fn take_damage_ahead(&mut self) -> impl Iterator<Item = Met> + '_ {
+        self.damage.extract_if(.., |met| met.side == Side::Ahead)
     }
 
     /// Covers one more record that is no mark. `None` where there are no more.
@@ -281,19 +307,33 @@ impl Coverage {
                 Err(error) => (None, Some(error)),
             };
             let failed = error.is_some();
-            if lost {
-                self.add_gap(side, error);
+            let left_out = self.reader(side).take_left_out();
+            // Nothing is known of what lies behind damage, be it at the very end.
+            if lost || failed {
+                self.add_gap(side);
+            }
+            let left_out = left_out.into_iter().map(|left_out| (left_out.error, true));
+            for (error, is_passed_over) in left_out.chain(error.map(|error| (error, false))) {
+                let ordinal = match side {
+                    Side::Ahead => self.end() - Ordinal::from(lost || failed),
+                    Side::Behind => self.first - Ordinal::from(!(lost || failed)),
+                };
+                self.damage.push(Met { ordinal, side, error, is_passed_over });
             }
             let Some(record) = record else {
                 if failed && lost {
                     continue;
                 }
-                // At the very end, a record that is cut short is not there yet.
                 self.finish(side);
                 return None;
             };
             let place = self.reader(side).place_of(&record);
             let time = record.stamp.seconds_since(self.start);
+            // Behind damage there may be a record of the time before it.
+            let time = match side {
+                Side::Ahead => time.max(self.last_time()),
+                Side::Behind => time.min(self.first_time()),
+            };
             let ordinal = self.add(side, Covered { time, place, length: record.length });
             if record.is_mark() {
                 self.pending.push(ordinal);
@@ -318,7 +358,7 @@ impl Coverage {
     /// Makes the record that was covered last on a side a gap: it is damaged.
     pub(super) fn spoil(&mut self, side: Side, ordinal: Ordinal, error: SourceError) {
         self.put_mark(side, ordinal);
-        self.damage.push((ordinal, side, error));
+        self.damage.push(Met { ordinal, side, error, is_passed_over: false });
     }
 
     /// Describes damage inside of the record that was covered last on a side.
@@ -354,7 +394,7 @@ impl Coverage {
         while self.marks.back().is_some_and(|mark| *mark >= end) {
             self.marks.pop_back();
         }
-        self.damage.retain(|(ordinal, ..)| *ordinal < end);
+        self.damage.retain(|met| met.ordinal < end);
         (self.is_at_end, self.is_ahead_placed) = (false, false);
     }
 
@@ -379,7 +419,12 @@ impl Coverage {
             Side::Behind if !self.is_behind_placed => {
                 self.is_behind_placed = true;
                 match self.records.iter().find(|record| record.length > 0) {
-                    Some(first) => self.behind.move_to(first.place)?,
+                    // Read again, so that it is known what comes before its time.
+                    Some(first) => {
+                        let offset = first.place.offset + first.length as u64;
+                        self.behind.move_to(Place { offset, ..first.place })?;
+                        self.behind.previous()?;
+                    }
                     None => self.behind.seek_end()?,
                 }
             }
@@ -409,18 +454,17 @@ impl Coverage {
         }
     }
 
-    /// Damage is a gap of its own, at the time of the record next to it.
-    fn add_gap(&mut self, side: Side, error: Option<SourceError>) {
+    /// Damage is a gap of its own, right behind the record next to it: what is
+    /// known at the time of that record is not in doubt.
+    fn add_gap(&mut self, side: Side) {
         self.settle_marks(side, None);
-        let neighbour = match side {
-            Side::Ahead => self.records.back(),
-            Side::Behind => self.records.front(),
+        let time = match side {
+            Side::Ahead => self.last_time().next_up(),
+            Side::Behind => self.first_time().next_down(),
         };
-        let time = neighbour.map_or(f64::NEG_INFINITY, |record| record.time);
         let nowhere = Place { archive: 0, volume: 0, offset: 0 };
         let ordinal = self.add(side, Covered { time, place: nowhere, length: 0 });
         self.put_mark(side, ordinal);
-        self.damage.extend(error.map(|error| (ordinal, side, error)));
     }
 
     fn finish(&mut self, side: Side) {

@@ -30,7 +30,7 @@ mod value;
 mod writer;
 mod written;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
 
@@ -87,6 +87,9 @@ pub(super) struct Interpolator {
     /// The fetch that failed last did so because of damage that it told of
     /// once: another one goes on.
     has_passed: bool,
+    /// The damage that was told of since time began to pass.
+    told: HashSet<String>,
+    left_out: Vec<SourceError>,
     /// What the fetch before has written.
     written: Written,
     sets: Vec<u8>,
@@ -130,6 +133,8 @@ impl Interpolator {
             last: None,
             place: (0, 0),
             has_passed: false,
+            told: HashSet::new(),
+            left_out: Vec::new(),
             written: Written::default(),
             sets: Vec::new(),
             found: Vec::new(),
@@ -141,6 +146,7 @@ impl Interpolator {
     /// direction from now on.
     pub(super) fn restart(&mut self, travel: Travel) {
         self.last = None;
+        self.told.clear();
         if self.coverage.set_travel(travel) {
             self.forget();
         }
@@ -150,6 +156,12 @@ impl Interpolator {
     /// goes on behind.
     pub(super) fn take_passed(&mut self) -> bool {
         std::mem::take(&mut self.has_passed)
+    }
+
+    /// What is wrong with records that were left out, as far as that was passed
+    /// since this was asked last.
+    pub(super) fn take_left_out(&mut self) -> Vec<SourceError> {
+        std::mem::take(&mut self.left_out)
     }
 
     /// Takes over which instances are delivered.
@@ -253,10 +265,12 @@ impl Interpolator {
     ) -> Result<bool, SourceError> {
         self.prepare(list, around)?;
         let cut = self.reach(time)?;
-        if let Some(damage) = self.coverage.take_damage(cut.after) {
-            self.has_passed = true;
-            return Err(damage);
+        if self.last.is_none() && self.coverage.travel() == Travel::Backward {
+            // What lies right behind the way back is not on it, but no secret.
+            let behind = self.coverage.take_damage_ahead().map(|met| met.error);
+            self.left_out.extend(behind);
         }
+        self.tell((cut.from, cut.after))?;
         let is_crossed = self.last.is_some_and(|last| {
             self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)), self.place)
         });
@@ -267,6 +281,38 @@ impl Interpolator {
         self.prune(&cut);
         self.last = Some(cut.time);
         Ok(is_crossed)
+    }
+
+    /// For who has come to an end of the archive: reads what lies between the
+    /// fetch before and that end.
+    ///
+    /// # Errors
+    /// There is damage that nobody was told of; another call goes on behind it.
+    pub(super) fn read_rest(&mut self, travel: Travel) -> Result<(), SourceError> {
+        if self.last.is_none() {
+            return Ok(());
+        }
+        let (end, all) = match travel {
+            Travel::Forward => (Timestamp::new(i64::MAX, 0), (Ordinal::MAX, Ordinal::MAX)),
+            Travel::Backward => (Timestamp::new(i64::MIN, 0), (Ordinal::MIN, Ordinal::MIN)),
+        };
+        self.reach(end)?;
+        self.tell(all)
+    }
+
+    /// Fails if there is damage that nobody was told of up to a place among the
+    /// records, see [`Coverage::take_damage`].
+    fn tell(&mut self, (from, after): (Ordinal, Ordinal)) -> Result<(), SourceError> {
+        while let Some(met) = self.coverage.take_damage(from, after) {
+            if met.is_passed_over {
+                self.left_out.push(met.error);
+            } else if self.told.insert(met.error.to_string()) {
+                // What was forgotten is met again.
+                self.has_passed = true;
+                return Err(met.error);
+            }
+        }
+        Ok(())
     }
 
     /// Adds the part with all values of a list.

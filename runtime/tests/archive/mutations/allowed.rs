@@ -69,6 +69,8 @@ fn fields(record: &[u8], label: usize) -> Vec<(Field, Option<Pmid>)> {
 pub struct Allowed {
     /// Records that may be missing.
     pub missing: BTreeSet<usize>,
+    /// What is missing has to be told: length, trailer or time of a record are hit.
+    pub must_be_told: bool,
     /// The record that may come with another stamp, or
     pub stamp: Option<usize>,
     /// with other values of these metrics.
@@ -101,6 +103,8 @@ impl Subject {
                 if !matches!(field, Field::Value | Field::Padding | Field::BlockType) {
                     allowed.missing.extend(number);
                 }
+                allowed.must_be_told |=
+                    matches!(field, Field::Length | Field::Trailer | Field::Stamp);
                 match field {
                     Field::Length => is_lost = true,
                     Field::Stamp => {

@@ -82,18 +82,20 @@ impl Subject {
         let read = self.with(suffix, &damaged, |context| {
             let end = context.end_time();
             let forward = read(context, &self.list);
+            let is_told = context.has_warnings() || forward.iter().any(Result::is_err);
             let back = backward(context, &self.list);
-            (end, forward, back, at_times(context, &self.list, &self.times))
+            (end, is_told, forward, back, at_times(context, &self.list, &self.times))
         });
         let Some(allowed) = self.allowed(suffix, damage) else {
             // The label is hit: the volume may be out of use, or as good as ever.
             match read {
                 Err(error) => self.check_error(&error, suffix, damaged.len(), &what),
-                Ok((_, forward, back, _)) => {
+                Ok((_, _, forward, back, _)) => {
                     let all: BTreeSet<usize> = (0..self.records.len()).collect();
                     let allowed = Allowed { missing: all, ..Allowed::default() };
                     let order: Vec<usize> = (0..self.records.len()).collect();
-                    if !matches!(damage, Damage::Cut(_) | Damage::Flip { .. }) {
+                    if !matches!(damage, Damage::Cut(_) | Damage::Flip { .. } | Damage::Word { .. })
+                    {
                         return;
                     }
                     self.compare(&forward, &order, &allowed, &what);
@@ -103,7 +105,7 @@ impl Subject {
             }
             return;
         };
-        let (end, forward, back, between) = match read {
+        let (end, is_told, forward, back, between) = match read {
             Ok(read) => read,
             Err(error) => {
                 // Nothing stands behind the label any more.
@@ -122,6 +124,15 @@ impl Subject {
                 let found = outcomes.iter().flatten().count();
                 assert_eq!(found, count, "{what}, {way}");
             }
+            // Fewer bytes than a length are no record yet.
+            let is_end = |(place, _): &(Range<usize>, _)| {
+                at.checked_sub(place.start).is_some_and(|begun| begun < 4)
+            };
+            let is_between = self.places[0].1.iter().any(is_end);
+            assert_eq!(is_told, !is_between && *at != self.bytes(suffix).len(), "{what}");
+        }
+        if allowed.must_be_told && forward.iter().flatten().count() < self.records.len() {
+            assert!(is_told, "{what}: records are missing without a word");
         }
         if allowed.missing.is_empty() && allowed.values.is_none() {
             assert_eq!(end.as_ref().ok(), Some(&self.end), "{what}");

@@ -12,6 +12,11 @@ pub enum Damage {
         at: usize,
         bit: u8,
     },
+    /// A word is overwritten.
+    Word {
+        at: usize,
+        word: u32,
+    },
     /// Bytes are overwritten by others of the file.
     Copy {
         from: usize,
@@ -26,15 +31,22 @@ pub enum Damage {
     },
 }
 
+/// Words that are too small, too large, negative, or mean something else.
+const WORDS: [u32; 8] = [0, 1, 3, 24, 0x1_0000, 0x7fff_ffff, 0x8000_0000, u32::MAX];
+
 impl Damage {
     pub fn random(choices: &mut Choices, size: usize) -> Damage {
         let length = 1 + choices.below(12);
         let (from, to) = (choices.below(size - length), choices.below(size - length));
-        match choices.below(10) {
+        match choices.below(12) {
             0 => Damage::Copy { from, to, length },
             1 => Damage::Copy { from: from & !3, to: to & !3, length: 4 },
             2 => Damage::Remove(to..to + length),
             3 => Damage::Insert { from, to, length },
+            4 | 5 => {
+                let at = choices.below(size - 3) & !3;
+                Damage::Word { at, word: WORDS[choices.below(WORDS.len())] }
+            }
             _ => Damage::Flip { at: choices.below(size), bit: 1 << choices.below(8) },
         }
     }
@@ -44,6 +56,7 @@ impl Damage {
         match self.clone() {
             Damage::Cut(at) => damaged.truncate(at),
             Damage::Flip { at, bit } => damaged[at] ^= bit,
+            Damage::Word { at, word } => damaged[at..at + 4].copy_from_slice(&word.to_be_bytes()),
             Damage::Copy { from, to, length } => damaged.copy_within(from..from + length, to),
             Damage::Remove(range) => drop(damaged.drain(range)),
             Damage::Insert { from, to, length } => {
@@ -58,6 +71,7 @@ impl Damage {
         match self.clone() {
             Damage::Cut(at) => (at..at, true),
             Damage::Flip { at, .. } => (at..at + 1, false),
+            Damage::Word { at, .. } => (at..at + 4, false),
             Damage::Copy { to, length, .. } => (to..to + length, false),
             Damage::Remove(range) => (range, true),
             Damage::Insert { to, .. } => (to..to, true),
