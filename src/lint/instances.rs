@@ -93,7 +93,7 @@ fn missing(kind: &NodeKind, indom: InDom, domain: &InstanceDomain) -> Option<Dia
             // Only the first word of a name is compared.
             let first_word = |name: &str| compiled.is_match(name.split(' ').next().unwrap_or(name));
             let span = pattern.span;
-            if names().any(|name| first_word(name).map_or(true, |is| is != *negated)) {
+            if names().any(|name| first_word(name) != Ok(*negated)) {
                 return None;
             }
             if let Some(cause) = beyond_blank(kind) {

@@ -9,6 +9,7 @@
 //! of all of them make one line of time, and of two texts the later one counts.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use crate::archive::bytes::Window;
@@ -243,13 +244,15 @@ impl Metadata {
         time: Timestamp,
     ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
         let Metadata { files, contents, names_over_time, .. } = self;
-        if !names_over_time.contains_key(&indom) {
-            let Some(history) = contents.domains.get(&indom) else { return Ok(Vec::new()) };
-            let names =
-                history.names(|observation, before| observed(files, observation, before))?;
-            names_over_time.insert(indom, Arc::new(names));
-        }
-        let names = &names_over_time[&indom];
+        let names = match names_over_time.entry(indom) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(room) => {
+                let Some(history) = contents.domains.get(&indom) else { return Ok(Vec::new()) };
+                let names =
+                    history.names(|observation, before| observed(files, observation, before))?;
+                room.insert(Arc::new(names))
+            }
+        };
         let name = |id: &InstId| Some((*id, names.near(*id, time)?.into()));
         Ok(instances.iter().filter_map(name).collect())
     }
