@@ -11,7 +11,9 @@ use crate::diag::render::{Style, render};
 use crate::diag::{Diagnostics, pcp};
 use crate::source::SourceMap;
 
+use super::Stop;
 use super::args::DiagWords;
+use super::pcp_arguments::{Impersonated, usage};
 use super::progress::beside;
 
 /// Standard error, and what was said there.
@@ -23,6 +25,8 @@ pub struct Messages {
     /// Hashes of diagnostics that were told, so that none is told twice when
     /// definitions are compiled again.
     told: HashSet<u64>,
+    /// The tool whose messages are given.
+    tool: Option<Impersonated>,
 }
 
 /// Diagnostics that are drawn unless the arguments say otherwise.
@@ -37,12 +41,52 @@ impl Messages {
             false => Style::Plain,
         };
         let words = DiagWords::default();
-        Messages { style, words, left: MAX_DIAGNOSTICS, told: HashSet::new() }
+        Messages { style, words, left: MAX_DIAGNOSTICS, told: HashSet::new(), tool: None }
     }
 
     /// Chooses how many diagnostics are drawn at most; the rest is counted.
     pub fn set_limit(&mut self, limit: usize) {
         self.left = limit;
+    }
+
+    /// From now on messages are those of a tool of PCP.
+    pub fn speak_as(&mut self, tool: Impersonated) {
+        self.tool = Some(tool);
+    }
+
+    /// True if messages are those of a tool of PCP, which explains nothing.
+    pub fn are_of_tool(&self) -> bool {
+        self.tool.is_some()
+    }
+
+    /// Who speaks.
+    fn name(&self) -> &'static str {
+        self.tool.map_or("pmderive", |tool| tool.tool.name)
+    }
+
+    /// Says what is wrong with the arguments, and how a tool of PCP wants them.
+    pub fn misuse(&self, problem: &dyn fmt::Display) -> Stop {
+        self.error(problem);
+        self.usage()
+    }
+
+    /// Says how a tool of PCP wants its arguments.
+    pub fn usage(&self) -> Stop {
+        if let Some(tool) = self.tool {
+            self.text(&usage(tool.tool, tool.dialect));
+        }
+        Stop::Said
+    }
+
+    /// Says that a fetch failed: as pmval(1) does, where messages are its own.
+    pub fn failed_fetch(&self, failure: &dyn fmt::Display) {
+        let gap = if self.are_of_tool() { "\n" } else { "" };
+        write(format_args!("{gap}{}: {failure}\n", self.name()));
+    }
+
+    /// Says something that has its line ends already.
+    pub fn text(&self, text: &str) {
+        write(format_args!("{text}"));
     }
 
     /// Chooses the words of diagnostics.
@@ -80,12 +124,12 @@ impl Messages {
 
     /// Says that something failed.
     pub fn error(&self, error: &dyn fmt::Display) {
-        write(format_args!("pmderive: {error}\n"));
+        write(format_args!("{}: {error}\n", self.name()));
     }
 
     /// Says something that is good to know.
     pub fn warning(&self, warning: &dyn fmt::Display) {
-        write(format_args!("pmderive: warning: {warning}\n"));
+        write(format_args!("{}: warning: {warning}\n", self.name()));
     }
 
     /// Says something on a line of its own.

@@ -32,6 +32,7 @@ mod mistakes;
 mod output;
 mod pace;
 mod patience;
+mod pcp_arguments;
 mod pcp_options;
 mod positional;
 mod probe;
@@ -47,13 +48,15 @@ mod time_options;
 mod val;
 mod walk;
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
 use messages::{MAX_DIAGNOSTICS, Messages};
+use pcp_arguments::{Impersonated, OwnOption, Tool};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -133,6 +136,9 @@ enum Stop {
     /// What makes a tool of PCP end with status 1, in its words.
     #[error("{0}")]
     Tool(String),
+    /// What makes a tool of PCP end with status 1 was said already.
+    #[error("")]
+    Said,
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -168,23 +174,12 @@ impl Stop {
 
 /// Runs the command that the process's arguments ask for.
 pub fn main() -> ExitCode {
-    let mut arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // When nobody reads what it says, there is nothing left to do.
-            let _ = error.print();
-            let is_mistake = error.use_stderr();
-            let of_pcp = std::env::args().nth(1).is_some_and(|name| is_tool_of_pcp(&name));
-            return match (is_mistake, of_pcp) {
-                (false, _) => Outcome::Good,
-                (true, true) => Outcome::Failed,
-                (true, false) => Outcome::Mistake,
-            }
-            .into();
-        }
-    };
     ending::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
+    let mut arguments = match read(std::env::args_os().collect(), &mut messages) {
+        Ok(arguments) => arguments,
+        Err(outcome) => return outcome.into(),
+    };
     messages.set_limit(arguments.max_diagnostics);
     let outcome = match arguments.command.source_of_tool() {
         Some(source) => source.add_environment(|name| std::env::var_os(name)),
@@ -208,11 +203,13 @@ pub fn main() -> ExitCode {
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
             Stop::OutputClosed(known) => return *known,
-            Stop::Tool(_) => Outcome::Failed,
+            Stop::Tool(_) | Stop::Said => Outcome::Failed,
             Stop::Usage(_) => Outcome::Mistake,
             Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => Outcome::SourceFailed,
         };
-        messages.error(&stop);
+        if !matches!(stop, Stop::Said) {
+            messages.error(&stop);
+        }
         match arguments.command {
             Command::Info(_) | Command::Probe(_) | Command::Val(_) => Outcome::Failed,
             _ => outcome,
@@ -234,18 +231,90 @@ impl Command {
     }
 }
 
-/// True for a command whose exit statuses are those of a tool of PCP.
-fn is_tool_of_pcp(command: &str) -> bool {
-    matches!(command, "info" | "probe" | "val")
+/// Reads the arguments. Where they leave nothing to do, or make no sense, that
+/// is told, and the error is what the run comes to.
+fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, Outcome> {
+    let mut command = command();
+    let is_of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?)).is_some();
+    let given = match Impersonated::by(&given) {
+        None => given,
+        Some(tool) => {
+            messages.speak_as(tool);
+            let own = own_options(&command, tool.tool);
+            tool.translate(&given, &own).map_err(|ending| {
+                messages.text(&ending.text);
+                if ending.is_good { Outcome::Good } else { Outcome::Failed }
+            })?
+        }
+    };
+    let read = command.try_get_matches_from_mut(given).and_then(|mut matches| {
+        let arguments = Arguments::from_arg_matches_mut(&mut matches);
+        arguments.map_err(|error| error.format(&mut command))
+    });
+    read.map_err(|error| {
+        // When nobody reads what it says, there is nothing left to do.
+        let _ = error.print();
+        match (error.use_stderr(), is_of_tool) {
+            (false, _) => Outcome::Good,
+            (true, true) => Outcome::Failed,
+            (true, false) => Outcome::Mistake,
+        }
+    })
+}
+
+/// The command line, with what the commands called after PCP's tools have in
+/// common with these.
+fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {
+        let version = clap::Arg::new("version").long("version").action(ArgAction::Version);
+        let version = version.help("Print version").display_order(1000);
+        let debug = clap::Arg::new("debug").short('D').long("debug").action(ArgAction::Append);
+        let debug = debug.value_name("DEBUG").help("Taken, and of no effect").hide(true);
+        command = command.mut_subcommand(name, |command| {
+            command
+                .mut_args(again)
+                .version(env!("CARGO_PKG_VERSION"))
+                .disable_version_flag(true)
+                .arg(if has_letter { version.short('V') } else { version })
+                .arg(debug)
+        });
+    }
+    command
+}
+
+/// Of an option that is given again the last one counts, as with PCP's tools;
+/// but two hosts are a mistake.
+fn again(argument: clap::Arg) -> clap::Arg {
+    let is_single = matches!(argument.get_action(), ArgAction::Set | ArgAction::SetTrue);
+    let id = argument.get_id().clone();
+    match is_single && !argument.is_positional() && id != "host" {
+        true => argument.overrides_with(id),
+        false => argument,
+    }
+}
+
+/// The options of a command that the tool it is called after does not have.
+fn own_options(command: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
+    let Some(command) = command.find_subcommand(tool.command) else { return Vec::new() };
+    let mut own = Vec::new();
+    for argument in command.get_arguments() {
+        let Some(long) = argument.get_long().filter(|long| !Tool::any_has(long)) else { continue };
+        let takes_argument =
+            argument.get_action().takes_values() && !argument.is_require_equals_set();
+        let letter = argument.get_short().filter(|letter| !tool.has_letter(*letter));
+        let forms = [Some(format!("--{long}")), letter.map(|letter| format!("-{letter}"))];
+        own.extend(forms.into_iter().flatten().map(|form| OwnOption { form, takes_argument }));
+    }
+    own
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_are_consistent() {
-        Arguments::command().debug_assert();
+        command().debug_assert();
     }
 }
