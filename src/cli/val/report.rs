@@ -163,7 +163,7 @@ impl Report<'_> {
         if self.sampling.is_all && self.source.dialect == Dialect::Fixed {
             let rest = check_rest(self.source.kind());
             outcome = outcome.max(self.tell_warnings()?);
-            rest.map_err(|error| failed(self.sampling.call(), &error))?;
+            rest.map_err(|error| self.failed(&error))?;
         }
         Ok(outcome)
     }
