@@ -4,10 +4,11 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::{self, IsTerminal, Write};
 
 use crate::diag::render::{Style, render};
-use crate::diag::{Diagnostic, Diagnostics, pcp};
+use crate::diag::{Diagnostics, pcp};
 use crate::source::SourceMap;
 
 use super::args::DiagWords;
@@ -17,10 +18,15 @@ use super::progress::beside;
 pub struct Messages {
     style: Style,
     words: DiagWords,
-    /// Diagnostics shown, so that none is shown twice when definitions are
-    /// compiled again.
-    shown: HashSet<Diagnostic>,
+    /// How many more diagnostics may be drawn.
+    left: usize,
+    /// Hashes of diagnostics that were told, so that none is told twice when
+    /// definitions are compiled again.
+    told: HashSet<u64>,
 }
+
+/// Diagnostics that are drawn unless the arguments say otherwise.
+pub const MAX_DIAGNOSTICS: usize = 100;
 
 impl Messages {
     /// In colour if that is a terminal and `NO_COLOR` is not set.
@@ -30,7 +36,13 @@ impl Messages {
             true => Style::Colour,
             false => Style::Plain,
         };
-        Messages { style, words: DiagWords::default(), shown: HashSet::new() }
+        let words = DiagWords::default();
+        Messages { style, words, left: MAX_DIAGNOSTICS, told: HashSet::new() }
+    }
+
+    /// Chooses how many diagnostics are drawn at most; the rest is counted.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.left = limit;
     }
 
     /// Chooses the words of diagnostics.
@@ -38,22 +50,31 @@ impl Messages {
         self.words = words;
     }
 
-    /// Shows diagnostics, those shown before excepted: ours in the order of
-    /// the text, libpcp's in the order in which it finds them.
+    /// Tells diagnostics, those told before excepted: ours in the order of the
+    /// text, the worst of them drawn and the rest counted; libpcp's in the
+    /// order in which it finds them.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
-        if self.words == DiagWords::Full {
-            diagnostics.sort();
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        diagnostics.retain(|one| self.told.insert(hasher.hash_one(one)));
+        if self.words == DiagWords::Pcp {
+            let said = diagnostics.iter().filter_map(pcp::render);
+            return said.for_each(|text| write(format_args!("{text}")));
         }
-        for diagnostic in diagnostics {
-            if self.shown.contains(&diagnostic) {
-                continue;
-            }
-            let text = match self.words {
-                DiagWords::Full => render(&diagnostic, sources, self.style),
-                DiagWords::Pcp => pcp::render(&diagnostic).unwrap_or_default(),
-            };
+        let (all, errors) = (diagnostics.len(), diagnostics.errors());
+        diagnostics.sort();
+        diagnostics.keep_worst(self.left);
+        self.left -= diagnostics.len();
+        for diagnostic in &diagnostics {
+            let text = render(diagnostic, sources, self.style);
             write(format_args!("{text}"));
-            self.shown.insert(diagnostic);
+        }
+        let errors = errors - diagnostics.errors();
+        let counts = [(errors, "more error"), (all - diagnostics.len() - errors, "more warning")];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts.map(|(count, noun)| counted(*count, noun)).collect();
+        if !counts.is_empty() {
+            let counts = counts.join(" and ");
+            self.line(&format_args!("{counts}; `--max-diagnostics N` shows more of them"));
         }
     }
 
@@ -71,6 +92,12 @@ impl Messages {
     pub fn line(&self, line: &dyn fmt::Display) {
         write(format_args!("{line}\n"));
     }
+}
+
+/// A number of things, as in `2 errors`.
+pub fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 fn write(text: fmt::Arguments<'_>) {

@@ -27,6 +27,7 @@ mod fmt;
 mod following;
 mod info;
 mod messages;
+mod missing;
 mod mistakes;
 mod output;
 mod pace;
@@ -52,7 +53,7 @@ use std::process::ExitCode;
 use clap::{ArgAction, Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
-use messages::Messages;
+use messages::{MAX_DIAGNOSTICS, Messages};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -61,6 +62,12 @@ struct Arguments {
     /// What to do.
     #[command(subcommand)]
     command: Command,
+    /// Diagnostics that are drawn at most; the rest is counted.
+    #[arg(
+        long, global = true, value_name = "N", default_value_t = MAX_DIAGNOSTICS,
+        display_order = 999
+    )]
+    max_diagnostics: usize,
     /// Print help.
     #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
     help: Option<bool>,
@@ -178,6 +185,7 @@ pub fn main() -> ExitCode {
     };
     ending::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
+    messages.set_limit(arguments.max_diagnostics);
     let outcome = match arguments.command.source_of_tool() {
         Some(source) => source.add_environment(|name| std::env::var_os(name)),
         None => Ok(()),

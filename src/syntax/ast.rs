@@ -309,6 +309,11 @@ impl Expr {
         id
     }
 
+    /// Gives back memory that no node needs: there may be very many expressions.
+    pub(super) fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+    }
+
     /// Takes back the node pushed last if it is the name of a metric.
     pub(super) fn pop_metric(&mut self) -> Option<Spanned<Box<str>>> {
         match self.nodes.pop_if(|node| matches!(node.kind, NodeKind::Metric(_))) {

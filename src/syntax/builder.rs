@@ -90,6 +90,7 @@ impl<'b> Builder<'b> {
         if self.has_errors {
             self.expr.drop_unreachable();
         }
+        self.expr.shrink();
         self.expr
     }
 
@@ -97,6 +98,7 @@ impl<'b> Builder<'b> {
     pub fn refuse(mut self, start: u32, end: u32) -> Expr {
         self.error_node(start, end);
         self.expr.drop_unreachable();
+        self.expr.shrink();
         self.expr
     }
 

@@ -10,6 +10,7 @@ use super::RecordArguments;
 use crate::cli::Outcome;
 use crate::cli::definitions::Definitions;
 use crate::cli::messages::Messages;
+use crate::cli::missing::{LeftOut as MissingOperands, Missing};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::record::{LeftOut, Recorder};
 use crate::source::Span;
@@ -34,9 +35,18 @@ pub fn refuse(
     let left_out: Vec<(String, LeftOut)> =
         recorder.left_out().map(|(name, why)| (name.to_owned(), why.clone())).collect();
     let mut outcome = Outcome::Good;
+    let mut of_groups = MissingOperands::default();
     for (name, why) in left_out {
         if definitions.registry.definition(&name).is_some() {
-            let (diagnostics, sources) = recorder.context().mistakes(&name)?;
+            let (mut diagnostics, sources) = recorder.context().mistakes(&name)?;
+            // Only what is asked for by its name, or written by the user, is missed.
+            if !definitions.defines(&name) && !arguments.names().any(|argument| argument == name) {
+                let meaning = |_: &Diagnostic| Missing::Ignore;
+                of_groups.add(MissingOperands::take(&mut diagnostics, &sources, meaning));
+                if diagnostics.is_empty() && of_groups.has(&name) {
+                    continue;
+                }
+            }
             messages.diagnostics(diagnostics, &sources);
             outcome = outcome.max(Outcome::Failed);
             continue;
@@ -54,6 +64,7 @@ pub fn refuse(
             }
         }
     }
+    of_groups.tell(arguments.verbose, "--verbose", messages);
     Ok(outcome)
 }
 
