@@ -213,10 +213,6 @@ fn operands_that_a_source_does_not_have() {
     let (status, _, err) = export(environment, &["-v", "s"]);
     assert_eq!(status, Some(0));
     assert!(err.contains("left out: s.lost: unknown metric `no.such`\n"), "{err}");
-    let (status, _, err) =
-        run(environment, &["record", "-a", TYPES, "-s", "1", "-o", &format!("{own}.R"), "s"]);
-    assert_eq!(status, Some(0), "{err}");
-    assert!(err.starts_with(&lines.replace("-v", "--verbose")), "{err}");
     // What is asked for by its name, and what the user has written, is missed.
     for (environment, arguments) in [
         (environment, &["s", "s.lost"][..]),

@@ -129,7 +129,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         CheckFormat::Text => messages.diagnostics(diagnostics, &definitions.sources),
         CheckFormat::Json => print_json(diagnostics, &definitions)?,
     }
-    left_out.tell(arguments.verbose, "-v", messages);
+    left_out.tell(arguments.verbose, messages);
     // What was found without the source counts even if the source failed.
     checked?;
     if is_offline {

@@ -83,14 +83,8 @@ impl LeftOut {
         self.found.len()
     }
 
-    /// Adds others.
-    pub fn add(&mut self, others: LeftOut) {
-        self.found.extend(others.found);
-    }
-
-    /// Says in one line how many there are, if any, or in one each which;
-    /// `option` is what asks for that.
-    pub fn tell(&self, verbose: bool, option: &str, messages: &Messages) {
+    /// Says in one line how many there are, if any, or in one each which.
+    pub fn tell(&self, verbose: bool, messages: &Messages) {
         if verbose {
             for (name, missing) in &self.found {
                 let missing = missing.join(", ");
@@ -99,7 +93,7 @@ impl LeftOut {
         } else if !self.found.is_empty() {
             let count = counted(self.len(), "definition");
             messages.line(&format_args!(
-                "left out: {count} whose operands this source does not have ({option} lists them)"
+                "left out: {count} whose operands this source does not have (-v lists them)"
             ));
         }
     }

@@ -170,7 +170,7 @@ impl<'r> Session<'r> {
 
     /// Tells which definitions are left out as their operands are missing.
     pub fn tell_left_out(&self, verbose: bool) {
-        self.left_out.tell(verbose, "-v", self.messages);
+        self.left_out.tell(verbose, self.messages);
     }
 
     /// Number of samples that will be taken, if that is known.

@@ -120,11 +120,11 @@ pub enum NodeKind {
     MkConst {
         /// The number.
         number: Spanned<Number>,
-        /// Its keywords.
-        attributes: Attributes,
+        /// Its keywords; they are large, and other nodes are many.
+        attributes: Box<Attributes>,
     },
     /// `novalue(...)`
-    NoValue(Attributes),
+    NoValue(Box<Attributes>),
     /// A call of a function that libpcp does not have.
     Call {
         /// Which.

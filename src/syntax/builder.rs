@@ -494,13 +494,14 @@ impl<'b> Builder<'b> {
             return self.error_node(start, end);
         }
         let number = Spanned { value: number, span: text.span };
+        let attributes = Box::new(attributes);
         self.push(NodeKind::MkConst { number, attributes }, start, end)
     }
 
     /// `novalue(...)`
     pub fn no_value(&mut self, start: u32, end: u32) -> ExprId {
         match self.take_keywords() {
-            Some(attributes) => self.push(NodeKind::NoValue(attributes), start, end),
+            Some(attributes) => self.push(NodeKind::NoValue(attributes.into()), start, end),
             None => self.error_node(start, end),
         }
     }

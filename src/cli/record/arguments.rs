@@ -37,9 +37,6 @@ pub struct RecordArguments {
     /// Begin a new volume before one gets larger than this, such as 100Mb or 1Gbyte.
     #[arg(short = 'v', long, alias = "volsize", value_name = "SIZE", value_parser = size)]
     pub volume_size: Option<u64>,
-    /// List the metrics of groups that are left out because operands are missing.
-    #[arg(long)]
-    pub verbose: bool,
     /// Words of diagnostics.
     #[arg(long, value_enum, default_value_t)]
     pub diag: DiagWords,

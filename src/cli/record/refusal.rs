@@ -10,7 +10,6 @@ use super::RecordArguments;
 use crate::cli::Outcome;
 use crate::cli::definitions::Definitions;
 use crate::cli::messages::Messages;
-use crate::cli::missing::{LeftOut as MissingOperands, Missing};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::record::{LeftOut, Recorder};
 use crate::source::Span;
@@ -35,18 +34,9 @@ pub fn refuse(
     let left_out: Vec<(String, LeftOut)> =
         recorder.left_out().map(|(name, why)| (name.to_owned(), why.clone())).collect();
     let mut outcome = Outcome::Good;
-    let mut of_groups = MissingOperands::default();
     for (name, why) in left_out {
         if definitions.registry.definition(&name).is_some() {
-            let (mut diagnostics, sources) = recorder.context().mistakes(&name)?;
-            // Only what is asked for by its name, or written by the user, is missed.
-            if !definitions.defines(&name) && !arguments.names().any(|argument| argument == name) {
-                let meaning = |_: &Diagnostic| Missing::Ignore;
-                of_groups.add(MissingOperands::take(&mut diagnostics, &sources, meaning));
-                if diagnostics.is_empty() && of_groups.has(&name) {
-                    continue;
-                }
-            }
+            let (diagnostics, sources) = recorder.context().mistakes(&name)?;
             messages.diagnostics(diagnostics, &sources);
             outcome = outcome.max(Outcome::Failed);
             continue;
@@ -64,7 +54,6 @@ pub fn refuse(
             }
         }
     }
-    of_groups.tell(arguments.verbose, "--verbose", messages);
     Ok(outcome)
 }
 
