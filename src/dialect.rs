@@ -5,6 +5,7 @@
 //! program has it folded in.
 
 use pmderive_runtime::archive::{InterpolationRules, Neighbour, Overflow};
+use pmderive_runtime::model::{PcpVersion, PmStatus};
 
 /// The behaviour to follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,6 +24,15 @@ impl Dialect {
     /// `novalue()`, `indom=`, `meta=`, extra units, lazy binding.
     pub const fn is_version_7(self) -> bool {
         !matches!(self, Dialect::Pcp6_0)
+    }
+
+    /// The text of a status (`pmErrStr(3)`).
+    pub fn text(self, status: PmStatus) -> String {
+        match self {
+            Dialect::Pcp7_2 => status.text(PcpVersion::V7_2),
+            Dialect::Pcp6_0 => status.text(PcpVersion::V6_0),
+            Dialect::Fixed => status.to_string(),
+        }
     }
 
     /// How an archive interpolates, but for what the environment says.

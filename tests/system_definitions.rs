@@ -151,3 +151,77 @@ fn options_of_the_environment() {
     assert_eq!(status, Some(0), "{out}{err}");
     assert_eq!(err.matches("Warning").count(), 3, "{err}");
 }
+
+/// A machine hardly ever has all that the definitions of every client are for.
+#[test]
+fn operands_that_a_source_does_not_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "s.lost = no.such\ns.lost.too = rate(no.such) + no.other\ns.found = s.i.i32 * 2\n";
+    let system = write(folder.path(), "system.conf", text);
+    let own = write(folder.path(), "own.conf", text);
+    let link = folder.path().join("link.conf");
+    std::os::unix::fs::symlink(&system, &link).expect("a link");
+    let link = link.to_str().expect("UTF-8");
+    let environment: Environment<'_> = &[("PCP_DERIVED_CONFIG", &system)];
+    let lines =
+        "left out: 2 definitions whose operands this source does not have (-v lists them)\n";
+
+    let check = |environment, arguments: &[&str]| {
+        let (status, _, err) = run(environment, &[&["check", "-a", TYPES], arguments].concat());
+        (status, err)
+    };
+    let good = (Some(0), format!("{lines}3 definitions, 0 errors\n"));
+    // Whichever way leads to a file of the system.
+    assert_eq!(check(environment, &["-c", &system]), good);
+    assert_eq!(check(environment, &[link]), good);
+    assert_eq!(check(&[], &["--missing", "ignore", &own]), good);
+    let (status, err) = check(environment, &["-v", &system]);
+    assert_eq!(status, Some(0));
+    let listed = "left out: s.lost: unknown metric `no.such`\n\
+                  left out: s.lost.too: unknown metric `no.such`, unknown metric `no.other`\n\
+                  3 definitions, 0 errors\n";
+    assert_eq!(err, listed);
+    for (environment, arguments) in [
+        (&[][..], &["-c", &*own][..]),
+        (&[], &[&own]),
+        (environment, &[&own]),
+        (environment, &["--missing", "error", &system]),
+    ] {
+        let (status, err) = check(environment, arguments);
+        assert_eq!(status, Some(2), "{arguments:?}: {err}");
+        assert!(err.ends_with("3 definitions, 3 errors\n"), "{arguments:?}: {err}");
+    }
+    for file in [&own, &system] {
+        let (status, err) = check(environment, &["--missing", "warn", file]);
+        assert_eq!(status, Some(0), "{err}");
+        assert!(err.ends_with("3 definitions, 0 errors, 3 warnings\n"), "{err}");
+    }
+    // Other mistakes stay what they are.
+    let mixed = write(folder.path(), "mixed.conf", "s.mixed = no.such + 1\ns.bad = s.str + 1\n");
+    let (status, err) = check(&[("PCP_DERIVED_CONFIG", &mixed)], &[&mixed]);
+    assert_eq!(status, Some(2), "{err}");
+    assert!(err.contains("left out: 1 definition whose"), "{err}");
+    assert!(err.ends_with("2 definitions, 1 error\n"), "{err}");
+
+    // The metrics of a group are those that there are.
+    let export = |environment, arguments: &[&str]| {
+        run(environment, &[&["export", "-a", TYPES, "-s", "1"], arguments].concat())
+    };
+    let (status, out, err) = export(environment, &["s"]);
+    assert_eq!((status, &*err), (Some(0), lines));
+    assert!(out.contains(",s.found,") && !out.contains("s.lost"), "{out}");
+    let (status, _, err) = export(environment, &["-v", "s"]);
+    assert_eq!(status, Some(0));
+    assert!(err.contains("left out: s.lost: unknown metric `no.such`\n"), "{err}");
+    // What is asked for by its name, and what the user has written, is missed.
+    for (environment, arguments) in [
+        (environment, &["s", "s.lost"][..]),
+        (environment, &["s.lost"]),
+        (&[], &["-c", &own, "s"]),
+        (&[], &["-c", &own]),
+    ] {
+        let (status, _, err) = export(environment, arguments);
+        assert_eq!(status, Some(1), "{arguments:?}: {err}");
+        assert!(err.contains("unknown metric `no.such`"), "{arguments:?}: {err}");
+    }
+}

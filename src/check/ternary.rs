@@ -290,7 +290,7 @@ impl Checker<'_> {
     fn constant_like(&self, constant: ExprId, like: &Desc) -> Option<String> {
         let (number, attributes) = match &self.expr.node(constant).kind {
             NodeKind::Number(number) => (number, None),
-            NodeKind::MkConst { number, attributes } => (&number.value, Some(attributes)),
+            NodeKind::MkConst { number, attributes } => (&number.value, Some(&**attributes)),
             _ => return None,
         };
         // What was said must not be changed.

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::TypedValueParser;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::context::HostSpec;
@@ -26,7 +26,13 @@ pub struct SourceArguments {
     pub host: Option<HostSpec>,
     /// Metrics of an archive; of several, given one by one, with commas between
     /// them, as a directory or as a pattern, as if they were one.
-    #[arg(short, long, value_name = "ARCHIVE", conflicts_with = "local")]
+    #[arg(
+        short,
+        long,
+        value_name = "ARCHIVE",
+        value_parser = OsStringValueParser::new().map(PathBuf::from),
+        conflicts_with = "local",
+    )]
     pub archive: Vec<PathBuf>,
     /// Metrics of this machine, without pmcd.
     #[arg(short = 'L', long, alias = "local-PMDA")]

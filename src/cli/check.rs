@@ -16,7 +16,8 @@ use crate::lint::{lint_definitions, lint_expressions, missing_instances};
 
 use super::args::{DefinitionArguments, DiagWords, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;
-use super::messages::Messages;
+use super::messages::{Messages, counted};
+use super::missing::{LeftOut, Missing};
 use super::positional::PositionalArguments;
 use super::source::open_metadata;
 use super::terminal::{Purpose, RawArgument};
@@ -46,6 +47,13 @@ pub struct CheckArguments {
     /// Warn of what is allowed but hardly meant, too.
     #[arg(long)]
     pub lint: bool,
+    /// What it means that the source does not have an operand [default: error; ignore
+    /// in files that every client of this machine reads].
+    #[arg(long, value_enum)]
+    pub missing: Option<Missing>,
+    /// List the definitions that are left out because operands are missing.
+    #[arg(short, long)]
+    pub verbose: bool,
     /// What to check. Names are of definitions that are wanted: with them --lint
     /// reports those that are not.
     #[command(flatten)]
@@ -105,6 +113,12 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         missing_instances(&selection, &examination, sources, &mut *source, &mut diagnostics)?;
         Ok(Some(examination))
     });
+    let of_system = definitions.own_of_system();
+    let left_out = LeftOut::take(&mut diagnostics, sources, |one| match arguments.missing {
+        Some(missing) => missing,
+        None if of_system.contains(&one.span.source) => Missing::Ignore,
+        None => Missing::Error,
+    });
     if arguments.lint {
         let examination = checked.as_ref().ok().and_then(Option::as_ref);
         lint_expressions(&selection, examination, sources, &mut diagnostics);
@@ -119,6 +133,7 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
         CheckFormat::Text => messages.diagnostics(diagnostics, &definitions.sources),
         CheckFormat::Json => print_json(diagnostics, &definitions, messages)?,
     }
+    left_out.tell(arguments.verbose, messages);
     // What was found without the source counts even if the source failed.
     checked?;
     if is_offline {
@@ -145,11 +160,6 @@ fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usiz
         .filter(|name| registry.get(name).is_none())
         .collect();
     definitions.own().count() + refused.len() + expressions
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 fn print_json(

@@ -5,6 +5,8 @@
 //! the user only where they are selected. No source of metrics is needed here.
 
 use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
@@ -15,6 +17,7 @@ use crate::syntax::load_file;
 
 use super::args::DefinitionArguments;
 use super::messages::Messages;
+use super::missing::{LeftOut, Missing};
 use super::positional::PositionalArguments;
 
 /// Everything that may be evaluated.
@@ -30,6 +33,10 @@ pub struct Definitions {
     pub system_diagnostics: Diagnostics,
     /// Texts of the files that the arguments name.
     own: HashSet<SourceId>,
+    /// Texts of the system's files.
+    system: Vec<SourceId>,
+    /// Names of definitions that are selected only if the source has their operands.
+    optional: HashSet<Box<str>>,
     selection: Vec<Arc<Registered>>,
     /// Names that were selected and are none.
     unknown: Vec<String>,
@@ -80,6 +87,8 @@ impl Definitions {
             diagnostics: Diagnostics::default(),
             system_diagnostics: Diagnostics::default(),
             own: HashSet::new(),
+            system: Vec::new(),
+            optional: HashSet::new(),
             selection: Vec::new(),
             unknown: Vec::new(),
         };
@@ -114,7 +123,46 @@ impl Definitions {
 
     fn read_system(&mut self) {
         let Definitions { sources, registry, system_diagnostics, .. } = self;
+        let first = sources.next_id();
         registry.load_system(sources, system_diagnostics);
+        self.system = (first.0..sources.next_id().0).map(SourceId).collect();
+    }
+
+    /// Texts of files that the arguments name and that are the system's,
+    /// whichever way leads to them.
+    pub fn own_of_system(&self) -> HashSet<SourceId> {
+        let path = |text: &SourceId| fs::canonicalize(&*self.sources.get(*text).name).ok();
+        let files: HashSet<PathBuf> = self.system.iter().filter_map(path).collect();
+        let is_of_system = |text: &&SourceId| path(text).is_some_and(|path| files.contains(&path));
+        self.own.iter().filter(is_of_system).copied().collect()
+    }
+
+    /// Lets definitions of the system be left out of the selection where the
+    /// source does not have their operands.
+    pub fn make_optional(&mut self, names: impl IntoIterator<Item = Box<str>>) {
+        let names: Vec<Box<str>> = names.into_iter().filter(|name| !self.defines(name)).collect();
+        self.optional.extend(names);
+    }
+
+    /// Takes missing operands of definitions that may be left out of what was
+    /// found, unless nothing would remain of the selection.
+    pub fn leave_out(&self, diagnostics: &mut Diagnostics) -> LeftOut {
+        if self.optional.is_empty() {
+            return LeftOut::default();
+        }
+        let before = diagnostics.clone();
+        let left_out = LeftOut::take(diagnostics, &self.sources, |one| {
+            let name = one.metric.as_deref();
+            match name.is_some_and(|name| self.optional.contains(name)) {
+                true => Missing::Ignore,
+                false => Missing::Error,
+            }
+        });
+        if left_out.len() == self.selection.len() {
+            *diagnostics = before;
+            return LeftOut::default();
+        }
+        left_out
     }
 
     /// Selects all definitions of the files that the arguments name.
@@ -220,10 +268,30 @@ impl Definitions {
     }
 }
 
-/// True for a diagnostic that is about a definition or expression.
-pub fn concerns(diagnostic: &Diagnostic, registered: &Registered) -> bool {
-    match &diagnostic.metric {
-        Some(name) => registered.is_named && *name == registered.name,
-        None => !registered.is_named && diagnostic.span.source == registered.name_span.source,
+/// What a diagnostic is about: a definition, or an expression without a name.
+#[derive(PartialEq, Eq, Hash)]
+pub enum Subject<'s> {
+    /// A definition, by its name.
+    Definition(&'s str),
+    /// An expression, by its text.
+    Expression(SourceId),
+}
+
+impl<'s> Subject<'s> {
+    /// What a diagnostic is about.
+    pub fn of(diagnostic: &'s Diagnostic) -> Subject<'s> {
+        match &diagnostic.metric {
+            Some(name) => Subject::Definition(name),
+            None => Subject::Expression(diagnostic.span.source),
+        }
+    }
+}
+
+impl<'s> From<&'s Registered> for Subject<'s> {
+    fn from(one: &'s Registered) -> Subject<'s> {
+        match one.is_named {
+            true => Subject::Definition(&one.name),
+            false => Subject::Expression(one.name_span.source),
+        }
     }
 }

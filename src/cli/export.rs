@@ -35,6 +35,9 @@ pub struct ExportArguments {
     /// File to write, which has its name once it is complete; `-` is standard output [default: -].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// List the metrics of groups that are left out because operands are missing.
+    #[arg(short, long)]
+    pub verbose: bool,
 }
 
 /// Forms of a table.
@@ -127,6 +130,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         _ => Sampling::Live,
     };
     let mut session = Session::open(what, false, &definitions, source, messages)?;
+    session.tell_left_out(arguments.verbose);
     outcome = outcome.max(session.leave_out(is_event, |metric, messages| {
         let name = &metric.name;
         messages.error(&format_args!(

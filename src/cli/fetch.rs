@@ -64,9 +64,7 @@ impl Domains {
 }
 
 /// Fetches metrics, each as often as it is in the list, from the origin if
-/// that is in an archive. Domains that are not known come along with the values
-/// of a live source, which is tried again while it fails and patience lasts.
-/// The inner error: the fetch as a whole failed.
+/// that is in an archive. See [`fetch_next`].
 ///
 /// # Errors
 /// The source failed.
@@ -78,6 +76,23 @@ pub fn fetch(
     messages: &Messages,
 ) -> Result<Result<Vec<Values>, PmStatus>, SourceError> {
     source.rewind()?;
+    fetch_next(source, pmids, indoms, domains, messages)
+}
+
+/// Fetches metrics, each as often as it is in the list, from where an archive
+/// stands. Domains that are not known come along with the values of a live
+/// source, which is tried again while it fails and patience lasts. The inner
+/// error: the fetch as a whole failed.
+///
+/// # Errors
+/// The source failed.
+pub fn fetch_next(
+    source: &mut Source,
+    pmids: &[Pmid],
+    indoms: impl Iterator<Item = InDom>,
+    domains: &mut Domains,
+    messages: &Messages,
+) -> Result<Result<Vec<Values>, PmStatus>, SourceError> {
     let mut distinct: Vec<Pmid> = Vec::new();
     let mut places: HashMap<Pmid, usize> = HashMap::new();
     for pmid in pmids {

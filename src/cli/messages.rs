@@ -5,13 +5,16 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Style, render};
-use crate::diag::{Diagnostic, Diagnostics, pcp};
+use crate::diag::{Diagnostics, pcp};
 use crate::escape;
 use crate::source::SourceMap;
 
+use super::Stop;
 use super::args::DiagWords;
+use super::pcp_arguments::{Impersonated, usage};
 use super::progress::beside;
 use super::terminal::{Escaping, Output, Purpose, shows_errors, write_error};
 
@@ -19,14 +22,20 @@ use super::terminal::{Escaping, Output, Purpose, shows_errors, write_error};
 pub struct Messages {
     style: Style,
     words: DiagWords,
-    /// What messages are for; programs look for those of libpcp.
-    purpose: Purpose,
     /// Text of others stays as it is, here and on standard output.
     is_raw: bool,
-    /// Diagnostics shown, so that none is shown twice when definitions are
-    /// compiled again.
-    shown: HashSet<Diagnostic>,
+    /// How many more diagnostics may be drawn.
+    left: usize,
+    /// Hashes of diagnostics that were told, so that none is told twice when
+    /// definitions are compiled again.
+    told: HashSet<u64>,
+    /// The tool whose messages are given, in a pipe byte for byte, as programs
+    /// look for them.
+    tool: Option<Impersonated>,
 }
+
+/// Diagnostics that are drawn unless the arguments say otherwise.
+pub const MAX_DIAGNOSTICS: usize = 100;
 
 impl Messages {
     /// In colour if that is a terminal and `NO_COLOR` is not set.
@@ -37,7 +46,8 @@ impl Messages {
             false => Style::Plain,
         };
         let words = DiagWords::default();
-        Messages { style, words, purpose: Purpose::Text, is_raw: false, shown: HashSet::new() }
+        let (left, told) = (MAX_DIAGNOSTICS, HashSet::new());
+        Messages { style, words, is_raw: false, left, told, tool: None }
     }
 
     /// Leaves text of others as it is, here and on standard output.
@@ -45,14 +55,60 @@ impl Messages {
         self.is_raw = is_raw;
     }
 
-    /// Says in a pipe byte for byte what the tools of PCP say.
-    pub fn set_exact(&mut self) {
-        self.purpose = Purpose::Exact;
-    }
-
     /// Standard output, for text of a purpose.
     pub fn output(&self, purpose: Purpose) -> Output {
         Output::standard(purpose, self.is_raw)
+    }
+
+    /// Chooses how many diagnostics are drawn at most; the rest is counted.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.left = limit;
+    }
+
+    /// From now on messages are those of a tool of PCP.
+    pub fn speak_as(&mut self, tool: Impersonated) {
+        self.tool = Some(tool);
+    }
+
+    /// True if messages are those of a tool of PCP, which explains nothing.
+    pub fn are_of_tool(&self) -> bool {
+        self.tool.is_some()
+    }
+
+    /// Who speaks.
+    fn name(&self) -> &'static str {
+        self.tool.map_or("pmderive", |tool| tool.tool.name)
+    }
+
+    /// What messages are for.
+    fn purpose(&self) -> Purpose {
+        if self.are_of_tool() { Purpose::Exact } else { Purpose::Text }
+    }
+
+    /// Says what is wrong with the arguments, and how a tool of PCP wants them.
+    pub fn misuse(&self, problem: &dyn fmt::Display) -> Stop {
+        self.error(problem);
+        self.usage()
+    }
+
+    /// Says how a tool of PCP wants its arguments.
+    pub fn usage(&self) -> Stop {
+        if let Some(tool) = self.tool {
+            self.text(&usage(tool.tool, tool.dialect));
+        }
+        Stop::Said
+    }
+
+    /// Says that a fetch failed, as [`Messages::error_lines`]: as pmval(1) does,
+    /// where messages are its own.
+    pub fn failed_fetch(&self, failure: &dyn fmt::Display) {
+        let gap = if self.are_of_tool() { "\n" } else { "" };
+        self.text(&format!("{gap}{}: {failure}\n", self.name()));
+    }
+
+    /// Says something that has its line ends already.
+    pub fn text(&self, text: &str) {
+        self.write_lines(self.purpose(), text);
     }
 
     /// Chooses the words of diagnostics.
@@ -60,53 +116,64 @@ impl Messages {
         self.words = words;
     }
 
-    /// Shows diagnostics, those shown before excepted: ours in the order of
-    /// the text, libpcp's in the order in which it finds them.
+    /// Tells diagnostics, those told before excepted: ours in the order of the
+    /// text, the worst of them drawn and the rest counted; libpcp's in the
+    /// order in which it finds them.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
-        if self.words == DiagWords::Full {
-            diagnostics.sort();
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        diagnostics.retain(|one| self.told.insert(hasher.hash_one(one)));
+        if self.words == DiagWords::Pcp {
+            let said = diagnostics.iter().filter_map(pcp::render);
+            return said.for_each(|text| self.write_lines(Purpose::Exact, &text));
         }
-        for diagnostic in diagnostics {
-            if self.shown.contains(&diagnostic) {
-                continue;
-            }
-            match self.words {
-                // What is rendered is escaped already, and has colours.
-                DiagWords::Full => write(&render(&diagnostic, sources, self.style)),
-                DiagWords::Pcp => {
-                    let text = pcp::render(&diagnostic).unwrap_or_default();
-                    self.write_lines(Purpose::Exact, &text);
-                }
-            }
-            self.shown.insert(diagnostic);
+        let (all, errors) = (diagnostics.len(), diagnostics.errors());
+        diagnostics.sort();
+        diagnostics.keep_worst(self.left);
+        self.left -= diagnostics.len();
+        for diagnostic in &diagnostics {
+            // What is rendered is escaped already, and has colours.
+            write(&render(diagnostic, sources, self.style));
+        }
+        let errors = errors - diagnostics.errors();
+        let counts = [(errors, "more error"), (all - diagnostics.len() - errors, "more warning")];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts.map(|(count, noun)| counted(*count, noun)).collect();
+        if !counts.is_empty() {
+            let counts = counts.join(" and ");
+            self.line(&format_args!("{counts}; `--max-diagnostics N` shows more of them"));
         }
     }
 
     /// Says that something failed.
     pub fn error(&self, error: &dyn fmt::Display) {
-        self.line(&format_args!("pmderive: {error}"));
+        self.line(&format_args!("{}: {error}", self.name()));
     }
 
     /// Says something that is good to know.
     pub fn warning(&self, warning: &dyn fmt::Display) {
-        self.line(&format_args!("pmderive: warning: {warning}"));
+        self.line(&format_args!("{}: warning: {warning}", self.name()));
     }
 
     /// Says something on a line of its own.
     pub fn line(&self, line: &dyn fmt::Display) {
         let line = line.to_string();
-        write(&format!("{}\n", self.escaping(self.purpose).text(&line)));
+        write(&format!("{}\n", self.escaping(self.purpose()).text(&line)));
     }
 
     /// Says that something failed, on as many lines as it takes. Names in them
     /// are [joined](escape::joined), so that they do not end any.
     pub fn error_lines(&self, error: &dyn fmt::Display) {
-        self.write_lines(self.purpose, &format!("pmderive: {error}\n"));
+        self.text(&format!("{}: {error}\n", self.name()));
+    }
+
+    /// As [`Messages::error_lines`], of something that is good to know.
+    pub fn warning_lines(&self, warning: &dyn fmt::Display) {
+        self.text(&format!("{}: warning: {warning}\n", self.name()));
     }
 
     /// Says something on as many lines as it takes, as [`Messages::error_lines`].
     pub fn lines(&self, lines: &dyn fmt::Display) {
-        self.write_lines(self.purpose, &format!("{lines}\n"));
+        self.text(&format!("{lines}\n"));
     }
 
     fn write_lines(&self, purpose: Purpose, lines: &str) {
@@ -119,6 +186,12 @@ impl Messages {
     fn escaping(&self, purpose: Purpose) -> Escaping {
         Escaping::of(purpose, shows_errors(), self.is_raw)
     }
+}
+
+/// A number of things, as in `2 errors`.
+pub fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
 }
 
 fn write(text: &str) {

@@ -27,10 +27,12 @@ mod fmt;
 mod following;
 mod info;
 mod messages;
+mod missing;
 mod mistakes;
 mod output;
 mod pace;
 mod patience;
+mod pcp_arguments;
 mod pcp_options;
 mod positional;
 mod probe;
@@ -46,16 +48,17 @@ mod time_options;
 mod val;
 mod walk;
 
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
-use crate::dialect::Dialect;
 use crate::escape;
-use messages::Messages;
+use messages::{MAX_DIAGNOSTICS, Messages};
+use pcp_arguments::{Impersonated, OwnOption, Tool};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -64,6 +67,12 @@ struct Arguments {
     /// What to do.
     #[command(subcommand)]
     command: Command,
+    /// Diagnostics that are drawn at most; the rest is counted.
+    #[arg(
+        long, global = true, value_name = "N", default_value_t = MAX_DIAGNOSTICS,
+        display_order = 999
+    )]
+    max_diagnostics: usize,
     /// Print help.
     #[arg(short = '?', long, global = true, display_order = 1000, action = ArgAction::Help)]
     help: Option<bool>,
@@ -129,6 +138,9 @@ enum Stop {
     /// What makes a tool of PCP end with status 1, in its words.
     #[error("{0}")]
     Tool(String),
+    /// What makes a tool of PCP end with status 1 was said already.
+    #[error("")]
+    Said,
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -164,26 +176,14 @@ impl Stop {
 
 /// Runs the command that the process's arguments ask for.
 pub fn main() -> ExitCode {
-    let mut arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            print(&error);
-            let is_mistake = error.use_stderr();
-            let of_pcp = std::env::args().nth(1).is_some_and(|name| is_tool_of_pcp(&name));
-            return match (is_mistake, of_pcp) {
-                (false, _) => Outcome::Good,
-                (true, true) => Outcome::Failed,
-                (true, false) => Outcome::Mistake,
-            }
-            .into();
-        }
-    };
     ending::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
+    let mut arguments = match read(std::env::args_os().collect(), &mut messages) {
+        Ok(arguments) => arguments,
+        Err(outcome) => return outcome.into(),
+    };
+    messages.set_limit(arguments.max_diagnostics);
     messages.set_raw(arguments.command.is_raw());
-    if arguments.command.is_exact() {
-        messages.set_exact();
-    }
     let outcome = match arguments.command.source_of_tool() {
         Some(source) => source.add_environment(|name| std::env::var_os(name)),
         None => Ok(()),
@@ -206,11 +206,12 @@ pub fn main() -> ExitCode {
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
             Stop::OutputClosed(known) => return *known,
-            Stop::Tool(_) => Outcome::Failed,
+            Stop::Tool(_) | Stop::Said => Outcome::Failed,
             Stop::Usage(_) => Outcome::Mistake,
             Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => Outcome::SourceFailed,
         };
         match &stop {
+            Stop::Said => {}
             Stop::Usage(_) | Stop::Tool(_) => messages.error_lines(&stop),
             _ => messages.error(&stop),
         }
@@ -220,24 +221,6 @@ pub fn main() -> ExitCode {
         }
     });
     outcome.into()
-}
-
-/// Prints help, or what is wrong with the arguments, escaped if they are shown.
-fn print(error: &clap::Error) {
-    let escaped = std::env::args_os()
-        .map(|argument| escape::line(argument.as_bytes()).into_owned())
-        .collect::<Vec<String>>();
-    let are_shown =
-        error.use_stderr() && std::env::args_os().ne(escaped.iter().map(String::as_str));
-    // When nobody reads what it says, there is nothing left to do.
-    let _ = match are_shown.then(|| Arguments::try_parse_from(escaped)) {
-        None => error.print(),
-        Some(Err(error)) => error.print(),
-        // What was wrong is not wrong any more.
-        Some(Ok(_)) => {
-            terminal::write_error(escape::lines(error.render().to_string().as_bytes()).as_bytes())
-        }
-    };
 }
 
 impl Command {
@@ -258,17 +241,6 @@ impl Command {
         }
     }
 
-    /// True for a command that says what a tool of PCP says.
-    fn is_exact(&self) -> bool {
-        let options = match self {
-            Command::Info(arguments) => &arguments.options,
-            Command::Val(arguments) => &arguments.options,
-            Command::Probe(arguments) => &arguments.options,
-            _ => return false,
-        };
-        options.definitions.language().dialect != Dialect::Fixed
-    }
-
     /// The source of a command called after a tool of PCP, which reads the
     /// environment as that does.
     fn source_of_tool(&mut self) -> Option<&mut args::SourceArguments> {
@@ -281,18 +253,106 @@ impl Command {
     }
 }
 
-/// True for a command whose exit statuses are those of a tool of PCP.
-fn is_tool_of_pcp(command: &str) -> bool {
-    matches!(command, "info" | "probe" | "val")
+/// Reads the arguments. Where they leave nothing to do, or make no sense, that
+/// is told, and the error is what the run comes to.
+fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, Outcome> {
+    let mut command = command();
+    let is_of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?)).is_some();
+    let given = match Impersonated::by(&given) {
+        None => given,
+        Some(tool) => {
+            messages.speak_as(tool);
+            let own = own_options(&command, tool.tool);
+            tool.translate(&given, &own).map_err(|ending| {
+                messages.text(&ending.text);
+                if ending.is_good { Outcome::Good } else { Outcome::Failed }
+            })?
+        }
+    };
+    parse(&mut command, &given).map_err(|error| {
+        print(&error, &mut command, &given);
+        match (error.use_stderr(), is_of_tool) {
+            (false, _) => Outcome::Good,
+            (true, true) => Outcome::Failed,
+            (true, false) => Outcome::Mistake,
+        }
+    })
+}
+
+fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, clap::Error> {
+    let mut matches = command.try_get_matches_from_mut(given)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
+}
+
+/// Prints help, or what is wrong with the arguments, escaped if they are shown.
+fn print(error: &clap::Error, command: &mut clap::Command, given: &[OsString]) {
+    let escaped: Vec<OsString> =
+        given.iter().map(|one| escape::line(one.as_bytes()).into_owned().into()).collect();
+    let are_shown = error.use_stderr() && given != escaped;
+    // When nobody reads what it says, there is nothing left to do.
+    let _ = match are_shown.then(|| parse(command, &escaped)) {
+        None => error.print(),
+        Some(Err(error)) => error.print(),
+        // What was wrong is not wrong any more.
+        Some(Ok(_)) => {
+            terminal::write_error(escape::lines(error.render().to_string().as_bytes()).as_bytes())
+        }
+    };
+}
+
+/// The command line, with what the commands called after PCP's tools have in
+/// common with these.
+fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {
+        let version = clap::Arg::new("version").long("version").action(ArgAction::Version);
+        let version = version.help("Print version").display_order(1000);
+        let debug = clap::Arg::new("debug").short('D').long("debug").action(ArgAction::Append);
+        let debug = debug.value_name("DEBUG").help("Taken, and of no effect").hide(true);
+        command = command.mut_subcommand(name, |command| {
+            command
+                .mut_args(again)
+                .version(env!("CARGO_PKG_VERSION"))
+                .disable_version_flag(true)
+                .arg(if has_letter { version.short('V') } else { version })
+                .arg(debug)
+        });
+    }
+    command
+}
+
+/// Of an option that is given again the last one counts, as with PCP's tools;
+/// but two hosts are a mistake.
+fn again(argument: clap::Arg) -> clap::Arg {
+    let is_single = matches!(argument.get_action(), ArgAction::Set | ArgAction::SetTrue);
+    let id = argument.get_id().clone();
+    match is_single && !argument.is_positional() && id != "host" {
+        true => argument.overrides_with(id),
+        false => argument,
+    }
+}
+
+/// The options of a command that the tool it is called after does not have.
+fn own_options(command: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
+    let Some(command) = command.find_subcommand(tool.command) else { return Vec::new() };
+    let mut own = Vec::new();
+    for argument in command.get_arguments() {
+        let Some(long) = argument.get_long().filter(|long| !Tool::any_has(long)) else { continue };
+        let takes_argument =
+            argument.get_action().takes_values() && !argument.is_require_equals_set();
+        let letter = argument.get_short().filter(|letter| !tool.has_letter(*letter));
+        let forms = [Some(format!("--{long}")), letter.map(|letter| format!("-{letter}"))];
+        own.extend(forms.into_iter().flatten().map(|form| OwnOption { form, takes_argument }));
+    }
+    own
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_are_consistent() {
-        Arguments::command().debug_assert();
+        command().debug_assert();
     }
 }

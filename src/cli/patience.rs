@@ -165,12 +165,8 @@ impl Patience {
     }
 
     fn judge(&mut self, error: SourceError, now: Instant) -> Verdict {
-        let trial = self.trial.get_or_insert_with(|| Trial {
-            since: now,
-            next_pause: FIRST_PAUSE,
-            told: None,
-            cause: None,
-        });
+        let fresh = Trial { since: now, next_pause: FIRST_PAUSE, told: None, cause: None };
+        let trial = self.trial.get_or_insert(fresh);
         if trial.cause.is_none() || !matches!(error, SourceError::TooSoon { .. }) {
             trial.cause = Some(error);
         }
@@ -198,7 +194,7 @@ impl Patience {
         let text = trial.cause.as_ref().filter(|_| is_due).map(|cause| {
             let for_long = match (trial.told, self.retry) {
                 (Some(_), _) => {
-                    format!("no fetch has succeeded for {}; ", seconds(passed))
+                    format!("no fetch has succeeded for {}; it is ", seconds(passed))
                 }
                 (None, Retry::For(limit)) => format!("for {} it is ", seconds(limit)),
                 (None, Retry::Forever) => "it is ".to_owned(),
@@ -324,16 +320,16 @@ mod tests {
             told(Retry::Forever, &mut changing),
             [
                 "web0: no answer within 2 seconds (it is tried again)",
-                "web12: no answer within 2 seconds (no fetch has succeeded for 62.7 seconds; tried \
-                 again)",
-                "web18: no answer within 2 seconds (no fetch has succeeded for 122.7 seconds; tried \
-                 again)",
-                "web24: no answer within 2 seconds (no fetch has succeeded for 182.7 seconds; tried \
-                 again)",
-                "web30: no answer within 2 seconds (no fetch has succeeded for 242.7 seconds; tried \
-                 again)",
-                "web36: no answer within 2 seconds (no fetch has succeeded for 302.7 seconds; tried \
-                 again)",
+                "web12: no answer within 2 seconds (no fetch has succeeded for 62.7 seconds; it is \
+                 tried again)",
+                "web18: no answer within 2 seconds (no fetch has succeeded for 122.7 seconds; it is \
+                 tried again)",
+                "web24: no answer within 2 seconds (no fetch has succeeded for 182.7 seconds; it is \
+                 tried again)",
+                "web30: no answer within 2 seconds (no fetch has succeeded for 242.7 seconds; it is \
+                 tried again)",
+                "web36: no answer within 2 seconds (no fetch has succeeded for 302.7 seconds; it is \
+                 tried again)",
             ]
         );
         // What came too soon is no cause.

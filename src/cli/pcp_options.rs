@@ -5,12 +5,14 @@
 //! is not known here.
 
 use std::collections::HashSet;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use pmderive_runtime::context::pcp_conf::PcpConf;
 use pmderive_runtime::context::{Context, HostSpec};
-use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::model::{PmStatus, Timestamp};
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, WithNameSpace};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
@@ -26,6 +28,7 @@ use super::mistakes::{Mistakes, UnreadableFiles};
 use super::patience::{Patience, Retry, RetryArgument};
 use super::positional::refuse_files;
 use super::source::tell_warnings;
+use super::terminal::Purpose;
 use super::{Outcome, Stop};
 
 /// Options of `info`, `probe` and `val`.
@@ -42,10 +45,10 @@ pub struct PcpOptions {
     pub definitions: DefinitionArguments,
     /// Names of metrics from this file instead of the source's own.
     #[arg(short, long, value_name = "FILE")]
-    pub namespace: Option<PathBuf>,
+    pub namespace: Vec<PathBuf>,
     /// As -n, where no metric may have two names.
-    #[arg(short = 'N', long, value_name = "FILE", conflicts_with = "namespace")]
-    pub uniqnames: Option<PathBuf>,
+    #[arg(short = 'N', long, value_name = "FILE")]
+    pub uniqnames: Vec<PathBuf>,
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
@@ -92,6 +95,9 @@ pub struct WindowOptions {
 
 /// A source of any kind, with its own names or with those of a file.
 pub type AnyNamed = WithNameSpace<Context>;
+
+/// Said where the zone of a source is wanted and no source was chosen.
+pub const NO_ZONE: &str = "use of timezone from metric source requires a source";
 
 /// An open source, with what the options say of it.
 pub struct Source {
@@ -145,7 +151,7 @@ impl PcpOptions {
             );
         }
         if self.zone.hostzone && self.source.host.is_none() && self.source.archive.is_empty() {
-            return wrong("use of timezone from metric source requires a source");
+            return Err(messages.misuse(&NO_ZONE));
         }
         let dialect = self.definitions.language().dialect;
         let mut mistakes = Mistakes::read(&self.definitions, unreadable, messages)?;
@@ -153,7 +159,7 @@ impl PcpOptions {
         if dialect == Dialect::Fixed {
             refuse_files(names, &registry)?;
         }
-        let own_names = self.load_names(messages)?;
+        let own_names = self.load_names(dialect, messages)?;
         let source = self.open_source(dialect, messages)?;
         mistakes.tell_of_system(messages);
         let engine = Engine::new(self.definitions.language(), backend)
@@ -198,18 +204,45 @@ impl PcpOptions {
         }
     }
 
-    fn load_names(&self, messages: &Messages) -> Result<Option<LocalNameSpace>, Stop> {
-        let (file, duplicates) = match (&self.namespace, &self.uniqnames) {
-            (Some(file), _) => (file, true),
-            (None, Some(file)) => (file, false),
-            (None, None) => return Ok(None),
-        };
-        let options = LoadOptions { duplicates, ..LoadOptions::default() };
-        LocalNameSpace::load(Some(file), &options).map(Some).map_err(|error| {
-            messages.lines(&error);
-            let (file, status) = (file.display(), error.status());
-            Stop::Tool(format!("Cannot load namespace from \"{file}\": {status}"))
-        })
+    /// The same options, with the archives that pmlogger(1) keeps of this host
+    /// as the source if there is none and an origin is asked for.
+    ///
+    /// # Errors
+    /// This host has no name.
+    pub fn with_source_of(&self, origin: &OriginOption) -> Result<PcpOptions, Stop> {
+        let mut options = self.clone();
+        if origin.origin.is_some() && !self.source.is_given() {
+            options.source.archive = vec![archives_of_this_host()?];
+        }
+        Ok(options)
+    }
+
+    fn load_names(
+        &self,
+        dialect: Dialect,
+        messages: &Messages,
+    ) -> Result<Option<LocalNameSpace>, Stop> {
+        let mut loaded = None;
+        let mut has_failed = false;
+        let files = self.namespace.iter().map(|file| (file, true));
+        for (file, duplicates) in files.chain(self.uniqnames.iter().map(|file| (file, false))) {
+            let options = LoadOptions { duplicates, ..LoadOptions::default() };
+            let status = match LocalNameSpace::load(Some(file), &options) {
+                _ if loaded.is_some() => PmStatus::DUPPMNS,
+                Ok(names) => {
+                    loaded = Some(names);
+                    continue;
+                }
+                Err(error) => {
+                    messages.lines(&error);
+                    error.status()
+                }
+            };
+            let (file, status) = (file.display(), dialect.text(status));
+            messages.error(&format_args!("Cannot load namespace from \"{file}\": {status}"));
+            has_failed = true;
+        }
+        if has_failed { Err(Stop::Said) } else { Ok(loaded) }
     }
 
     fn open_source(&self, dialect: Dialect, messages: &Messages) -> Result<Context, Stop> {
@@ -225,7 +258,7 @@ impl PcpOptions {
             _ => self.source.open(dialect, messages),
         };
         opened.map_err(|error| {
-            let status = error.status();
+            let status = dialect.text(error.status());
             let failed = match self.source.archives() {
                 Some(archive) => {
                     let archive = archive.display().to_string();
@@ -237,6 +270,7 @@ impl PcpOptions {
                 }
             };
             Stop::Tool(match &error {
+                _ if messages.are_of_tool() => failed,
                 SourceError::Connect { help, .. } => format!("{failed}\n{}", joined(help)),
                 // There is no more to say.
                 SourceError::Io { .. }
@@ -307,7 +341,7 @@ impl Source {
         let end = archive.end_time();
         let start = archive.label().start;
         if let Err(error) = &end {
-            let (archive, status) = (self.context.name(), error.status());
+            let (archive, status) = (self.context.name(), self.dialect.text(error.status()));
             messages.error(&format_args!("Cannot locate end of archive {archive}: {status}"));
         }
         (start, end.ok())
@@ -326,10 +360,24 @@ impl Source {
         let bounds = self.bounds(messages);
         let window = TimeWindow::parse(spec, bounds, &self.zone)
             .map_err(|error| Stop::Tool(format!("invalid time window.\n{error}\n")))?;
-        if let Some(warning) = &window.warning {
+        // PCP's tools go on without a word.
+        if let Some(warning) = window.warning.as_ref().filter(|_| !messages.are_of_tool()) {
             messages.lines(warning);
         }
         Ok(window)
+    }
+
+    /// Says which zone was chosen, if one was.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn tell_zone(&mut self, messages: &Messages) -> Result<(), Stop> {
+        if let Some(note) = self.zone_note.take() {
+            let mut out = messages.output(Purpose::Exact);
+            writeln!(out, "{}\n", out.escaping().text(&note))?;
+            out.flush()?;
+        }
+        Ok(())
     }
 
     /// For tools that report on one time only: chooses the origin. As to those
@@ -340,6 +388,7 @@ impl Source {
     pub fn start_at(&mut self, option: &OriginOption, messages: &Messages) -> Result<(), Stop> {
         let origin = option.origin.as_deref();
         if self.is_archive() {
+            self.tell_zone(messages)?;
             if origin.is_some() {
                 let spec = WindowSpec { origin, ..WindowSpec::default() };
                 self.origin = Some(self.window(&spec, messages)?.origin);
@@ -348,7 +397,7 @@ impl Source {
         }
         if origin.is_some() {
             let wrong = "time window options are supported for archives only";
-            return Err(Stop::Tool(wrong.to_owned()));
+            return Err(messages.misuse(&wrong));
         }
         self.zone_note = None;
         if self.dialect == Dialect::Pcp6_0 {
@@ -367,6 +416,17 @@ impl Source {
         let Context::Archive(archive) = self.kind() else { return Ok(()) };
         archive.set_position(origin.unwrap_or(archive.label().start))
     }
+}
+
+/// Where pmlogger keeps what it records of this host.
+///
+/// # Errors
+/// This host has no name.
+pub fn archives_of_this_host() -> Result<PathBuf, Stop> {
+    let conf = PcpConf::load();
+    let folder = conf.get("PCP_ARCHIVE_DIR").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(PathBuf::from(conf.get("PCP_LOG_DIR")?).join("pmlogger")));
+    Ok(folder.unwrap_or_default().join(Context::local().host_name()?))
 }
 
 /// The argument of `-b`.

@@ -6,12 +6,13 @@ use clap::Args;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::fetch::{Domain, Domains, Values, fetch, print_value};
+use super::fetch::{Domain, Domains, Values, fetch, fetch_next, print_value};
 use super::messages::Messages;
 use super::mistakes::UnreadableFiles;
 use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
 use super::terminal::{Output, Purpose};
 use super::{Outcome, Stop, walk};
+use crate::dialect::Dialect;
 use crate::engine::Backend;
 
 /// Arguments of `probe`.
@@ -81,24 +82,17 @@ type Metric = (String, Pmid);
 pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let shown = &arguments.shown;
     if shown.values && shown.instances() {
-        let wrong = "at most one of -v and (-i or -I) allowed";
-        return Err(Stop::Tool(wrong.to_owned()));
+        return Err(messages.misuse(&"at most one of -v and (-i or -I) allowed"));
     }
     if shown.verbose {
         let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
         return Err(Stop::Tool(wrong.to_owned()));
     }
-    let mut source = arguments.options.open(
-        &arguments.names,
-        Backend::Interp,
-        UnreadableFiles::Fatal,
-        messages,
-    )?;
+    let options = arguments.options.with_source_of(&arguments.origin)?;
+    let mut source =
+        options.open(&arguments.names, Backend::Interp, UnreadableFiles::Fatal, messages)?;
     source.start_at(&arguments.origin, messages)?;
     let mut out = messages.output(Purpose::Exact);
-    if let Some(note) = source.zone_note.take() {
-        let _ = write!(out, "{}\n\n", out.escaping().text(&note));
-    }
     let metrics = match shown.faster && !arguments.names.is_empty() {
         true => look_up(&mut source, arguments.names.clone(), &mut out)?,
         false => {
@@ -120,6 +114,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
             return Err(stop.after(probe.source.outcome()));
         }
     }
+    probe.out.flush()?;
     Ok(probe.source.outcome().max(probe.source.tell_damage(probe.messages)))
 }
 
@@ -131,7 +126,7 @@ fn below(source: &mut Source, nodes: &[String], out: &mut Output) -> Result<Vec<
     for node in nodes {
         match walk::metrics_below(source, node)? {
             Ok(below) => names.extend(below),
-            Err(status) => print_status(out, node, status, ""),
+            Err(status) => print_status(out, source.dialect, node, status, ""),
         }
     }
     Ok(names)
@@ -147,16 +142,16 @@ fn look_up(
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
     let pmids = source.context.lookup_names(&texts)?;
     if let [Err(status)] = pmids[..] {
-        print_status(out, &names[0], status, "");
+        print_status(out, source.dialect, &names[0], status, "");
         return Ok(Vec::new());
     }
     Ok(names.into_iter().zip(pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL))).collect())
 }
 
-fn print_status(out: &mut Output, name: &str, status: PmStatus, function: &str) {
+fn print_status(out: &mut Output, dialect: Dialect, name: &str, status: PmStatus, function: &str) {
     // Writing to a vector does not fail.
-    let name = out.escaping().text(name);
-    let _ = writeln!(out, "{name} {} {status}{function}", status.0);
+    let (name, text) = (out.escaping().text(name), dialect.text(status));
+    let _ = writeln!(out, "{name} {} {text}{function}", status.0);
 }
 
 /// Prints what is found.
@@ -197,7 +192,7 @@ impl Probe<'_> {
     ) -> Result<(), SourceError> {
         let indom = match desc {
             Err(status) => {
-                print_status(&mut self.out, name, status, " (pmLookupDesc)");
+                self.print_status(name, status, " (pmLookupDesc)");
                 return Ok(());
             }
             Ok(desc) => desc.indom,
@@ -208,7 +203,7 @@ impl Probe<'_> {
             return Ok(());
         };
         match self.domains.get(&mut self.source, indom)? {
-            Err(status) => print_status(&mut self.out, name, status, " (pmGetInDom)"),
+            Err(status) => self.print_status(name, status, " (pmGetInDom)"),
             Ok(domain) => {
                 self.out.text(name.as_bytes());
                 let _ = write!(self.out, " {}", domain.len());
@@ -219,6 +214,10 @@ impl Probe<'_> {
             }
         }
         Ok(())
+    }
+
+    fn print_status(&mut self, name: &str, status: PmStatus, function: &str) {
+        print_status(&mut self.out, self.source.dialect, name, status, function);
     }
 
     fn print_instance(&mut self, instance: i32, name: Option<&[u8]>) {
@@ -250,21 +249,47 @@ impl Probe<'_> {
         let pmids: Vec<Pmid> = pmids.collect();
         let indoms = descs.iter().filter_map(|desc| desc.ok()?.indom);
         let indoms = indoms.filter(|_| self.shown.external);
-        let fetched = match pmids.is_empty() {
+        let mut fetched = match pmids.is_empty() {
             true => Ok(Vec::new()),
             false => fetch(&mut self.source, &pmids, indoms, &mut self.domains, self.messages)?,
         };
+        if let (true, Ok(values)) = (self.shown.instances(), &mut fetched) {
+            self.look_ahead(&pmids, values)?;
+        }
         let mut values = fetched.as_ref().map(|fetched| fetched.iter()).map_err(|status| *status);
         for ((name, _), desc) in both() {
             match (desc, &mut values) {
                 (Err(status), _) if needs_desc => {
-                    print_status(&mut self.out, name, *status, " (pmLookupDesc)");
+                    self.print_status(name, *status, " (pmLookupDesc)");
                 }
-                (_, Err(status)) => print_status(&mut self.out, name, *status, " (pmFetch)"),
+                (_, Err(status)) => self.print_status(name, *status, " (pmFetch)"),
                 (desc, Ok(values)) => match values.next() {
                     Some(values) => self.metric(name, desc.ok(), values)?,
-                    None => print_status(&mut self.out, name, PmStatus::IPC, " (pmFetch)"),
+                    None => self.print_status(name, PmStatus::IPC, " (pmFetch)"),
                 },
+            }
+        }
+        Ok(())
+    }
+
+    /// Derived metrics that need a sample before have none in the first one:
+    /// their instances are those of the next. libpcp says that there are none.
+    fn look_ahead(&mut self, pmids: &[Pmid], first: &mut [Values]) -> Result<(), SourceError> {
+        let is_open = |pmid: &Pmid, values: &Values| {
+            pmid.is_derived() && values.as_ref().is_ok_and(Vec::is_empty)
+        };
+        let any_is_open = pmids.iter().zip(&*first).any(|(pmid, values)| is_open(pmid, values));
+        if self.source.dialect != Dialect::Fixed || !any_is_open {
+            return Ok(());
+        }
+        let none = std::iter::empty();
+        let Ok(next) = fetch_next(&mut self.source, pmids, none, &mut self.domains, self.messages)?
+        else {
+            return Ok(());
+        };
+        for ((pmid, first), next) in pmids.iter().zip(first).zip(next) {
+            if is_open(pmid, first) && next.is_ok() {
+                *first = next;
             }
         }
         Ok(())
@@ -278,7 +303,7 @@ impl Probe<'_> {
     ) -> Result<(), SourceError> {
         let values = match values {
             Err(status) => {
-                print_status(&mut self.out, name, *status, "");
+                self.print_status(name, *status, "");
                 return Ok(());
             }
             Ok(values) => values,

@@ -92,6 +92,8 @@ impl SampleArguments {
             (false, None) => definitions.select(&self.metrics),
             (false, Some(source)) => {
                 let names = without_groups(&self.metrics, &definitions.registry, source)?;
+                let of_groups = names.iter().filter(|name| !self.metrics.contains(name));
+                definitions.make_optional(of_groups.map(|name| name.as_str().into()));
                 definitions.select(&names);
             }
         }

@@ -6,7 +6,7 @@
 //! told, and makes the outcome that of a source that failed. What becomes of a
 //! sample is the affair of a [`Sink`].
 
-use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use pmderive_runtime::context::Context as AnySource;
@@ -16,15 +16,16 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
 
 use crate::check::typed::Desc;
-use crate::diag::Diagnostics;
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::dialect::Dialect;
 use crate::engine::{Context, Engine, Finding, Metric, Registered, Sample, Shown};
 use crate::equivalent_domains::EquivalentDomains;
 
-use super::definitions::{Definitions, concerns};
+use super::definitions::{Definitions, Subject};
 use super::ending::Ending;
 use super::following::Follower;
 use super::messages::Messages;
+use super::missing::LeftOut;
 use super::pace::Pace;
 use super::patience::{Clock, Patience, SystemClock};
 use super::progress::Progress;
@@ -62,6 +63,9 @@ pub trait Sink {
 pub struct Session<'r> {
     definitions: &'r Definitions,
     selection: Vec<&'r Registered>,
+    /// Definitions that the arguments do not name one by one and whose operands
+    /// are missing.
+    left_out: LeftOut,
     engine: Arc<Engine>,
     context: Context<AnySource>,
     /// What is wrong with metrics that cannot be used; parallel to the selection.
@@ -117,16 +121,22 @@ impl<'r> Session<'r> {
             Engine::new(arguments.definitions.language(), backend)
                 .with_equivalent_domains(EquivalentDomains::of_this_machine()),
         );
-        let selection = definitions.selection();
+        let mut selection = definitions.selection();
         let mut diagnostics = Diagnostics::default();
-        let context = Context::new(
+        let mut context = Context::new(
             Arc::clone(&engine),
             source,
             &definitions.registry,
             &selection,
             &mut diagnostics,
         )?;
-        let diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
+        let mut diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
+        let left_out = definitions.leave_out(&mut diagnostics);
+        if left_out.len() > 0 {
+            selection.retain(|one| !left_out.has(&one.name));
+            let told = &mut Diagnostics::default();
+            context.recompile(&definitions.registry, &selection, told)?;
+        }
         let mistakes = mistakes(&selection, &diagnostics);
         messages.diagnostics(diagnostics, &definitions.sources);
         if follower.is_none() && context.metrics().iter().all(|metric| metric.output.is_none()) {
@@ -138,6 +148,7 @@ impl<'r> Session<'r> {
         Ok(Session {
             definitions,
             selection,
+            left_out,
             engine,
             context,
             mistakes,
@@ -155,6 +166,11 @@ impl<'r> Session<'r> {
             domains: Vec::new(),
             failures: Vec::new(),
         })
+    }
+
+    /// Tells which definitions are left out as their operands are missing.
+    pub fn tell_left_out(&self, verbose: bool) {
+        self.left_out.tell(verbose, self.messages);
     }
 
     /// Number of samples that will be taken, if that is known.
@@ -393,10 +409,14 @@ impl<'r> Session<'r> {
 
 /// What is wrong with each definition of a selection, if anything is.
 fn mistakes(selection: &[&Registered], diagnostics: &Diagnostics) -> Vec<Option<String>> {
-    let mistake = |registered: &&Registered| {
-        let found = diagnostics.iter().filter(|diagnostic| concerns(diagnostic, registered));
-        found.min_by_key(|one| Reverse(one.severity)).map(|worst| worst.message.clone())
-    };
+    let mut found: HashMap<Subject<'_>, &Diagnostic> = HashMap::new();
+    for diagnostic in diagnostics {
+        let worst = found.entry(Subject::of(diagnostic)).or_insert(diagnostic);
+        if diagnostic.severity > worst.severity {
+            *worst = diagnostic;
+        }
+    }
+    let mistake = |one: &&Registered| Some(found.get(&Subject::from(*one))?.message.clone());
     selection.iter().map(mistake).collect()
 }
 

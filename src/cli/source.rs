@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pmderive_runtime::archive::ArchiveContext;
+use pmderive_runtime::archive::{ArchiveContext, InterpolationRules};
 use pmderive_runtime::context::{ConnectOptions, Context, HostContext, HostSpec};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
@@ -36,6 +36,12 @@ impl SourceArguments {
             let mut context = self.expansion.open(&archives)?;
             follow(&mut context, dialect)?;
             tell_warnings(&mut context, messages);
+            if let Some(error) = InterpolationRules::mistake_in_environment()
+                && !messages.are_of_tool()
+            {
+                let wrong = "PCP_IGNORE_MARK_RECORDS is no interval, so that every mark is a gap";
+                messages.warning_lines(&format_args!("{wrong}:\n{error}"));
+            }
             return Ok(context);
         }
         let (mut options, warnings) = ConnectOptions::from_environment();

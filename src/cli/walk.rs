@@ -1,6 +1,6 @@
 //! Walks through the name space as pmTraversePMNS(3) does.
 
-use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
 
 use super::pcp_options::Source;
@@ -28,6 +28,29 @@ pub fn metrics_below(
     }
 }
 
+/// As [`metrics_below`], but of a name space from a file only the metrics that
+/// the archive has, which is all that pminfo(1) knows of.
+///
+/// # Errors
+/// The source failed. The inner error: there is no such node or metric.
+pub fn known_metrics_below(
+    source: &mut Source,
+    node: &str,
+) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
+    let found = metrics_below(source, node)?;
+    if !source.is_archive() || !source.context.source().is_replaced() {
+        return Ok(found);
+    }
+    let Ok(names) = found else { return Ok(found) };
+    let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids = source.context.lookup_names(&texts)?;
+    let pmids: Vec<Pmid> = pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL)).collect();
+    let descs = source.context.lookup_descs(&pmids)?;
+    let known = names.into_iter().zip(descs).filter(|(_, desc)| desc.is_ok());
+    let known: Vec<String> = known.map(|(name, _)| name).collect();
+    Ok(if known.is_empty() { Err(PmStatus::NAME) } else { Ok(known) })
+}
+
 fn node_by_node<S: FetchSource>(
     context: &mut DerivedContext<S>,
     start: &str,
@@ -46,8 +69,11 @@ fn node_by_node<S: FetchSource>(
             metrics.push(name);
             continue;
         }
-        if let Ok(children) = context.children(&name)? {
-            open.extend(below(&name, children));
+        match context.children(&name)? {
+            // A subtree that its agent knows nothing of.
+            Ok(children) if children.is_empty() => metrics.push(name),
+            Ok(children) => open.extend(below(&name, children)),
+            Err(_) => {}
         }
     }
     Ok(Ok(metrics))

@@ -144,6 +144,8 @@ impl Diagnostic {
 
     /// Adds a fact about a place.
     pub fn label(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        // There are few, and there may be very many diagnostics.
+        self.labels.reserve_exact(1);
         self.labels.push(Label { span, text: text.into() });
         self
     }
@@ -208,6 +210,26 @@ impl Diagnostics {
     /// Forgets all but the first `count`.
     pub fn truncate(&mut self, count: usize) {
         self.list.truncate(count);
+    }
+
+    /// Forgets those that are not wanted.
+    pub fn retain(&mut self, is_wanted: impl FnMut(&Diagnostic) -> bool) {
+        self.list.retain(is_wanted);
+    }
+
+    /// Forgets all but `count`: warnings first, and of equals the later ones.
+    pub fn keep_worst(&mut self, count: usize) {
+        let mut errors = count;
+        let mut warnings = count.saturating_sub(self.errors());
+        self.retain(|one| {
+            let left = match one.severity {
+                Severity::Error => &mut errors,
+                Severity::Warning => &mut warnings,
+            };
+            let is_kept = *left > 0;
+            *left = left.saturating_sub(1);
+            is_kept
+        });
     }
 
     /// Those from `first` on.

@@ -16,7 +16,7 @@ mod shared;
 mod shown;
 mod system;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -337,16 +337,25 @@ struct Vocabulary<'v> {
     source: RefCell<&'v mut dyn MetadataSource>,
     registry: &'v Registry,
     names: OnceCell<Result<Vec<String>, SourceError>>,
+    /// How many more names may be compared.
+    left: Cell<usize>,
 }
+
+/// Names that are compared for suggestions at most: where very many are
+/// unknown, the last ones go without.
+const MAX_COMPARISONS: usize = 20_000_000;
 
 impl<'v> Vocabulary<'v> {
     fn new(source: &'v mut dyn MetadataSource, registry: &'v Registry) -> Vocabulary<'v> {
-        Vocabulary { source: RefCell::new(source), registry, names: OnceCell::new() }
+        let left = Cell::new(MAX_COMPARISONS);
+        Vocabulary { source: RefCell::new(source), registry, names: OnceCell::new(), left }
     }
 
     fn nearest(&self, name: &str) -> Option<String> {
         let names = self.names.get_or_init(|| self.source.borrow_mut().traverse(""));
         let names = names.as_ref().ok()?.iter().map(String::as_str);
+        let count = names.len() + self.registry.definitions().len();
+        self.left.set(self.left.get().checked_sub(count)?);
         nearest_metric(name, names.chain(self.registry.names())).map(str::to_string)
     }
 

@@ -120,11 +120,11 @@ pub enum NodeKind {
     MkConst {
         /// The number.
         number: Spanned<Number>,
-        /// Its keywords.
-        attributes: Attributes,
+        /// Its keywords; they are large, and other nodes are many.
+        attributes: Box<Attributes>,
     },
     /// `novalue(...)`
-    NoValue(Attributes),
+    NoValue(Box<Attributes>),
     /// A call of a function that libpcp does not have.
     Call {
         /// Which.
@@ -307,6 +307,11 @@ impl Expr {
         let id = ExprId(u32::try_from(self.nodes.len()).expect("fewer nodes than bytes of text"));
         self.nodes.push(Node { kind, span });
         id
+    }
+
+    /// Gives back memory that no node needs: there may be very many expressions.
+    pub(super) fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
     }
 
     /// Takes back the node pushed last if it is the name of a metric.

@@ -90,6 +90,7 @@ impl<'b> Builder<'b> {
         if self.has_errors {
             self.expr.drop_unreachable();
         }
+        self.expr.shrink();
         self.expr
     }
 
@@ -97,6 +98,7 @@ impl<'b> Builder<'b> {
     pub fn refuse(mut self, start: u32, end: u32) -> Expr {
         self.error_node(start, end);
         self.expr.drop_unreachable();
+        self.expr.shrink();
         self.expr
     }
 
@@ -492,13 +494,14 @@ impl<'b> Builder<'b> {
             return self.error_node(start, end);
         }
         let number = Spanned { value: number, span: text.span };
+        let attributes = Box::new(attributes);
         self.push(NodeKind::MkConst { number, attributes }, start, end)
     }
 
     /// `novalue(...)`
     pub fn no_value(&mut self, start: u32, end: u32) -> ExprId {
         match self.take_keywords() {
-            Some(attributes) => self.push(NodeKind::NoValue(attributes), start, end),
+            Some(attributes) => self.push(NodeKind::NoValue(attributes.into()), start, end),
             None => self.error_node(start, end),
         }
     }

@@ -50,6 +50,24 @@ fn a_pmcd_that_goes_on_failing_is_given_up() {
     assert!(!std::fs::exists(table).expect("a folder"));
 }
 
+/// What came before stays.
+#[test]
+fn an_export_that_breaks_off_is_partial() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let table = folder.path().join("table.csv").display().to_string();
+    // The name of the host is fetched as well.
+    let pmcd = failing(|rule| rule.after(6).always());
+    let found = run_at(
+        &pmcd,
+        &["export", "-s", "9", "-t", "1msec", "--retry", "100msec", "-o", &table, "m.count"],
+    );
+    assert_eq!(found.status, Some(3), "{}", found.err);
+    assert!(found.err.contains(&format!("samples so far are in {table}.partial")), "{}", found.err);
+    let text = std::fs::read_to_string(format!("{table}.partial")).expect("a table");
+    assert!(text.lines().count() >= 2, "{text}");
+    assert!(!std::fs::exists(table).expect("a folder"));
+}
+
 #[test]
 fn without_patience_the_first_failure_is_the_last() {
     for (arguments, status) in [

@@ -123,8 +123,7 @@ fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
         layout::DESC => {
             let body = record.len() - LENGTH_WORD;
             let (desc, names) = decode_desc(&record[..body], offset)?;
-            let is_wrong = |name: &&Box<str>| name.split('.').any(str::is_empty);
-            match names.iter().find(is_wrong) {
+            match names.iter().find(|name| name.split('.').any(str::is_empty)) {
                 Some(name) => damage(0, format!("desc.name: {name:?} of {} is no name", desc.pmid)),
                 None => Ok(()),
             }

@@ -36,6 +36,9 @@ pub enum NameSpaceError {
         offset: usize,
         /// What is wrong there, in the words of libpcp.
         problem: String,
+        /// What libpcp says next of the same place, where it goes on for a
+        /// word; of the text there are only blanks by then.
+        next: Option<&'static str>,
     },
     /// Something that is in no single line.
     Whole {
@@ -72,13 +75,21 @@ impl fmt::Display for NameSpaceError {
                     Some(line) => write!(f, "pmcpp: {file}[{line}]: {text}")?,
                     None => write!(f, "pmcpp: {file}:")?,
                 }
-                write!(f, "\npmcpp: Error: {problem}")
+                write!(f, "\npmcpp: Error: {problem}")?;
+                write!(f, "\n{START} pmcpp returned non-zero exit status")
             }
-            NameSpaceError::Line { file, line, text, offset, problem } => {
+            NameSpaceError::Line { file, line, text, offset, problem, next } => {
                 let before = text.get(..*offset).unwrap_or(text);
                 let blank = |c: char| if c.is_ascii_graphic() { ' ' } else { c };
                 let blanks: String = before.chars().map(blank).collect();
-                write!(f, "[{file}:{line}] {START} {problem}\n    {text}\n    {blanks}^")
+                write!(f, "[{file}:{line}] {START} {problem}\n    {text}\n    {blanks}^")?;
+                match next {
+                    Some(next) => {
+                        write!(f, "\n[{file}:{line}] {START} {next}")?;
+                        write!(f, "\n    {blanks}^\n    {blanks}^")
+                    }
+                    None => Ok(()),
+                }
             }
             NameSpaceError::Whole { problem } => write!(f, "{START} {problem}"),
         }

@@ -91,13 +91,14 @@ fn parse(
     options: &LoadOptions,
     include: preprocess::Include<'_>,
 ) -> Result<LocalNameSpace, NameSpaceError> {
-    let lines = if options.preprocess {
+    let mut lines = if options.preprocess {
         preprocess::preprocess(text, file, include)?
     } else {
         let line =
             |(number, text): (u32, &str)| Line { file: file.into(), number, text: text.to_owned() };
         (1..).zip(text.lines()).map(line).collect()
     };
+    lines.iter_mut().for_each(parse::join_colons);
     LocalNameSpace::new(parse::groups(&lines)?, options.duplicates)
 }
 

@@ -39,8 +39,38 @@ impl Word<'_> {
             text: text.trim_end_matches(is_space).to_owned(),
             offset: self.at - indent,
             problem: problem.to_owned(),
+            next: None,
         }
     }
+
+    /// For a word in the place of an identifier.
+    fn no_pmid(&self, problem: &str) -> NameSpaceError {
+        match self.error(problem) {
+            NameSpaceError::Line { file, line, text, offset, problem, .. }
+                if problem != NO_PMID =>
+            {
+                let next = Some(NO_PMID);
+                NameSpaceError::Line { file, line, text, offset, problem, next }
+            }
+            error => error,
+        }
+    }
+}
+
+const NO_PMID: &str = "Expected NAME, PMID or }";
+
+/// Takes away the blanks around colons, so that an identifier is one word.
+pub(super) fn join_colons(line: &mut Line) {
+    if line.text.trim_start().starts_with('#') || !line.text.contains(':') {
+        return;
+    }
+    let parts: Vec<&str> = line.text.split(':').collect();
+    let last = parts.len() - 1;
+    let joined = parts.iter().enumerate().map(|(at, part)| {
+        let part = if at > 0 { part.trim_start_matches(is_space) } else { part };
+        if at < last { part.trim_end_matches(is_space) } else { part }
+    });
+    line.text = joined.collect::<Vec<_>>().join(":");
 }
 
 /// What the next word may be.
@@ -82,7 +112,7 @@ pub(super) fn groups(lines: &[Line]) -> Result<Vec<Group>, NameSpaceError> {
                 state = State::Pmid;
             }
             (State::Pmid, text) => {
-                let pmid = pmid(text).map_err(|problem| word.error(problem))?;
+                let pmid = pmid(text).map_err(|problem| word.no_pmid(problem))?;
                 if let Some((_, missing)) = children.last_mut() {
                     *missing = Some(pmid);
                 }
@@ -106,8 +136,10 @@ fn group(
     let mut names = std::collections::HashSet::new();
     for (name, _) in &children {
         if !names.insert(name.as_str()) {
-            let problem = format!("Duplicate name \"{name}\" in subtree for \"{path}\"");
-            return Err(end.error(&problem));
+            let text = format!("Duplicate name \"{name}\" in subtree for \"{path}\"");
+            let problem = format!("{text}\n");
+            let (file, line) = (end.place.0.to_string(), end.place.1);
+            return Err(NameSpaceError::Line { file, line, text, offset: 0, problem, next: None });
         }
     }
     Ok(Group { path: path.to_owned(), children })
@@ -115,18 +147,14 @@ fn group(
 
 /// The words of lines; `# 12 "file"` says of which file the next line is.
 fn words(lines: &[Line]) -> Result<Vec<Word<'_>>, NameSpaceError> {
-    let mut words = Vec::new();
+    let mut words: Vec<Word<'_>> = Vec::new();
     // File of the line, and what to add to its number.
     let mut moved: Option<(Rc<str>, i64)> = None;
     for line in lines {
-        if let Some(marker) = line.text.strip_prefix('#') {
-            let (file, number) = marked(marker).ok_or_else(|| NameSpaceError::Line {
-                file: line.file.to_string(),
-                line: line.number,
-                text: line.text.trim().to_owned(),
-                offset: 0,
-                problem: "Illegal line number control number".to_owned(),
-            })?;
+        let text = line.text.trim_start_matches(is_space);
+        if let Some(marker) = text.strip_prefix('#') {
+            let wrong = || no_marker(text.trim_end_matches(is_space), words.last());
+            let (file, number) = marked(marker).ok_or_else(wrong)?;
             moved = Some((file.into(), i64::from(number) - i64::from(line.number) - 1));
             continue;
         }
@@ -146,6 +174,23 @@ fn words(lines: &[Line]) -> Result<Vec<Word<'_>>, NameSpaceError> {
         }
     }
     Ok(words)
+}
+
+/// A control line that is none is told with the place of the word before it.
+fn no_marker(text: &str, before: Option<&Word<'_>>) -> NameSpaceError {
+    let problem = "Illegal line number control number".to_owned();
+    let Some(Word { at, line, place: (file, number), .. }) = before else {
+        return NameSpaceError::whole(problem);
+    };
+    let indent = line.text.len() - line.text.trim_start_matches(is_space).len();
+    NameSpaceError::Line {
+        file: file.to_string(),
+        line: *number,
+        text: text.to_owned(),
+        offset: at - indent,
+        problem,
+        next: None,
+    }
 }
 
 fn marked(marker: &str) -> Option<(&str, u32)> {
@@ -170,21 +215,26 @@ fn is_path(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
 }
 
-/// `DOMAIN:CLUSTER:ITEM`, or `DOMAIN:*:*` for what an agent adds by itself.
+/// `DOMAIN:CLUSTER:ITEM`, where more counts for nothing; `DOMAIN:*:*` or
+/// `DOMAIN` for what an agent adds by itself.
 fn pmid(text: &str) -> Result<Pmid, &'static str> {
     let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'*');
     let is_number = text.starts_with(|c: char| c.is_ascii_digit());
-    if !is_number || !text.bytes().all(is_part) || text.ends_with(':') {
-        return Err("Expected NAME, PMID or }");
+    if !is_number || !text.bytes().all(is_part) {
+        return Err(NO_PMID);
     }
     let fields: Vec<&str> = text.split(':').collect();
-    let [domain, cluster, item] = fields[..] else { return Err("Illegal PMID") };
+    let (domain, cluster, item) = match fields[..] {
+        [domain] => (domain, "*", "*"),
+        [domain, cluster, item, ..] => (domain, cluster, item),
+        _ => return Err("Illegal PMID"),
+    };
     let below = |field: &str, limit: u32| field.parse().ok().filter(|value: &u32| *value < limit);
     if (cluster, item) == ("*", "*") {
         let domain = below(domain, 511).ok_or("Illegal domain field in dynamic PMID")?;
         return Ok(Pmid::new(511, domain, 0));
     }
-    if text.contains('*') || cluster.is_empty() {
+    if text.contains('*') || cluster.is_empty() || item.is_empty() {
         return Err("Illegal PMID");
     }
     let domain = below(domain, 511).ok_or("Illegal domain field in PMID")?;

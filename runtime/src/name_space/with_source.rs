@@ -90,7 +90,8 @@ impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
         }
         let mut answers = self.source.lookup_names(&asked)?.into_iter();
         let of = |name: &&str| match own.is_dynamic(name) {
-            true => answers.next().unwrap_or(Err(PmStatus::IPC)),
+            // A top that its agent knows nothing of is there all the same.
+            true => answers.next().unwrap_or(Err(PmStatus::IPC)).or_else(|_| own.lookup(name)),
             false => own.lookup(name),
         };
         Ok(names.iter().map(of).collect())
@@ -112,7 +113,7 @@ impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
             match self.source.traverse(name) {
                 Ok(below) => names.extend(below),
                 // The agent has nothing there now.
-                Err(SourceError::Status { .. }) => {}
+                Err(SourceError::Status { .. }) => names.push(name.to_owned()),
                 Err(error) => return Err(error),
             }
         }
@@ -121,8 +122,9 @@ impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
 
     fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
         let Some(own) = &self.names else { return self.source.children(node) };
-        if own.is_dynamic(node) {
-            return self.source.children(node);
+        if let Some(Place::Dynamic { is_top, .. }) = own.find(node) {
+            let children = self.source.children(node)?;
+            return Ok(if is_top { Ok(children.unwrap_or_default()) } else { children });
         }
         let children = own.children(node);
         let above = if node.is_empty() { String::new() } else { format!("{node}.") };

@@ -26,12 +26,17 @@ pub struct Described<'n> {
 impl Shown {
     /// True if descriptors are needed.
     pub fn needs_desc(&self) -> bool {
-        self.prints_desc() || self.needs_values() || self.verify || self.labels || self.series
+        self.prints_desc() || self.desc_oneline || self.needs_values() || self.labels || self.series
     }
 
     /// True if values are needed.
     pub fn needs_values(&self) -> bool {
-        self.prints_values() || self.verify
+        self.prints_values() || self.verifies()
+    }
+
+    /// True if only what is wrong with metrics is printed.
+    pub fn verifies(&self) -> bool {
+        self.verify || self.metadata_errors
     }
 
     /// True if the lines of a descriptor are printed.
@@ -79,7 +84,7 @@ pub fn describe<'n>(
             one.desc = desc;
         }
     }
-    if shown.verify {
+    if shown.verifies() {
         return Ok(found);
     }
     let subjects: Vec<TextSubject> = pmids.iter().map(|pmid| TextSubject::Metric(*pmid)).collect();

@@ -25,7 +25,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use self::report::Report;
 use super::messages::Messages;
 use super::mistakes::UnreadableFiles;
-use super::pcp_options::{OriginOption, PcpOptions, batch};
+use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
 use super::{Outcome, Stop, walk};
 use crate::engine::Backend;
 
@@ -41,6 +41,9 @@ pub struct InfoArguments {
     /// What is printed.
     #[command(flatten)]
     pub shown: Shown,
+    /// A derived metric besides, as in `-r 'my.ratio = a / b'`.
+    #[arg(short, long, value_name = "NAME=EXPRESSION")]
+    pub register: Vec<String>,
     /// Metrics or nodes of the name space, identifiers of metrics (29.0.5) or of
     /// instance domains (29.1); without any, all metrics.
     #[arg(value_name = "METRIC|PMID|INDOM")]
@@ -56,6 +59,12 @@ pub struct Shown {
     /// Type, instance domain, semantics and units.
     #[arg(short, long)]
     pub desc: bool,
+    /// The same in one line: name, type, instance domain, semantics, units, with tabs between.
+    #[arg(short = '1', long = "desc-oneline")]
+    pub desc_oneline: bool,
+    /// Only what keeps metrics from ever having values, and metadata that contradict themselves.
+    #[arg(short = 'e', long)]
+    pub metadata_errors: bool,
     /// Values of all instances.
     #[arg(short, long)]
     pub fetch: bool,
@@ -99,9 +108,14 @@ const GROUP: usize = 4096;
 
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let (options, asked) = (&arguments.options, &arguments.names);
+    let options = arguments.options.with_source_of(&arguments.origin)?;
+    let asked = &arguments.names;
     let mut source = options.open(asked, Backend::Interp, UnreadableFiles::Told, messages)?;
     source.start_at(&arguments.origin, messages)?;
+    let mut outcome = Outcome::Good;
+    for definition in &arguments.register {
+        outcome = outcome.max(register(definition, &mut source, messages)?);
+    }
     let batch = match source.is_archive() {
         true => 1,
         false => arguments.shown.batch.unwrap_or(BATCH),
@@ -111,7 +125,7 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
         batch,
         waiting: Vec::new(),
         asked,
-        outcome: Outcome::Good,
+        outcome,
     };
     let done = progress.run();
     let outcome = progress.outcome.max(source.outcome());
@@ -119,6 +133,27 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
     match done {
         Ok(()) => Ok(outcome),
         Err(stop) => Err(stop.after(outcome)),
+    }
+}
+
+/// Adds a derived metric to the source's own (`NAME=EXPRESSION`). What is wrong
+/// with it is told.
+fn register(
+    definition: &str,
+    source: &mut Source,
+    messages: &mut Messages,
+) -> Result<Outcome, Stop> {
+    let Some((name, expression)) = definition.split_once('=') else {
+        return Err(messages.misuse(&format_args!(
+            "-r wants a name and an expression with = between them, not \"{definition}\""
+        )));
+    };
+    match source.context.add_derived(name.trim(), expression.trim())? {
+        Ok(_) => Ok(Outcome::Good),
+        Err(refused) => {
+            messages.diagnostics(refused.diagnostics, &refused.sources);
+            Ok(Outcome::Failed)
+        }
     }
 }
 
@@ -152,7 +187,10 @@ impl Progress<'_> {
         match self.below("")? {
             Ok(names) if names.is_empty() => self.error(&"PMNS appears to be empty!"),
             Ok(names) => self.metrics(names)?,
-            Err(status) => self.error(&format_args!("Error: {status}")),
+            Err(status) => {
+                let text = self.report.text(status);
+                self.error(&format_args!("Error: {text}"));
+            }
         }
         Ok(())
     }
@@ -173,13 +211,16 @@ impl Progress<'_> {
         };
         match found {
             Ok(names) => self.metrics(names)?,
-            Err(status) => self.error(&format_args!("Error: {name}: {status}")),
+            Err(status) => {
+                let text = self.report.text(status);
+                self.error(&format_args!("Error: {name}: {text}"));
+            }
         }
         Ok(())
     }
 
     fn below(&mut self, node: &str) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
-        let found = walk::metrics_below(self.report.source(), node);
+        let found = walk::known_metrics_below(self.report.source(), node);
         self.tell_mistakes();
         found
     }

@@ -17,6 +17,7 @@ use crate::cli::Stop;
 use crate::cli::fetch::{Domains, Values, fetch};
 use crate::cli::messages::Messages;
 use crate::cli::terminal::{Output, Purpose};
+use crate::dialect::Dialect;
 
 /// Bytes that are kept before they are written.
 const ENOUGH: usize = 1 << 16;
@@ -41,11 +42,7 @@ impl<'s> Report<'s> {
         source: &'s mut Source,
         messages: &'s mut Messages,
     ) -> Report<'s> {
-        let mut out = messages.output(Purpose::Exact);
-        if let Some(note) = source.zone_note.take() {
-            let _ = write!(out, "{}\n\n", out.escaping().text(&note));
-        }
-        let is_archive = source.is_archive();
+        let (out, is_archive) = (messages.output(Purpose::Exact), source.is_archive());
         Report {
             shown,
             batch,
@@ -93,7 +90,7 @@ impl<'s> Report<'s> {
                 true => self.fetch(batch)?,
                 false => Ok(Vec::new()),
             };
-            if (self.shown.labels || self.shown.series) && !self.shown.verify {
+            if (self.shown.labels || self.shown.series) && !self.shown.verifies() {
                 self.look_up_labels(&described)?;
             }
             match fetched {
@@ -104,6 +101,7 @@ impl<'s> Report<'s> {
                     }
                 }
                 Err(status) => {
+                    let status = self.text(status);
                     for metric in batch {
                         let name = self.shown_name(metric.name);
                         let _ = writeln!(self.out, "{name}: pmFetch: {status}");
@@ -153,12 +151,15 @@ impl<'s> Report<'s> {
         if shown.needs_desc()
             && let Err(status) = desc
         {
-            let name = self.shown_name(name);
-            let _ = writeln!(self.out, "{name}: pmLookupDesc: {status}");
+            self.without_desc(name, *status);
             return Ok(());
         }
         if shown.verify {
             self.verify(name, *desc, values);
+            return Ok(());
+        }
+        if shown.metadata_errors {
+            self.verify_metadata(name, *desc, values);
             return Ok(());
         }
         if shown.prints_desc() || shown.helptext || shown.prints_values() || shown.labels {
@@ -171,6 +172,9 @@ impl<'s> Report<'s> {
             if shown.fullpmid {
                 let _ = write!(self.out, " = {} = {:#x}", pmid.0, pmid.0);
             }
+        }
+        if let (true, Ok(desc)) = (shown.desc_oneline, desc) {
+            self.print_desc_in_line(desc);
         }
         self.print_one_line(shown.oneline.then_some(one_line));
         if let (true, Ok(desc)) = (shown.prints_desc(), desc) {
@@ -211,7 +215,10 @@ impl<'s> Report<'s> {
         let name = self.shown_name(name);
         let _ = match values {
             _ if !is_supported => writeln!(self.out, "{name}: Not Supported"),
-            Some(Err(status)) => writeln!(self.out, "{name}: {status}"),
+            Some(Err(status)) => {
+                let status = self.text(status);
+                writeln!(self.out, "{name}: {status}")
+            }
             Some(Ok(values)) if values.is_empty() => {
                 writeln!(self.out, "{name}: No value(s) available")
             }
@@ -219,8 +226,49 @@ impl<'s> Report<'s> {
         };
     }
 
+    /// Says why there will never be values, or what is wrong with a descriptor.
+    fn verify_metadata(
+        &mut self,
+        name: &str,
+        desc: Result<MetricDesc, PmStatus>,
+        values: Option<Values>,
+    ) {
+        let problem = match (desc, values) {
+            (Ok(desc), _) if desc.value_type == ValueType::NoSupport => "Not Supported".to_owned(),
+            (Ok(desc), values) if values.as_ref().is_none_or(|values| !lasts(values)) => {
+                match contradiction(&desc) {
+                    Some(problem) => problem.to_owned(),
+                    None => return,
+                }
+            }
+            (_, Some(Err(status))) | (Err(status), _) => self.text(status),
+            _ => return,
+        };
+        let name = self.shown_name(name);
+        let _ = writeln!(self.out, "{name}: {problem}");
+    }
+
+    /// Says that there is no descriptor, and why.
+    fn without_desc(&mut self, name: &str, status: PmStatus) {
+        let (name, text) = (self.shown_name(name), self.text(status));
+        let shown = &self.shown;
+        // Version 7 finds it out from a fetch where there is one.
+        let is_fetched = self.source.dialect == Dialect::Pcp7_2 && shown.needs_values();
+        let _ = match () {
+            () if shown.desc_oneline => writeln!(self.out, "{name}\tMetadata unavailable"),
+            () if is_fetched || shown.metadata_errors => writeln!(self.out, "{name}: {text}"),
+            () => writeln!(self.out, "{name}: pmLookupDesc: {text}"),
+        };
+    }
+
+    /// The text of a status in the version of the source.
+    pub fn text(&self, status: PmStatus) -> String {
+        self.source.dialect.text(status)
+    }
+
     /// Ends the line with the name.
     fn print_one_line(&mut self, text: Option<&Result<Box<str>, PmStatus>>) {
+        let dialect = self.source.dialect;
         let _ = match text {
             None => Ok(()),
             // A line that is full already is not made longer.
@@ -229,25 +277,36 @@ impl<'s> Report<'s> {
                 let text = self.out.escaping().text(text);
                 write!(self.out, "{before}[{text}]")
             }
-            Some(Err(status)) => write!(self.out, " One-line Help: Error: {status}"),
+            Some(Err(status)) => {
+                write!(self.out, " One-line Help: Error: {}", dialect.text(*status))
+            }
         };
         self.out.push(b'\n');
     }
 
     fn print_help(&mut self, text: Option<&Result<Box<str>, PmStatus>>) {
+        let dialect = self.source.dialect;
         let _ = match text {
             None => Ok(()),
             Some(Ok(text)) if text.is_empty() => writeln!(self.out, "Help: <empty entry>"),
             Some(Ok(text)) => {
                 writeln!(self.out, "Help:\n{}", text.strip_suffix('\n').unwrap_or(text))
             }
-            Some(Err(status)) => writeln!(self.out, "Full Help: Error: {status}"),
+            Some(Err(status)) => {
+                writeln!(self.out, "Full Help: Error: {}", dialect.text(*status))
+            }
         };
     }
 
+    /// Type, instance domain, semantics and units, behind tabs.
+    fn print_desc_in_line(&mut self, desc: &MetricDesc) {
+        let _ = write!(self.out, "\t{}\t", type_of(desc));
+        self.print_indom(desc.indom);
+        let _ = write!(self.out, "\t{}\t{}", desc.semantics, units_of(desc));
+    }
+
     fn print_desc(&mut self, desc: &MetricDesc) {
-        let value_type = desc.value_type.description().unwrap_or("Not Supported");
-        let _ = write!(self.out, "    Data Type: {value_type}");
+        let _ = write!(self.out, "    Data Type: {}", type_of(desc));
         if let ValueType::Unknown | ValueType::Other(_) = desc.value_type {
             let _ = write!(self.out, " ({})", desc.value_type.code());
         }
@@ -257,10 +316,7 @@ impl<'s> Report<'s> {
         if let Semantics::Other(code) = desc.semantics {
             let _ = write!(self.out, " ({code})");
         }
-        let _ = match desc.units.to_string() {
-            units if units.is_empty() => writeln!(self.out, "  Units: none"),
-            units => writeln!(self.out, "  Units: {units}"),
-        };
+        let _ = writeln!(self.out, "  Units: {}", units_of(desc));
     }
 
     fn print_indom(&mut self, indom: Option<InDom>) {
@@ -283,6 +339,7 @@ impl<'s> Report<'s> {
             Ok(domain) => domain,
             Err(status) => {
                 let name = self.shown_name(name);
+                let status = self.source.dialect.text(status);
                 let _ = writeln!(self.out, "{name}: pmGetIndom: {status}");
                 return Ok(Err(PmStatus::PROFILE));
             }
@@ -324,5 +381,46 @@ impl<'s> Report<'s> {
         }
         self.print_help(help.as_ref());
         Ok(())
+    }
+}
+
+fn type_of(desc: &MetricDesc) -> &'static str {
+    desc.value_type.description().unwrap_or("Not Supported")
+}
+
+fn units_of(desc: &MetricDesc) -> String {
+    match desc.units.to_string() {
+        units if units.is_empty() => "none".to_owned(),
+        units => units,
+    }
+}
+
+/// True for a failure that another fetch will meet with again.
+fn lasts(values: &Values) -> bool {
+    let passing = [
+        PmStatus::AGAIN,
+        PmStatus::VALUE,
+        PmStatus::INST,
+        PmStatus::PROFILE,
+        PmStatus::NODATA,
+        PmStatus::EOL,
+        PmStatus::PMID_LOG,
+        PmStatus::INST_LOG,
+        PmStatus::NOAGENT,
+    ];
+    values.as_ref().is_err_and(|status| !passing.contains(status))
+}
+
+/// What in a descriptor cannot be true of any value.
+fn contradiction(desc: &MetricDesc) -> Option<&'static str> {
+    let is_text = matches!(desc.value_type, ValueType::String);
+    match desc.semantics {
+        Semantics::Counter if is_text => Some("a text is no counter"),
+        Semantics::Other(_) => Some("unknown semantics"),
+        _ if is_text && !desc.units.to_string().is_empty() => Some("a text has no units"),
+        _ if matches!(desc.value_type, ValueType::Unknown | ValueType::Other(_)) => {
+            Some("unknown type")
+        }
+        _ => None,
     }
 }

@@ -12,6 +12,7 @@ use super::super::pcp_options::Source;
 use super::Shown;
 use crate::cli::fetch::{Domains, Values, print_value};
 use crate::cli::terminal::Output;
+use crate::dialect::Dialect;
 
 /// Writes the lines with the values of a metric.
 ///
@@ -27,7 +28,7 @@ pub fn print(
 ) -> Result<(), SourceError> {
     let values = match outcome {
         Err(status) => {
-            writeln!(out, "Error: {status}").ok();
+            writeln!(out, "Error: {}", source.dialect.text(*status)).ok();
             return Ok(());
         }
         Ok(values) if values.is_empty() => {
@@ -54,7 +55,7 @@ pub fn print(
                     }
                     // Of a domain that is not known, as of an instance that is not.
                     None => {
-                        let status = PmStatus::INST;
+                        let status = source.dialect.text(PmStatus::INST);
                         writeln!(out, "pmNameIndom: indom={indom} inst={instance}: {status}").ok();
                         write!(out, "    inst [{instance}] ").ok();
                     }
@@ -87,7 +88,8 @@ fn print_events(
                 ValueType::HighResEvent => "pmUnpackHighResEventRecords",
                 _ => "pmUnpackEventRecords",
             };
-            writeln!(out, "pmderive: {function}: {status}").ok();
+            let tool = if source.dialect == Dialect::Fixed { "pmderive" } else { "pminfo" };
+            writeln!(out, "{tool}: {function}: {}", source.dialect.text(status)).ok();
             return Ok(());
         }
     };
@@ -136,7 +138,7 @@ fn print_parameter(
     let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
     match desc {
         Err(status) => {
-            writeln!(out, "\tpmLookupDesc: {status}").ok();
+            writeln!(out, "\tpmLookupDesc: {}", source.dialect.text(status)).ok();
             Ok(())
         }
         Ok(desc) => {

@@ -3,7 +3,7 @@
 //! A live source that fails after the first sample is tried again for ever, at
 //! intervals and after pauses; the archive gets a mark for the gap.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{Timestamp, UtcTime};
@@ -12,7 +12,7 @@ use pmderive_runtime::source::SourceError;
 use crate::cli::ending::Ending;
 use crate::cli::messages::Messages;
 use crate::cli::pace::Pace;
-use crate::cli::patience::Patience;
+use crate::cli::patience::{Clock, Patience};
 use crate::cli::progress::Progress;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
@@ -78,7 +78,8 @@ impl Session<'_> {
                 }
                 Ok(Step::NoMetrics | Step::End) => break,
                 Err(RecorderError::Source(error)) if taken > 0 && self.may_recover(&error) => {
-                    self.patience.failed(error, &self.ending, self.messages)?;
+                    let clock = UntilEnd { ending: &self.ending, end: self.end };
+                    self.patience.failed(error, &clock, self.messages)?;
                 }
                 Err(error) => return Err(error),
             }
@@ -142,6 +143,22 @@ impl Session<'_> {
                 })
             }
         }
+    }
+}
+
+/// A clock whose pauses last no longer than the recording.
+struct UntilEnd<'e> {
+    ending: &'e Ending,
+    end: Option<Timestamp>,
+}
+
+impl Clock for UntilEnd<'_> {
+    fn now(&self) -> Instant {
+        self.ending.now()
+    }
+
+    fn pause(&self, time: Duration) {
+        self.ending.pause(self.end.map_or(time, |end| time.min(until(end))));
     }
 }
 

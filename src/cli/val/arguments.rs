@@ -24,7 +24,7 @@ pub struct ValArguments {
     #[command(flatten)]
     pub origin: OriginOption,
     /// Metrics of an archive, record by record instead of at an interval.
-    #[arg(short = 'U', long, value_name = "ARCHIVE", conflicts_with_all = ["host", "archive", "local"])]
+    #[arg(short = 'U', long, value_name = "ARCHIVE", conflicts_with = "host")]
     pub nointerp: Option<PathBuf>,
     /// Number of samples [default: until the end].
     #[arg(short, long, value_name = "SAMPLES", value_parser = samples, allow_hyphen_values = true)]

@@ -18,17 +18,16 @@ mod sample;
 mod table;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use pmderive_runtime::context::pcp_conf::PcpConf;
-use pmderive_runtime::context::{Context, HostSpec};
+use pmderive_runtime::archive::InterpolationRules;
+use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::{
     MetricDesc, MetricSpec, PmStatus, RawValue, Semantics, SpecSource, Timestamp, Value, ValueType,
 };
 use pmderive_runtime::result::{InstanceValue, MetricValues};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
-use pmderive_runtime::time::{TimeWindow, WindowSpec};
+use pmderive_runtime::time::WindowSpec;
 
 use self::arguments::DEFAULT_INTERVAL;
 pub use self::arguments::ValArguments;
@@ -38,12 +37,13 @@ pub use self::moment::Detail;
 use self::number::NumberFormat;
 use self::report::{Form, Report, Sampling, State, elapsed};
 use self::table::Table;
-use super::args::BackendArgument;
+use super::args::{BackendArgument, SourceArguments};
 use super::messages::Messages;
 use super::mistakes::UnreadableFiles;
 use super::pace::Pace;
 use super::patience::SystemClock;
-use super::pcp_options::{PcpOptions, Source, WindowOptions};
+use super::pcp_arguments::refused_host;
+use super::pcp_options::{NO_ZONE, PcpOptions, Source, WindowOptions, archives_of_this_host};
 use super::terminal::{Escaping, Purpose, shows_output};
 use super::{Outcome, Stop};
 use crate::dialect::Dialect;
@@ -51,17 +51,9 @@ use crate::escape::joined;
 
 /// Runs the command.
 pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    if arguments.guimode || arguments.guiport.is_some() {
-        return Err(tool(
-            "-g and -p let pmtime control a report, and pmderive does not speak with it; \
-             -d replays an archive as time goes by",
-        ));
-    }
-    let (options, spec) = with_source(arguments)?;
+    let (options, spec) = with_source(arguments, messages)?;
     let archive = options.source.archives().map(|path| path.display().to_string());
-    if arguments.delay && archive.is_none() {
-        return Err(tool("delay can only be used with archives"));
-    }
+    check(arguments, &options, messages)?;
     let backend = BackendArgument::Auto.for_samples(arguments.samples);
     let names = [spec.metric.to_string()];
     let open =
@@ -77,7 +69,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         writeln!(out, "{}\n", escaping.text(note))?;
     }
     out.flush()?;
-    let mut window = window(arguments, &mut source, messages)?;
+    let mut window = source.window(&window_spec(arguments), messages)?;
     if arguments.follow.follow.is_some() && arguments.window.finish.is_none() {
         // The present end is none.
         window.end = None;
@@ -142,6 +134,15 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     let margin = if archive.is_some() { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
     let paced = archive.is_none() || arguments.delay;
+    if let Some(error) = InterpolationRules::mistake_in_environment()
+        && archive.is_some()
+        && !by_record
+        && messages.are_of_tool()
+    {
+        let variable = "Warning: bad $PCP_IGNORE_MARK_RECORDS";
+        let format = "not in pmParseInterval(3) format";
+        messages.error_lines(&format_args!("{variable}: {format}:\n{error}\n"));
+    }
     let mut report = Report {
         source,
         name,
@@ -190,23 +191,50 @@ fn tool(message: &str) -> Stop {
 }
 
 /// The time to report on.
-fn window(
-    arguments: &ValArguments,
-    source: &mut Source,
-    messages: &Messages,
-) -> Result<TimeWindow, Stop> {
+fn window_spec(arguments: &ValArguments) -> WindowSpec<'_> {
     let WindowOptions { start, finish, align } = &arguments.window;
-    let spec = WindowSpec {
+    WindowSpec {
         start: start.as_deref(),
         finish: finish.as_deref(),
         align: align.as_deref(),
         origin: arguments.origin.origin.as_deref(),
-    };
-    let only_end = WindowSpec { finish: spec.finish, ..WindowSpec::default() };
-    if !source.is_archive() && spec != only_end {
-        return Err(tool("time window options are supported for archives only"));
     }
-    source.window(&spec, messages)
+}
+
+/// Looks whether the options fit the source, before that is opened.
+fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) -> Result<(), Stop> {
+    let is_archive = !options.source.archive.is_empty();
+    let spec = window_spec(arguments);
+    let only_end = WindowSpec { finish: spec.finish, ..WindowSpec::default() };
+    if !is_archive && spec != only_end {
+        messages.error(&"time window options are supported for archives only");
+        if options.zone.hostzone && options.source.local {
+            messages.error(&NO_ZONE);
+        }
+        return Err(messages.usage());
+    }
+    if arguments.nointerp.is_some() && options.source.local {
+        let wrong = "uninterpolated mode can only be used with archives";
+        if messages.are_of_tool() {
+            // pmval does not end the line.
+            messages.text(&format!("pmval: {wrong}"));
+            return Err(messages.usage());
+        }
+        return Err(tool(wrong));
+    }
+    if arguments.delay && !is_archive {
+        return Err(messages.misuse(&"delay can only be used with archives"));
+    }
+    if arguments.delay && arguments.guimode {
+        return Err(messages.misuse(&"guiflag cannot be used with delay"));
+    }
+    if arguments.guimode || arguments.guiport.is_some() {
+        return Err(tool(
+            "-g and -p let pmtime control a report, and pmderive does not speak with it; \
+             -d replays an archive as time goes by",
+        ));
+    }
+    Ok(())
 }
 
 /// How many samples there are at an interval until the end of a window.
@@ -233,10 +261,13 @@ fn step(interval: Duration, dialect: Dialect) -> i64 {
 
 /// The descriptor of a metric.
 fn describe(source: &mut Source, name: &str) -> Result<MetricDesc, Stop> {
+    let dialect = source.dialect;
     let pmid = source.context.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
-    let pmid = pmid.map_err(|status| tool(&format!("pmLookupName({}): {status}", joined(name))))?;
+    let pmid = pmid.map_err(|status| {
+        tool(&format!("pmLookupName({}): {}", joined(name), dialect.text(status)))
+    })?;
     let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-    desc.map_err(|status| tool(&format!("pmLookupDesc: {status}")))
+    desc.map_err(|status| tool(&format!("pmLookupDesc: {}", dialect.text(status))))
 }
 
 /// The instances to show, if the metric has any.
@@ -305,41 +336,48 @@ fn store(
 }
 
 /// The options, with the source that the metric came with if it did.
-fn with_source(arguments: &ValArguments) -> Result<(PcpOptions, MetricSpec), Stop> {
-    let spec = MetricSpec::parse(&arguments.metric, SpecSource::Host(None))
-        .map_err(|error| tool(&error.to_string()))?;
+fn with_source(
+    arguments: &ValArguments,
+    messages: &Messages,
+) -> Result<(PcpOptions, MetricSpec), Stop> {
+    let spec = MetricSpec::parse(&arguments.metric, SpecSource::Host(None));
+    let spec = spec.map_err(|error| match messages.are_of_tool() {
+        true => {
+            messages.lines(&error);
+            messages.usage()
+        }
+        false => tool(&error.to_string()),
+    })?;
     let mut options = arguments.options.clone();
     let given = &mut options.source;
-    if let Some(archive) = &arguments.nointerp {
-        given.archive = vec![archive.clone()];
-    }
+    given.archive.extend(arguments.nointerp.iter().filter(|_| !given.local).cloned());
     let (has_host, has_archive) = (given.host.is_some(), !given.archive.is_empty());
     let is_second = match &spec.source {
         SpecSource::Host(None) | SpecSource::Archive(None) => false,
         SpecSource::Host(Some(_)) => has_archive || given.local,
         SpecSource::Archive(Some(_)) => has_host || given.local,
-        SpecSource::Local => has_host || has_archive,
+        // To pmval this machine comes before other sources.
+        SpecSource::Local => (has_host || has_archive) && !messages.are_of_tool(),
     };
     if is_second {
-        return Err(tool("only one host or archive allowed"));
+        return Err(messages.misuse(&"only one host or archive allowed"));
     }
     match &spec.source {
         SpecSource::Host(Some(host)) => {
+            let refused = refused_host(host).filter(|_| messages.are_of_tool());
+            if let Some((reason, failure)) = refused {
+                messages.text(&reason);
+                return Err(Stop::Tool(failure));
+            }
             given.host = Some(host.parse().map_err(|error| tool(&format!("{error}")))?);
         }
         SpecSource::Archive(Some(archive)) => given.archive = vec![archive.into()],
-        SpecSource::Local => given.local = true,
+        SpecSource::Local => {
+            *given = SourceArguments { local: true, ..SourceArguments::default() };
+        }
         _ if given.is_given() => {}
         _ if arguments.origin.origin.is_some() => given.archive = vec![archives_of_this_host()?],
         _ => given.host = Some(HostSpec::local()),
     }
     Ok((options, spec))
-}
-
-/// Where pmlogger keeps what it records of this host.
-fn archives_of_this_host() -> Result<PathBuf, Stop> {
-    let conf = PcpConf::load();
-    let folder = conf.get("PCP_ARCHIVE_DIR").map(PathBuf::from);
-    let folder = folder.or_else(|| Some(PathBuf::from(conf.get("PCP_LOG_DIR")?).join("pmlogger")));
-    Ok(folder.unwrap_or_default().join(Context::local().host_name()?))
 }

@@ -164,7 +164,7 @@ impl Report<'_> {
         if self.sampling.is_all && self.source.dialect == Dialect::Fixed {
             let rest = check_rest(self.source.kind());
             outcome = outcome.max(self.tell_warnings()?);
-            rest.map_err(|error| failed(self.sampling.call(), &error))?;
+            rest.map_err(|error| self.failed(&error))?;
         }
         Ok(outcome)
     }
@@ -256,7 +256,8 @@ impl Report<'_> {
             }
         };
         self.state.has_reported = true;
-        written.map_err(|status| Stop::Tool(format!("pmExtractValue: {status}")))
+        let dialect = self.source.dialect;
+        written.map_err(|status| Stop::Tool(format!("pmExtractValue: {}", dialect.text(status))))
     }
 
     fn write_time(&mut self, time: Timestamp) {
@@ -307,8 +308,13 @@ impl Report<'_> {
             }
             Err(status) => {
                 self.out.flush()?;
-                self.messages.error(&format_args!("{}: {status}", self.sampling.call()));
-                Ok(Fetched::Nothing)
+                let text = self.source.dialect.text(status);
+                self.messages.failed_fetch(&format_args!("{}: {text}", self.sampling.call()));
+                match status {
+                    // What cannot be read is no matter of this metric.
+                    PmStatus::LOGREC => Err(Stop::Said),
+                    _ => Ok(Fetched::Nothing),
+                }
             }
         }
     }
@@ -344,9 +350,30 @@ impl Report<'_> {
                 (Ok(next), _) => return Ok(Some(next)),
                 (Err(error), None) if error.is_end_of_archive() => return Ok(None),
                 (Err(error), Some(_)) if error.is_end_of_archive() => self.wait()?,
-                (Err(error), _) => return Err(failed(self.sampling.call(), &error)),
+                (Err(error), _) => return Err(self.failed(&error)),
             }
         }
+    }
+
+    /// The end of a run whose source failed, which is told.
+    fn failed(&mut self, error: &SourceError) -> Stop {
+        if let Err(error) = self.out.flush() {
+            return error.into();
+        }
+        let (call, text) = (self.sampling.call(), self.source.dialect.text(error.status()));
+        match error {
+            SourceError::Status { .. } => {
+                self.messages.failed_fetch(&format_args!("{call}: {text}"));
+            }
+            _ if self.messages.are_of_tool() => {
+                self.messages.failed_fetch(&format_args!("{call}: {text}"));
+            }
+            _ => {
+                let error = error.to_string();
+                self.messages.failed_fetch(&format_args!("{call}: {text}\n{}", joined(&error)));
+            }
+        }
+        Stop::Said
     }
 
     /// Waits until there may be more of an archive that is followed.
@@ -432,12 +459,4 @@ pub fn elapsed(from: Timestamp, to: Timestamp, dialect: Dialect) -> f64 {
         Dialect::Fixed => to.seconds_since(from),
         Dialect::Pcp6_0 | Dialect::Pcp7_2 => to.to_seconds() - from.to_seconds(),
     }
-}
-
-fn failed(call: &str, error: &SourceError) -> Stop {
-    let status = error.status();
-    Stop::Tool(match error {
-        SourceError::Status { .. } => format!("{call}: {status}"),
-        _ => format!("{call}: {status}\n{}", joined(&error.to_string())),
-    })
 }

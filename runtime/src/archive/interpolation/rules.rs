@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::model::parse_interval;
+use crate::model::{IntervalError, parse_interval};
 
 /// Rules of interpolation (`PM_MODE_INTERP` of pmSetMode(3), and PCPIntro(1)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,15 +59,23 @@ impl InterpolationRules {
     /// `PCP_IGNORE_MARK_RECORDS` say. An interval that is none leaves all
     /// marks in force.
     pub fn of_environment() -> InterpolationRules {
-        let marks = match std::env::var("PCP_IGNORE_MARK_RECORDS") {
-            Ok(text) if text.is_empty() => MarkRule::Never,
-            Ok(text) => parse_interval(&text).map_or(MarkRule::All, MarkRule::Beyond),
-            Err(_) => MarkRule::All,
-        };
         InterpolationRules {
             counters_wrap: std::env::var_os("PCP_COUNTER_WRAP").is_some(),
-            marks,
+            marks: marks_of_environment().unwrap_or_default(),
             ..InterpolationRules::default()
         }
+    }
+
+    /// What is wrong with the interval in `PCP_IGNORE_MARK_RECORDS`, if it is none.
+    pub fn mistake_in_environment() -> Option<IntervalError> {
+        marks_of_environment().err()
+    }
+}
+
+fn marks_of_environment() -> Result<MarkRule, IntervalError> {
+    match std::env::var("PCP_IGNORE_MARK_RECORDS") {
+        Ok(text) if text.is_empty() => Ok(MarkRule::Never),
+        Ok(text) => parse_interval(&text).map(MarkRule::Beyond),
+        Err(_) => Ok(MarkRule::All),
     }
 }

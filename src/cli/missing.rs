@@ -1,0 +1,100 @@
+//! Definitions whose operands the source does not have.
+//!
+//! Those that a user has written are mistakes. Those that come with PCP for
+//! every machine are not: hardly a host has all the agents that they are for,
+//! so they are left out, and one line says how many.
+
+use std::collections::BTreeMap;
+
+use clap::ValueEnum;
+
+use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
+use crate::source::SourceMap;
+
+use super::messages::{Messages, counted};
+
+/// What it means that a source lacks an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Missing {
+    /// The definition is wrong.
+    Error,
+    /// It is worth knowing.
+    Warn,
+    /// The definition is left out, and counted.
+    Ignore,
+}
+
+/// Definitions that are left out, by name, with what is missing.
+#[derive(Debug, Default)]
+pub struct LeftOut {
+    found: BTreeMap<Box<str>, Vec<String>>,
+}
+
+impl LeftOut {
+    /// Takes missing operands out of diagnostics, or makes them warnings, as
+    /// `meaning` has it for each definition.
+    pub fn take(
+        diagnostics: &mut Diagnostics,
+        sources: &SourceMap,
+        meaning: impl Fn(&Diagnostic) -> Missing,
+    ) -> LeftOut {
+        let mut left_out = LeftOut::default();
+        loop {
+            let before = left_out.found.len();
+            let found = std::mem::take(diagnostics);
+            diagnostics.extend(found.into_iter().filter_map(|one| {
+                if !left_out.is_of_missing(&one, sources) {
+                    return Some(one);
+                }
+                match (meaning(&one), &one.metric) {
+                    (Missing::Error, _) => Some(one),
+                    (Missing::Ignore, Some(name)) => {
+                        left_out.found.entry(name.clone()).or_default().push(one.message);
+                        None
+                    }
+                    (Missing::Warn | Missing::Ignore, _) => {
+                        Some(Diagnostic { severity: Severity::Warning, ..one })
+                    }
+                }
+            }));
+            // One that is left out may be an operand of others.
+            if left_out.found.len() == before {
+                return left_out;
+            }
+        }
+    }
+
+    /// True if the operand that is at fault is missing, or left out itself.
+    fn is_of_missing(&self, diagnostic: &Diagnostic, sources: &SourceMap) -> bool {
+        match diagnostic.code {
+            Code::UnknownMetric | Code::NoDescriptor => true,
+            Code::UnusableOperand => self.has(sources.slice(diagnostic.span)),
+            _ => false,
+        }
+    }
+
+    /// True for the name of a definition that is left out.
+    pub fn has(&self, name: &str) -> bool {
+        self.found.contains_key(name)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Says in one line how many there are, if any, or in one each which.
+    pub fn tell(&self, verbose: bool, messages: &Messages) {
+        if verbose {
+            for (name, missing) in &self.found {
+                let missing = missing.join(", ");
+                messages.line(&format_args!("left out: {name}: {missing}"));
+            }
+        } else if !self.found.is_empty() {
+            let count = counted(self.len(), "definition");
+            messages.line(&format_args!(
+                "left out: {count} whose operands this source does not have (-v lists them)"
+            ));
+        }
+    }
+}
