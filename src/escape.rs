@@ -60,9 +60,10 @@ pub fn lines(text: &[u8]) -> Cow<'_, str> {
     escaped(text, |character| !matches!(character, '\n' | '\t') && is_unshown(character))
 }
 
-/// The text on one line, where whoever writes the line escapes all else.
+/// The text on one line, without what [`lines`] leaves as it is: whoever writes
+/// the line escapes all else.
 pub fn joined(text: &str) -> Cow<'_, str> {
-    escaped(text.as_bytes(), |character| character == '\n')
+    escaped(text.as_bytes(), |character| matches!(character, '\n' | '\t'))
 }
 
 /// The text with those characters escaped that are to be, and what is not UTF-8.
@@ -137,6 +138,6 @@ mod tests {
             // What is escaped stays as it is.
             assert_eq!(line(line(text).as_bytes()), on_one_line);
         }
-        assert_eq!(joined("a\tb\nc\x1b"), "a\tb\\x0ac\x1b");
+        assert_eq!(joined("a\tb\nc\x1b"), "a\\x09b\\x0ac\x1b");
     }
 }

@@ -11,6 +11,7 @@ use pmderive_runtime::context::Context as AnySource;
 use pmderive_runtime::model::ValueType;
 
 use crate::engine::{Metric, Registry, Shown};
+use crate::escape::joined;
 use crate::export::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
 use super::ending::Ending;
@@ -79,7 +80,7 @@ impl ExportArguments {
             (None, None, Some(path)) => {
                 return Err(Stop::Usage(format!(
                     "the name {} does not tell a form: give it with --format",
-                    path.display()
+                    joined(&path.display().to_string())
                 )));
             }
         };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::escape::joined;
 use crate::replay::{ReplayError, replay};
 
 use super::args::{BackendArgument, Compat};
@@ -32,12 +33,13 @@ pub struct ReplayArguments {
 /// Runs the command.
 pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {
     let ReplayArguments { cases: path, archives, compat, backend } = arguments;
+    let name = path.display().to_string();
+    let name = joined(&name);
     let cases: Box<dyn BufRead> = match path == Path::new("-") {
         true => Box::new(io::stdin().lock()),
         false => {
             let file = File::open(path);
-            let unreadable =
-                |error| Stop::Usage(format!("cannot read {}: {error}", path.display()));
+            let unreadable = |error| Stop::Usage(format!("cannot read {name}: {error}"));
             Box::new(BufReader::new(file.map_err(unreadable)?))
         }
     };
@@ -49,6 +51,6 @@ pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {
     match replayed.and(flushed.map_err(ReplayError::Io)) {
         Ok(()) => Ok(Outcome::Good),
         Err(ReplayError::Io(error)) => Err(error.into()),
-        Err(error) => Err(Stop::Usage(format!("{}: {error}", path.display()))),
+        Err(error) => Err(Stop::Usage(format!("{name}: {error}"))),
     }
 }

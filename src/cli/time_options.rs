@@ -102,7 +102,7 @@ impl TimeArguments {
         })?;
         let TimeWindow { start, end, origin, warning } = chosen.window;
         if let Some(warning) = warning {
-            messages.warning(&warning);
+            messages.warning_lines(&warning);
         }
         let last = match is_reverse {
             true => Some(start),
