@@ -109,7 +109,7 @@ const FULL: usize = 1 << 18;
 /// It is a vector of the bytes to come, for numbers and words of one's own.
 /// For text of others there is [`Output::text`].
 pub struct Output {
-    sink: Box<dyn Write>,
+    sink: Box<dyn Write + Send>,
     bytes: Vec<u8>,
     purpose: Purpose,
     escaping: Escaping,
@@ -128,7 +128,7 @@ impl Output {
         Output::to(Box::new(file), Escaping::of(purpose, true, is_raw), purpose)
     }
 
-    fn to(sink: Box<dyn Write>, escaping: Escaping, purpose: Purpose) -> Output {
+    fn to(sink: Box<dyn Write + Send>, escaping: Escaping, purpose: Purpose) -> Output {
         Output { sink, bytes: Vec::new(), purpose, escaping, is_quoted: false }
     }
 

@@ -17,7 +17,7 @@ const BUFFER: usize = 256 * 1024;
 pub struct Destination(BufWriter<Target>);
 
 enum Target {
-    Stream(Box<dyn Write>),
+    Stream(Box<dyn Write + Send>),
     /// Something that is there already and is no regular file.
     Device(File),
     File {
@@ -28,7 +28,7 @@ enum Target {
 
 impl Destination {
     /// A stream, such as standard output.
-    pub fn stream(out: impl Write + 'static) -> Destination {
+    pub fn stream(out: impl Write + Send + 'static) -> Destination {
         Destination::to(Target::Stream(Box::new(out)))
     }
 
