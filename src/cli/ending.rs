@@ -30,11 +30,15 @@ impl Ending {
         let is_asked = Arc::new(AtomicBool::new(false));
         let (wake, waker) = UnixStream::pair()?;
         let hangup = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        let is_asked_before = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGQUIT, SIGTERM].into_iter().chain(hangup) {
-            // In this order: the first one only sets the flag.
-            flag::register_conditional_default(signal, Arc::clone(&is_asked))?;
+            // The note comes first: the handler is there from the first line on, and a signal that
+            // comes between two lines must not be lost.
             flag::register(signal, Arc::clone(&is_asked))?;
             low_level::pipe::register(signal, waker.try_clone()?)?;
+            // In this order: the first signal only sets the flag.
+            flag::register_conditional_default(signal, Arc::clone(&is_asked_before))?;
+            flag::register(signal, Arc::clone(&is_asked_before))?;
         }
         Ok(Ending { is_asked, wake })
     }
