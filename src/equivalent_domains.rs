@@ -3,6 +3,7 @@
 //! Two domains are equivalent when elements of one line match both. The file
 //! is read when that is asked for the first time. Knows nothing of expressions.
 
+use crate::escape;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,8 +123,10 @@ impl EquivalentDomains {
                     },
                 },
             };
-            let text =
-                format!("{}: {problem}; no instance domains count as equivalent", file.display());
+            let text = format!(
+                "{}: {problem}; no instance domains count as equivalent",
+                escape::path(&file)
+            );
             *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
             Vec::new()
         })
