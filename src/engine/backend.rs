@@ -3,8 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pmderive_runtime::eval::Evaluator;
 use pmderive_runtime::kernel::Kernel;
 use pmderive_runtime::program::Program;
+
+use super::Engine;
 
 /// How kernels are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,66 @@ struct State {
     /// Native code turned out to be impossible; it is not tried again.
     failed: AtomicBool,
     warning: Mutex<Option<String>>,
+}
+
+impl Engine {
+    /// Says that an evaluator has done an evaluation of a program of this
+    /// engine. With [`Backend::Auto`] its kernels become native code, in a thread
+    /// of their own, when it has done two. [`super::Context`] says so by itself;
+    /// this is for whoever has an [`Evaluator`], for which nothing else is needed
+    /// to evaluate the metrics of a host whose calls are futures:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use pmderive::diag::Diagnostics;
+    /// use pmderive::dialect::Dialect;
+    /// use pmderive::engine::{Backend, Compiled, Engine, SharedRegistry};
+    /// use pmderive_runtime::context::AsyncHostContext;
+    /// use pmderive_runtime::eval::{Evaluator, Value, Workspace};
+    /// # use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut world = World::new();
+    /// # let disks = world.add_domain(&["sda", "sdb"]);
+    /// # world.add(Metric::new("disk.dev.read", Script::counter(25.0)).per(disks));
+    /// # let pmcd = FakePmcd::start(FakeHost::new(world));
+    /// # let spec = pmcd.spec();
+    /// let shared = SharedRegistry::new(Dialect::Fixed);
+    /// shared.register("web.reads", "rate(disk.dev.read[sda])")?;
+    /// let engine = Engine::new(Dialect::Fixed, Backend::Auto);
+    ///
+    /// let mut host: AsyncHostContext = AsyncHostContext::open(&spec).await?;
+    /// let registry = &shared.snapshot().registry;
+    /// let Compiled { metrics, program, binding } = host
+    ///     .with_metadata(|metadata| {
+    ///         engine.compile(registry, &registry.all(), metadata, &mut Diagnostics::default())
+    ///     })
+    ///     .await?;
+    /// let output = metrics[0].output.ok_or("the definition cannot be used on this host")?;
+    ///
+    /// let mut evaluator = Evaluator::new(program, binding);
+    /// let mut workspace = Workspace::default();
+    /// let mut rates = Vec::new();
+    /// for _ in 0..3 {
+    ///     let (values, _) = host.evaluate(&mut evaluator, &mut workspace).await?;
+    ///     let values = values.get(output);
+    ///     rates.push(values.iter().next().map(|(_, value)| value == Value::F64(25.0)));
+    ///     engine.evaluated(&evaluator);
+    /// }
+    /// assert_eq!(rates, [None, Some(true), Some(true)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// When [`AsyncHostContext::metadata_epoch`] has changed, compile again and
+    /// give the evaluator what comes of it ([`Evaluator::change_program`]).
+    ///
+    /// [`AsyncHostContext::metadata_epoch`]: pmderive_runtime::context::AsyncHostContext::metadata_epoch
+    pub fn evaluated(&self, evaluator: &Evaluator) {
+        self.compiler.evaluated(evaluator.program(), evaluator.evaluations());
+    }
 }
 
 impl Compiler {
