@@ -308,10 +308,12 @@ impl<T: Transport> AsyncHostContext<T> {
         let Some(mut link) = self.link.take() else {
             return Err(self.status_error(PmStatus::NOTCONN));
         };
+        link.connection.lend_buffer(&mut batch.spare);
         let outcome = match self.fetch_over(&mut link, list, batch).await {
             Ok(outcome) => outcome,
             Err(error) => return Err(self.lost(error)),
         };
+        link.connection.return_buffer(&mut batch.spare);
         self.link = Some(link);
         outcome.map_err(|status| self.status_error(status))
     }
@@ -391,6 +393,8 @@ async fn converse<'r, T: Transport>(
             Event::Ready | Event::Changed(_) => return Err(ProtocolError::NotReady.into()),
         }
     }
+    // What is asked now and then needs no buffer meanwhile.
+    link.connection.return_buffer(&mut Vec::new());
     Ok(())
 }
 

@@ -231,6 +231,26 @@ impl Connection {
         part.block_origin = i64::try_from(start).unwrap_or(i64::MAX);
     }
 
+    /// Receives into a buffer of someone else's from now on, unless bytes wait
+    /// in the connection's own.
+    pub fn lend_buffer(&mut self, buffer: &mut Vec<u8>) {
+        if self.inbox.is_empty() {
+            std::mem::swap(&mut self.inbox, buffer);
+        }
+    }
+
+    /// Gives the buffer away, with nothing in it, unless bytes wait there: idle
+    /// connections are many, and those that receive are few. The reply
+    /// delivered last is gone afterwards.
+    pub fn return_buffer(&mut self, buffer: &mut Vec<u8>) {
+        if self.unread().is_empty() {
+            self.inbox.clear();
+            self.latest = 0..0;
+            self.answered = None;
+            *buffer = std::mem::take(&mut self.inbox);
+        }
+    }
+
     /// Appends what `encode` writes to the bytes to send, encrypted if that has begun.
     pub(super) fn queue<T>(
         &mut self,

@@ -405,3 +405,37 @@ fn fetching_in_turn_uses_the_same_buffers_again() {
     // One is filled while the other is read.
     assert_eq!(buffers.len(), 2);
 }
+
+#[test]
+fn an_idle_connection_has_no_buffer() {
+    let mut connection = ready(ConnectionConfig::default());
+    let request = fetch(&[0x0740_000a], Resolution::Nano);
+    let result = capture("fetch-nano")[2].1.clone();
+    let (mut batch, mut spare) = (crate::result::ResultBatch::default(), Vec::new());
+    connection.return_buffer(&mut Vec::new());
+    let mut buffers = Vec::new();
+    for round in 0..10 {
+        connection.request(Request::Fetch(&request)).expect("ready");
+        drain(&mut connection);
+        connection.lend_buffer(&mut spare);
+        let (first, rest) = result.split_at(result.len() / 2);
+        for piece in [first, rest] {
+            connection.inbox().extend_from_slice(piece);
+            // What waits to be completed stays.
+            let mut other = Vec::new();
+            connection.return_buffer(&mut other);
+            assert!(other.is_empty());
+        }
+        assert_eq!(connection.poll(), Ok(Some(Event::Reply)), "{round}");
+        let Ok(Reply::Result(frame)) = connection.reply() else { panic!("a result") };
+        batch.clear();
+        connection.take_result(frame, batch.add_part());
+        assert_eq!(batch.parts()[0].bytes, result);
+        connection.return_buffer(&mut spare);
+        assert_eq!(connection.inbox.capacity(), 0);
+        buffers.push(batch.parts()[0].bytes.as_ptr());
+    }
+    buffers.sort_unstable();
+    buffers.dedup();
+    assert!(buffers.len() <= 2, "{}", buffers.len());
+}

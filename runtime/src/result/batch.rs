@@ -33,6 +33,8 @@ use crate::model::{
 pub struct ResultBatch {
     parts: Vec<ResultPart>,
     used: usize,
+    /// Lent to a connection while it receives.
+    pub(crate) spare: Vec<u8>,
     /// Instance domains asked for with the fetch, parallel to
     /// [`crate::source::FetchList::domains`].
     pub domains: Vec<Result<Arc<InstanceDomain>, PmStatus>>,
