@@ -21,7 +21,10 @@ use super::rows::Row;
 
 const DOMAIN: u32 = 250;
 
-/// Counters, each over a domain of its own.
+/// Counters of each instance domain.
+const COUNTERS: u32 = 10;
+
+/// Counters over some instance domains.
 struct Counters {
     instances: InstId,
     /// Whether an instance leaves the first domain and another one joins it at
@@ -43,7 +46,7 @@ impl Feed for Counters {
         let time = Timestamp::new(self.fetch.cast_signed(), 0);
         let mut writer = ResultWriter::new(batch.add_part(), time);
         for pmid in list.pmids() {
-            let churns = self.churns && pmid.item() == 0 && pmid.cluster() == 0;
+            let churns = self.churns && pmid.cluster() == 0 && pmid.item() < COUNTERS;
             let first = if churns { self.fetch as InstId } else { 0 };
             writer.set(*pmid);
             for instance in first..first + self.instances {
@@ -64,13 +67,13 @@ struct Run {
 }
 
 impl Run {
-    /// `rate()` of each of so many counters.
-    fn new(metrics: u32, instances: InstId, churns: bool) -> Result<Run, Box<dyn Error>> {
+    /// `rate()` of each counter of so many domains.
+    fn new(domains: u32, instances: InstId, churns: bool) -> Result<Run, Box<dyn Error>> {
         let mut metadata = MemoryMetadata::default();
         let mut text = String::new();
-        for number in 0..metrics {
+        for number in 0..domains * COUNTERS {
             let (cluster, item) = (number / 1000, number % 1000);
-            let indom = InDom::new(DOMAIN, number);
+            let indom = InDom::new(DOMAIN, number / COUNTERS);
             metadata.add_metric(
                 format!("churn.m{number}"),
                 MetricDesc {
@@ -104,10 +107,10 @@ impl Run {
 }
 
 /// The proportion, of runs that take turns, medians.
-fn proportion(metrics: u32, instances: InstId, sizes: Sizes) -> Result<f64, Box<dyn Error>> {
-    let mut steady = Run::new(metrics, instances, false)?;
-    let mut churning = Run::new(metrics, instances, true)?;
-    let mut oracle = Run::new(metrics, instances, true)?;
+fn proportion(domains: u32, instances: InstId, sizes: Sizes) -> Result<f64, Box<dyn Error>> {
+    let mut steady = Run::new(domains, instances, false)?;
+    let mut churning = Run::new(domains, instances, true)?;
+    let mut oracle = Run::new(domains, instances, true)?;
     oracle.evaluator.use_general_path();
     let mut proportions = Vec::new();
     steady.fetch(3)?;
@@ -130,12 +133,13 @@ pub fn all(sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> {
     let one_of_many = proportion(sizes.domains, 10, sizes)?;
     let many = sizes.domains.cast_signed() * 10;
     let of_one = proportion(1, many, sizes)?;
-    let what = format!("churn in 1 of {} domains of 10 instances", sizes.domains);
+    let rates = sizes.domains * COUNTERS;
+    let what = format!("{rates} rates, churn in 1 of {} domains of 10 instances", sizes.domains);
     Ok(vec![
         Row::new("churn-one-domain", &what, one_of_many, "x steady"),
         Row::new(
             "churn-instances",
-            &format!("one of {many} instances leaves, one joins at each fetch"),
+            &format!("{COUNTERS} rates of {many} instances, one leaves, one joins at each fetch"),
             of_one,
             "x steady",
         ),

@@ -76,7 +76,7 @@ async fn bring_up(name: &str, plan: Plan, sizes: Sizes) -> Result<Up, Box<dyn Er
         Row::new(&key("heap"), "live heap of the same", slope(held0, held1), "KB"),
         Row::new(
             &key("sockets"),
-            "kernel memory for the sockets of both ends, apart",
+            "kernel memory for buffers of sockets, both ends, apart",
             slope(sockets0, sockets1),
             "KB",
         ),
