@@ -89,7 +89,7 @@ impl Run {
         let feed = Counters { instances, churns, fetch: 0, spent: Duration::ZERO };
         let mut source = MemorySource::new("memory", metadata, feed);
         let compiled = Definitions::new(&text, Backend::Jit).compile(&mut source)?;
-        let evaluator = Evaluator::new(compiled.program, compiled.binding);
+        let evaluator = compiled.evaluator();
         Ok(Run { source, evaluator, workspace: Workspace::default() })
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{Backend, Compiled, Engine, Registry};
+use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostSpec};
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
@@ -30,6 +30,8 @@ pub struct Definitions {
     pub engine: Arc<Engine>,
     /// The definitions.
     pub registry: Registry,
+    /// All of them.
+    pub selection: Arc<Selection>,
 }
 
 impl Definitions {
@@ -41,11 +43,12 @@ impl Definitions {
         let source = sources.add("fleet.conf", text);
         registry.add_text(source, &sources, &mut diagnostics);
         assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
-        Definitions { engine: Arc::new(Engine::new(LANGUAGE, backend)), registry }
+        let selection = Arc::new(Selection::new(&registry, &registry.all()));
+        Definitions { engine: Arc::new(Engine::new(LANGUAGE, backend)), registry, selection }
     }
 
     /// Compiles them for a source.
-    pub fn compile(&self, source: &mut dyn MetadataSource) -> Result<Compiled, SourceError> {
+    pub fn compile(&self, source: &mut dyn MetadataSource) -> Result<Arc<Compiled>, SourceError> {
         let mut diagnostics = Diagnostics::default();
         let selection = self.registry.all();
         let compiled = self.engine.compile(&self.registry, &selection, source, &mut diagnostics);
@@ -71,18 +74,28 @@ impl Client {
     pub async fn open(spec: &HostSpec, definitions: &Definitions) -> Result<Client, SourceError> {
         let options = ConnectOptions::default();
         let mut context = AsyncHostContext::open_with(spec, options).await?;
-        let compiled = context.with_metadata(|source| definitions.compile(source)).await?;
+        let compiled = definitions.engine.bind_host(&definitions.selection, &mut context).await?;
+        assert_eq!(compiled.diagnostics().errors(), 0, "{:?}", compiled.diagnostics());
         Ok(Client {
             list: list_of(&compiled),
-            evaluator: Evaluator::new(compiled.program, compiled.binding),
+            evaluator: compiled.evaluator(),
             epoch: context.metadata_epoch(),
             context,
         })
     }
 
-    /// Compiles definitions for this host alone.
-    pub async fn compile(&mut self, definitions: &Definitions) -> Result<Compiled, SourceError> {
-        self.context.with_metadata(|source| definitions.compile(source)).await
+    /// Compiles definitions for this host alone, by an engine that has seen no other.
+    pub async fn compile_alone(
+        &mut self,
+        definitions: &Definitions,
+    ) -> Result<Arc<Compiled>, SourceError> {
+        let engine = Engine::new(LANGUAGE, Backend::Interp);
+        let Definitions { registry, .. } = definitions;
+        let chosen = registry.all();
+        let compile = |source: &mut dyn MetadataSource| {
+            engine.compile(registry, &chosen, source, &mut Diagnostics::default())
+        };
+        self.context.with_metadata(compile).await
     }
 
     /// Fetches what the definitions need, on a new connection if there is none,
@@ -96,9 +109,11 @@ impl Client {
             self.context.reconnect().await?;
         }
         if self.context.metadata_epoch() != self.epoch {
-            let compiled = self.compile(definitions).await?;
+            let (engine, selection) = (&definitions.engine, &definitions.selection);
+            let compiled = engine.bind_host(selection, &mut self.context).await?;
             self.list = list_of(&compiled);
-            self.evaluator.change_program(compiled.program, compiled.binding);
+            let (program, binding) = (Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
+            self.evaluator.change_program(program, binding);
             self.epoch = self.context.metadata_epoch();
         }
         batch.clear();

@@ -157,7 +157,7 @@ pub fn of_pmcd(name: &str, host: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn
     let memory = match name {
         "context" => slope(sizes, || evaluated(&definitions, open()?, &mut workspace))?,
         "derived" => {
-            let Definitions { engine, registry } = definitions;
+            let Definitions { engine, registry, .. } = definitions;
             let names: Vec<String> = registry.names().map(String::from).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let shared = Arc::new(SharedRegistry::with(registry, SourceMap::default()));

@@ -4,7 +4,7 @@
 use std::hash::{Hash, Hasher};
 
 use pmderive::engine::Compiled;
-use pmderive_runtime::eval::{Evaluation, Evaluator, Value, Workspace};
+use pmderive_runtime::eval::{Evaluation, Value, Workspace};
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::FetchEvents;
@@ -80,8 +80,8 @@ pub fn read(evaluation: &Evaluation<'_>) -> (usize, u64) {
 }
 
 /// What some fetches in a row give, by the [`print`] of the last.
-pub fn expected(compiled: Compiled, batches: Vec<ResultBatch>) -> u64 {
-    let mut evaluator = Evaluator::new(compiled.program, compiled.binding);
+pub fn expected(compiled: &Compiled, batches: Vec<ResultBatch>) -> u64 {
+    let mut evaluator = compiled.evaluator();
     evaluator.use_general_path();
     let mut workspace = Workspace::default();
     let mut last = 0;

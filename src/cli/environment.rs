@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::Stop;
 use super::args::SourceArguments;
+use crate::escape::Foreign;
 
 impl SourceArguments {
     /// Takes over what variables say: `PCP_ARCHIVE` and `PCP_ARCHIVE_LIST`
@@ -27,15 +28,17 @@ impl SourceArguments {
         self.archive.splice(0..0, archives.map(PathBuf::from));
         if let Some(host) = set("PCP_HOST") {
             if let Some(given) = &self.host {
-                return Err(Stop::Tool(format!(
-                    "too many hosts requested: {given}; PCP_HOST asks for another one"
-                )));
+                return Err(Stop::tool(&[
+                    &"too many hosts requested: ",
+                    &Foreign(&given.to_string()),
+                    &"; PCP_HOST asks for another one",
+                ]));
             }
             let spec = host.to_string_lossy().parse();
-            self.host = Some(spec.map_err(|error| Stop::Tool(format!("PCP_HOST: {error}")))?);
+            self.host = Some(spec.map_err(|error| Stop::tool(&[&"PCP_HOST: ", &error]))?);
         }
         if self.host.is_some() && !self.archive.is_empty() {
-            return Err(Stop::Tool("only one host or archive allowed".to_owned()));
+            return Err(Stop::tool(&[&"only one host or archive allowed"]));
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::{Outcome, Stop};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::Registry;
+use crate::escape::Foreign;
 use crate::source::SourceMap;
 
 /// What a tool does about definition files that cannot be read.
@@ -66,7 +67,7 @@ impl Mistakes {
             if diagnostic.code == Code::UnreadableFile && is_fatal {
                 let reason = diagnostic.pcp.as_deref().unwrap_or_default();
                 if unreadable == UnreadableFiles::Fatal {
-                    return Err(Stop::Tool(format!("pmLoadDerivedConfig failed: {reason}")));
+                    return Err(Stop::tool(&[&"pmLoadDerivedConfig failed: ", &Foreign(reason)]));
                 }
                 messages.error(&format_args!("derived configuration(s) error: {reason}"));
             }

@@ -20,6 +20,7 @@ use crate::archive::resolve::{Named, resolve};
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
 use crate::archive::values::Selection;
+use crate::escape;
 use crate::model::{
     InDom, InstId, InstanceDomain, InstanceProfile, LabelFlags, LabelLevel, LabelMap, LabelSet,
     MetricDesc, PmStatus, Pmid, TextKind, TextSubject, Timestamp, json_string,
@@ -142,7 +143,7 @@ impl ArchiveContext {
         path: &Path,
         max_expanded: Option<u64>,
     ) -> Result<ArchiveContext, SourceError> {
-        let name = path.display().to_string();
+        let name = escape::path(&path).into_owned();
         let mut context = ArchiveContext::of(name, resolve(path, max_expanded)?)?;
         context.rules = InterpolationRules::of_environment();
         Ok(context)
@@ -151,7 +152,7 @@ impl ArchiveContext {
     /// Opens an archive whose files are known.
     pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
         let name = files.base.clone();
-        ArchiveContext::of(name.display().to_string(), vec![Named { name, files: Ok(files) }])
+        ArchiveContext::of(escape::path(&name).into_owned(), vec![Named { name, files: Ok(files) }])
     }
 
     pub(super) fn of(name: String, archives: Vec<Named>) -> Result<ArchiveContext, SourceError> {
