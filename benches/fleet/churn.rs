@@ -106,42 +106,46 @@ impl Run {
     }
 }
 
-/// The proportion, of runs that take turns, medians.
-fn proportion(domains: u32, instances: InstId, sizes: Sizes) -> Result<f64, Box<dyn Error>> {
+/// Microseconds of a steady fetch, and how many times as long one with churn
+/// takes: medians of runs that take turns.
+fn compare(domains: u32, instances: InstId, sizes: Sizes) -> Result<[f64; 2], Box<dyn Error>> {
     let mut steady = Run::new(domains, instances, false)?;
     let mut churning = Run::new(domains, instances, true)?;
     let mut oracle = Run::new(domains, instances, true)?;
     oracle.evaluator.use_general_path();
-    let mut proportions = Vec::new();
+    let (mut steadies, mut proportions) = (Vec::new(), Vec::new());
     steady.fetch(3)?;
     churning.fetch(3)?;
     oracle.fetch(3)?;
     for _ in 0..sizes.turns {
         let (calm, _) = steady.fetch(sizes.rounds)?;
         let (changing, print) = churning.fetch(sizes.rounds)?;
+        steadies.push(calm.as_secs_f64() * 1e6 / f64::from(sizes.rounds));
         proportions.push(changing.as_secs_f64() / calm.as_secs_f64());
         if oracle.fetch(sizes.rounds)?.1 != print {
             return Err("with churn the values are not those of the interpreter".into());
         }
     }
-    proportions.sort_unstable_by(f64::total_cmp);
-    Ok(proportions[proportions.len() / 2])
+    Ok([steadies, proportions].map(|mut all| {
+        all.sort_unstable_by(f64::total_cmp);
+        all[all.len() / 2]
+    }))
 }
 
-/// Both figures.
+/// The figures of both.
 pub fn all(sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> {
-    let one_of_many = proportion(sizes.domains, 10, sizes)?;
     let many = sizes.domains.cast_signed() * 10;
-    let of_one = proportion(1, many, sizes)?;
     let rates = sizes.domains * COUNTERS;
-    let what = format!("{rates} rates, churn in 1 of {} domains of 10 instances", sizes.domains);
-    Ok(vec![
-        Row::new("churn-one-domain", &what, one_of_many, "x steady"),
-        Row::new(
-            "churn-instances",
-            &format!("{COUNTERS} rates of {many} instances, one leaves, one joins at each fetch"),
-            of_one,
-            "x steady",
-        ),
-    ])
+    let one_domain = format!("{rates} rates over {} domains of 10 instances", sizes.domains);
+    let one_instance = format!("{COUNTERS} rates of {many} instances");
+    let mut rows = Vec::new();
+    for (key, domains, instances, what, churn) in [
+        ("churn-one-domain", sizes.domains, 10, one_domain, "churn in one domain"),
+        ("churn-instances", 1, many, one_instance, "one leaves, one joins at each fetch"),
+    ] {
+        let [steady, times] = compare(domains, instances, sizes)?;
+        rows.push(Row::new(&format!("{key}-steady"), &format!("{what}, steady"), steady, "us"));
+        rows.push(Row::new(key, &format!("the same, {churn}"), times, "x steady"));
+    }
+    Ok(rows)
 }
