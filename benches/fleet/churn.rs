@@ -21,7 +21,10 @@ use super::rows::Row;
 
 const DOMAIN: u32 = 250;
 
-/// Counters, each over a domain of its own.
+/// Counters of each instance domain.
+const COUNTERS: u32 = 10;
+
+/// Counters over some instance domains.
 struct Counters {
     instances: InstId,
     /// Whether an instance leaves the first domain and another one joins it at
@@ -43,7 +46,7 @@ impl Feed for Counters {
         let time = Timestamp::new(self.fetch.cast_signed(), 0);
         let mut writer = ResultWriter::new(batch.add_part(), time);
         for pmid in list.pmids() {
-            let churns = self.churns && pmid.item() == 0 && pmid.cluster() == 0;
+            let churns = self.churns && pmid.cluster() == 0 && pmid.item() < COUNTERS;
             let first = if churns { self.fetch as InstId } else { 0 };
             writer.set(*pmid);
             for instance in first..first + self.instances {
@@ -64,13 +67,13 @@ struct Run {
 }
 
 impl Run {
-    /// `rate()` of each of so many counters.
-    fn new(metrics: u32, instances: InstId, churns: bool) -> Result<Run, Box<dyn Error>> {
+    /// `rate()` of each counter of so many domains.
+    fn new(domains: u32, instances: InstId, churns: bool) -> Result<Run, Box<dyn Error>> {
         let mut metadata = MemoryMetadata::default();
         let mut text = String::new();
-        for number in 0..metrics {
+        for number in 0..domains * COUNTERS {
             let (cluster, item) = (number / 1000, number % 1000);
-            let indom = InDom::new(DOMAIN, number);
+            let indom = InDom::new(DOMAIN, number / COUNTERS);
             metadata.add_metric(
                 format!("churn.m{number}"),
                 MetricDesc {
@@ -103,41 +106,46 @@ impl Run {
     }
 }
 
-/// The proportion, of runs that take turns, medians.
-fn proportion(metrics: u32, instances: InstId, sizes: Sizes) -> Result<f64, Box<dyn Error>> {
-    let mut steady = Run::new(metrics, instances, false)?;
-    let mut churning = Run::new(metrics, instances, true)?;
-    let mut oracle = Run::new(metrics, instances, true)?;
+/// Microseconds of a steady fetch, and how many times as long one with churn
+/// takes: medians of runs that take turns.
+fn compare(domains: u32, instances: InstId, sizes: Sizes) -> Result<[f64; 2], Box<dyn Error>> {
+    let mut steady = Run::new(domains, instances, false)?;
+    let mut churning = Run::new(domains, instances, true)?;
+    let mut oracle = Run::new(domains, instances, true)?;
     oracle.evaluator.use_general_path();
-    let mut proportions = Vec::new();
+    let (mut steadies, mut proportions) = (Vec::new(), Vec::new());
     steady.fetch(3)?;
     churning.fetch(3)?;
     oracle.fetch(3)?;
     for _ in 0..sizes.turns {
         let (calm, _) = steady.fetch(sizes.rounds)?;
         let (changing, print) = churning.fetch(sizes.rounds)?;
+        steadies.push(calm.as_secs_f64() * 1e6 / f64::from(sizes.rounds));
         proportions.push(changing.as_secs_f64() / calm.as_secs_f64());
         if oracle.fetch(sizes.rounds)?.1 != print {
             return Err("with churn the values are not those of the interpreter".into());
         }
     }
-    proportions.sort_unstable_by(f64::total_cmp);
-    Ok(proportions[proportions.len() / 2])
+    Ok([steadies, proportions].map(|mut all| {
+        all.sort_unstable_by(f64::total_cmp);
+        all[all.len() / 2]
+    }))
 }
 
-/// Both figures.
+/// The figures of both.
 pub fn all(sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> {
-    let one_of_many = proportion(sizes.domains, 10, sizes)?;
     let many = sizes.domains.cast_signed() * 10;
-    let of_one = proportion(1, many, sizes)?;
-    let what = format!("churn in 1 of {} domains of 10 instances", sizes.domains);
-    Ok(vec![
-        Row::new("churn-one-domain", &what, one_of_many, "x steady"),
-        Row::new(
-            "churn-instances",
-            &format!("one of {many} instances leaves, one joins at each fetch"),
-            of_one,
-            "x steady",
-        ),
-    ])
+    let rates = sizes.domains * COUNTERS;
+    let one_domain = format!("{rates} rates over {} domains of 10 instances", sizes.domains);
+    let one_instance = format!("{COUNTERS} rates of {many} instances");
+    let mut rows = Vec::new();
+    for (key, domains, instances, what, churn) in [
+        ("churn-one-domain", sizes.domains, 10, one_domain, "churn in one domain"),
+        ("churn-instances", 1, many, one_instance, "one leaves, one joins at each fetch"),
+    ] {
+        let [steady, times] = compare(domains, instances, sizes)?;
+        rows.push(Row::new(&format!("{key}-steady"), &format!("{what}, steady"), steady, "us"));
+        rows.push(Row::new(key, &format!("the same, {churn}"), times, "x steady"));
+    }
+    Ok(rows)
 }

@@ -132,7 +132,7 @@ fn part_elsewhere(
 }
 
 /// Runs the parts that are asked for, and prints their figures.
-fn report(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+fn report(arguments: &[String]) -> Result<Vec<Row>, Box<dyn Error>> {
     let Wanted { sizes, json, only, host } = wanted(arguments)?;
     let real = REAL_PARTS.iter().filter(|_| host.is_some());
     let parts = PARTS.iter().chain(real).filter(|part| only.as_ref().is_none_or(|o| o == *part));
@@ -152,17 +152,18 @@ fn report(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         }
         rows.append(&mut found);
     }
-    Ok(())
+    Ok(rows)
 }
 
-/// One of the three processes.
-pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+/// One of the three processes. Gives the figures where they are printed.
+pub fn run(arguments: &[String]) -> Result<Vec<Row>, Box<dyn Error>> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         [hosts::SERVE, ..] => {
             let plan = Plan::parse(&arguments[1..]).ok_or("what a plan is")?;
             meter::raise_limit_of_files();
-            Ok(hosts::serve(plan)?)
+            hosts::serve(plan)?;
+            Ok(Vec::new())
         }
         [PART, name, hosts, ref host @ ..] => {
             // One task that is gone would keep all others waiting.
@@ -172,7 +173,7 @@ pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
             }));
             let rows = part(name, Sizes::of(hosts.parse()?), host.first().copied())?;
             rows.iter().for_each(|row| println!("{}", row.json()));
-            Ok(())
+            Ok(rows)
         }
         _ => report(arguments),
     }
@@ -183,7 +184,7 @@ pub fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("fleet: {error}");
             ExitCode::FAILURE

@@ -13,6 +13,11 @@ pub fn processor_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
+/// Processor time of this thread so far.
+pub fn thread_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
 /// Memory of this process that is resident, in bytes.
 pub fn resident() -> i64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();

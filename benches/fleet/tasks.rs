@@ -15,6 +15,7 @@ use pmderive_runtime::source::SourceError;
 use tokio::sync::{Notify, Semaphore, watch};
 
 use super::client::{Client, Definitions};
+use super::meter::thread_time;
 use super::oracle;
 
 /// Hosts that are on their way at a time.
@@ -59,6 +60,8 @@ pub struct Found {
     pub time_outs: u32,
     /// Attempts that failed otherwise.
     pub failures: u32,
+    /// Processor time that went into taking notes for the oracle.
+    pub own_time: Duration,
     /// The first failure, or difference to the oracle.
     pub problem: Option<String>,
 }
@@ -225,10 +228,12 @@ impl Host {
         loop {
             match self.client.fetch(&shared.definitions, &mut batch).await {
                 Ok(events) => {
-                    let bytes = oracle::copy(&batch);
+                    let (bytes, copying) = timed(|| oracle::copy(&batch));
                     let mut buffers = shared.buffers.borrow_mut();
                     let evaluation = self.client.evaluate(&batch, events, &mut buffers);
-                    self.returned = Some(Box::new((bytes, oracle::print(&evaluation))));
+                    let (print, printing) = timed(|| oracle::print(&evaluation));
+                    shared.found.borrow_mut().own_time += copying + printing;
+                    self.returned = Some(Box::new((bytes, print)));
                     break;
                 }
                 Err(SourceError::TooSoon { seconds, .. }) => {
@@ -240,6 +245,13 @@ impl Host {
         }
         shared.batches.borrow_mut().push(batch);
     }
+}
+
+/// Some work, and the processor time that it took.
+fn timed<R>(work: impl FnOnce() -> R) -> (R, Duration) {
+    let before = thread_time();
+    let outcome = work();
+    (outcome, thread_time() - before)
 }
 
 impl Shared {
