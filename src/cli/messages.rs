@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::diag::render::{Style, render};
+use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, pcp};
 use crate::escape;
 use crate::source::SourceMap;
@@ -146,9 +146,10 @@ impl Messages {
         diagnostics.sort();
         diagnostics.keep_worst(self.left);
         self.left -= diagnostics.len();
+        let mut renderer = Renderer::default();
         for diagnostic in &diagnostics {
             // What is rendered is escaped already, and has colours.
-            write(&render(diagnostic, sources, self.style));
+            write(&renderer.render(diagnostic, sources, self.style));
         }
         let errors = errors - diagnostics.errors();
         let counts = [(errors, "more error"), (all - diagnostics.len() - errors, "more warning")];
