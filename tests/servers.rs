@@ -1,5 +1,7 @@
 //! Commands against pmcds that are not as they should be.
 
+#[path = "servers/clock.rs"]
+mod clock;
 #[path = "command/mod.rs"]
 mod command;
 #[path = "servers/constants.rs"]

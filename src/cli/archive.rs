@@ -157,6 +157,8 @@ fn scan(
             }
         }
     }
+    archive.check_rest()?;
+    archive.take_warnings().iter().for_each(|error| places.add(error));
     let damaged = places.count;
     if let Some(more @ 1..) = damaged.checked_sub(MOST_DAMAGE.max(told)) {
         messages.error(&format_args!("{more} more damaged places are not told"));

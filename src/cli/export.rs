@@ -151,7 +151,8 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         samples: 0,
     };
     let ran = session.run(&mut table);
-    let is_damaged = matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
+    let is_damaged = session.have_told_damage()
+        || matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
     let is_cut_off = session.is_ended_by_signal() || is_damaged;
     let ended = match ran {
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),

@@ -3,11 +3,12 @@
 //! A message is one line, whatever names are in it. Nothing here can fail:
 //! when standard error is closed, nobody wants to know.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::diag::render::{Style, render};
+use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, pcp};
 use crate::escape;
 use crate::source::SourceMap;
@@ -30,6 +31,8 @@ pub struct Messages {
     /// Hashes of diagnostics that were told, so that none is told twice when
     /// definitions are compiled again.
     told: HashSet<u64>,
+    /// Damage was told that is passed over.
+    has_told_damage: Cell<bool>,
     /// The tool whose messages are given, in a pipe byte for byte, as programs
     /// look for them.
     tool: Option<Impersonated>,
@@ -48,7 +51,8 @@ impl Messages {
         };
         let words = DiagWords::default();
         let (left, told) = (MAX_DIAGNOSTICS, HashSet::new());
-        Messages { style, words, is_raw: false, left, told, tool: None }
+        let has_told_damage = Cell::new(false);
+        Messages { style, words, is_raw: false, left, told, has_told_damage, tool: None }
     }
 
     /// Leaves text of others as it is, here and on standard output.
@@ -142,9 +146,10 @@ impl Messages {
         diagnostics.sort();
         diagnostics.keep_worst(self.left);
         self.left -= diagnostics.len();
+        let mut renderer = Renderer::default();
         for diagnostic in &diagnostics {
             // What is rendered is escaped already, and has colours.
-            write(&render(diagnostic, sources, self.style));
+            write(&renderer.render(diagnostic, sources, self.style));
         }
         let errors = errors - diagnostics.errors();
         let counts = [(errors, "more error"), (all - diagnostics.len() - errors, "more warning")];
@@ -164,6 +169,18 @@ impl Messages {
     /// Says something that is good to know.
     pub fn warning(&self, warning: &dyn fmt::Display) {
         self.line(&format_args!("{}: warning: {warning}", self.name()));
+    }
+
+    /// Says what is wrong with a source, where that is passed over; the exit
+    /// status will tell it as well.
+    pub fn damage(&self, error: &dyn fmt::Display) {
+        self.warning(&format_args!("{error}; what can be read is used without it"));
+        self.has_told_damage.set(true);
+    }
+
+    /// True if [`Messages::damage`] was told.
+    pub fn have_told_damage(&self) -> bool {
+        self.has_told_damage.get()
     }
 
     /// Says something on a line of its own.

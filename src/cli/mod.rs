@@ -226,15 +226,25 @@ pub fn main() -> ExitCode {
             Stop::UsageLines(lines) | Stop::Tool(lines) => messages.error_lines(&[lines]),
             _ => messages.error(&stop),
         }
-        match arguments.command {
-            Command::Info(_) | Command::Probe(_) | Command::Val(_) => Outcome::Failed,
-            _ => outcome,
-        }
+        arguments.command.failed_with(outcome)
     });
+    // To PCP's tools, what they pass over is no failure.
+    let outcome = match messages.have_told_damage() && !messages.are_of_tool() {
+        true => outcome.max(arguments.command.failed_with(Outcome::SourceFailed)),
+        false => outcome,
+    };
     outcome.into()
 }
 
 impl Command {
+    /// What a failure comes to, of which PCP's tools know one kind.
+    fn failed_with(&self, outcome: Outcome) -> Outcome {
+        match self {
+            Command::Info(_) | Command::Probe(_) | Command::Val(_) => Outcome::Failed,
+            _ => outcome,
+        }
+    }
+
     /// True if text of others is to be printed as it is.
     fn is_raw(&self) -> bool {
         match self {

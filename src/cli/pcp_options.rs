@@ -326,21 +326,12 @@ impl Source {
     /// Tells of the damage that fetches have come upon. Where answers are to be
     /// those of PCP's tools, it is no failure, since these do not notice.
     pub fn tell_damage(&mut self, messages: &Messages) -> Outcome {
-        let passed_over = match (self.dialect, self.kind()) {
-            (Dialect::Pcp6_0, Context::Archive(archive)) => {
-                archive.take_warnings();
-                0
-            }
-            (_, source) => tell_warnings(source, messages),
-        };
-        if self.dialect != Dialect::Fixed {
+        tell_warnings(self.kind(), messages);
+        if self.dialect != Dialect::Fixed || self.damage.met.is_empty() {
             return Outcome::Good;
         }
         self.damage.untold.drain(..).for_each(|text| messages.error(&text));
-        match passed_over > 0 || !self.damage.met.is_empty() {
-            true => Outcome::Failed,
-            false => Outcome::Good,
-        }
+        Outcome::Failed
     }
 
     /// First and last time that there are values of: of an archive; for a live

@@ -204,6 +204,11 @@ impl<'r> Session<'r> {
         self.ending = Some(ending);
     }
 
+    /// True if the source is damaged, which was told.
+    pub fn have_told_damage(&self) -> bool {
+        self.messages.have_told_damage()
+    }
+
     /// True if a signal has ended the samples.
     pub fn is_ended_by_signal(&self) -> bool {
         self.ending.as_ref().is_some_and(Ending::is_asked)
@@ -257,9 +262,7 @@ impl<'r> Session<'r> {
                 break;
             }
             let sampled = self.sample(&source, (!is_priming).then_some(&mut *sink));
-            if tell_warnings(self.context.source(), self.messages) > 0 {
-                outcome = Outcome::SourceFailed;
-            }
+            tell_warnings(self.context.source(), self.messages);
             match sampled {
                 Ok(Some(sample)) => {
                     outcome = outcome.max(sample);

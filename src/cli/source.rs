@@ -93,13 +93,14 @@ pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
 }
 
 /// Tells of what is wrong with archives of a source, where that is passed
-/// over, and says how much it was.
+/// over, and says how much it was. PCP's tools do not notice.
 pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
     let Context::Archive(archive) = context else { return 0 };
-    let warnings = archive.take_warnings();
-    for error in &warnings {
-        messages.warning(&format_args!("{error}; what can be read is used without it"));
+    let mut warnings = archive.take_warnings();
+    if messages.are_of_tool() {
+        warnings.clear();
     }
+    warnings.iter().for_each(|error| messages.damage(error));
     warnings.len()
 }
 

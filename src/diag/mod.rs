@@ -189,6 +189,10 @@ impl Diagnostics {
 
     /// Takes note of one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
+        // Very many definitions may have one each.
+        if self.list.is_empty() {
+            self.list.reserve_exact(1);
+        }
         self.list.push(diagnostic);
     }
 

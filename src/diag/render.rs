@@ -1,14 +1,16 @@
 //! Diagnostics for people: the source lines with the places marked.
 //!
-//! The only part that knows ariadne, which is given excerpts instead of whole
-//! texts: the lines in question, cut to a readable width around the place, so
-//! that an expression of a megabyte costs no more than a short one. The output
-//! depends on nothing but its arguments.
+//! The only part that knows ariadne. Texts that can be shown as they are it
+//! gets whole, once for all diagnostics. Of others it gets excerpts: the lines
+//! in question, cut to a readable width around the place, so that an expression
+//! of a megabyte costs no more than a short one. The output depends on nothing
+//! but its arguments.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use ariadne::{Cache, Color, Config, IndexType, Label as Mark, Report, ReportKind, Source};
 
@@ -31,8 +33,44 @@ const WIDTH: usize = 140;
 /// Characters shown before the place in a line that is cut.
 const LEAD: usize = 50;
 
+/// Texts of diagnostics of one [`SourceMap`] that can be shown as they are.
+#[derive(Default)]
+pub struct Renderer {
+    /// `None` for those that cannot.
+    whole: HashMap<SourceId, Option<Source<Arc<str>>>>,
+}
+
+impl Renderer {
+    /// The diagnostic with the lines it speaks of, as several lines of text.
+    pub fn render(&mut self, diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
+        let labels = diagnostic.labels.iter().map(|label| label.span);
+        for span in labels.chain([diagnostic.span]) {
+            self.whole.entry(span.source).or_insert_with(|| {
+                let text = &sources.get(span.source).text;
+                is_plain(text).then(|| Source::from(Arc::clone(text)))
+            });
+        }
+        report(diagnostic, sources, style, &self.whole)
+    }
+}
+
 /// The diagnostic with the lines it speaks of, as several lines of text.
 pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> String {
+    Renderer::default().render(diagnostic, sources, style)
+}
+
+/// True for a text of which nothing is cut or escaped.
+fn is_plain(text: &str) -> bool {
+    let fits = |line: &str| line.len() < WIDTH && escaped(line).len() == line.len();
+    text.split('\n').all(fits)
+}
+
+fn report(
+    diagnostic: &Diagnostic,
+    sources: &SourceMap,
+    style: Style,
+    whole: &HashMap<SourceId, Option<Source<Arc<str>>>>,
+) -> String {
     if diagnostic.code == Code::UnreadableFile {
         return headline(diagnostic, style);
     }
@@ -45,7 +83,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
             places.push(Place { span: label.span, text: Some(&label.text), is_primary: false });
         }
     }
-    let mut excerpts = Excerpts::default();
+    let mut excerpts = Excerpts { whole, texts: BTreeMap::new() };
     let mut notes = Vec::new();
     let mut marks = Vec::new();
     for place in &places {
@@ -235,8 +273,8 @@ impl ariadne::Span for Marked {
 }
 
 /// The lines that a report shows, by text.
-#[derive(Default)]
-struct Excerpts {
+struct Excerpts<'w> {
+    whole: &'w HashMap<SourceId, Option<Source<Arc<str>>>>,
     texts: BTreeMap<SourceId, Excerpt>,
 }
 
@@ -245,9 +283,11 @@ struct Excerpts {
 /// offset for line numbers, but not for those beside the lines.)
 struct Excerpt {
     name: String,
+    /// The whole text is shown instead.
+    is_whole: bool,
     /// By the number of the line, from 0.
     lines: BTreeMap<usize, Piece>,
-    rendered: Source<String>,
+    rendered: Source<Arc<str>>,
 }
 
 /// The shown part of a line.
@@ -265,7 +305,7 @@ struct Piece {
 /// Stands for what is cut off.
 const ELLIPSIS: char = '\u{2026}';
 
-impl Excerpts {
+impl Excerpts<'_> {
     /// Shows the first and last line of a span, cut around `anchor` if that is
     /// in the line, else around the span.
     fn add(&mut self, span: Span, anchor: Span, sources: &SourceMap) {
@@ -273,9 +313,13 @@ impl Excerpts {
         let text = &source.text;
         let excerpt = self.texts.entry(span.source).or_insert_with(|| Excerpt {
             name: printable(&source.name),
+            is_whole: self.whole.get(&span.source).is_some_and(Option::is_some),
             lines: BTreeMap::new(),
-            rendered: Source::from(String::new()),
+            rendered: Source::from(Arc::from("")),
         });
+        if excerpt.is_whole {
+            return;
+        }
         let end = (span.end as usize).max(span.start as usize + 1) - 1;
         for offset in [span.start as usize, end.min(text.len())] {
             let offset = text.floor_char_boundary(offset);
@@ -314,7 +358,7 @@ impl Excerpts {
                 }
                 next = *number;
             }
-            excerpt.rendered = Source::from(out);
+            excerpt.rendered = Source::from(Arc::from(out));
         }
     }
 
@@ -322,6 +366,13 @@ impl Excerpts {
     fn locate(&self, span: Span, sources: &SourceMap) -> Option<Range<usize>> {
         let excerpt = self.texts.get(&span.source)?;
         let text = &sources.get(span.source).text;
+        if excerpt.is_whole {
+            let start = text.floor_char_boundary(span.start as usize);
+            let end = text.floor_char_boundary(span.end as usize);
+            // An end of line at the end is shown with its line.
+            let lines = text.get(start..end).unwrap_or_default().trim_end_matches('\n');
+            return Some(start..start + lines.len());
+        }
         let place = |offset: usize| {
             let piece = excerpt
                 .lines
@@ -342,7 +393,8 @@ impl Excerpts {
 
     /// Puts the true column into the head of a report whose line was cut.
     fn mend_column(&self, report: String, span: Span, start: usize, sources: &SourceMap) -> String {
-        let Some(excerpt) = self.texts.get(&span.source) else { return report };
+        let excerpt = self.texts.get(&span.source).filter(|excerpt| !excerpt.is_whole);
+        let Some(excerpt) = excerpt else { return report };
         let (line, column) = sources.line_column(span.source, span.start);
         let rendered = &excerpt.rendered.text()[..start];
         let line_start = rendered.rfind('\n').map_or(0, |newline| newline + 1);
@@ -355,11 +407,13 @@ impl Excerpts {
     }
 }
 
-impl Cache<SourceId> for &mut Excerpts {
-    type Storage = String;
+impl Cache<SourceId> for &mut Excerpts<'_> {
+    type Storage = Arc<str>;
 
-    fn fetch(&mut self, id: &SourceId) -> Result<&Source<String>, impl fmt::Debug> {
-        self.texts.get(id).map(|excerpt| &excerpt.rendered).ok_or("a text without excerpt")
+    fn fetch(&mut self, id: &SourceId) -> Result<&Source<Arc<str>>, impl fmt::Debug> {
+        let whole = self.whole.get(id).and_then(Option::as_ref);
+        let excerpt = || self.texts.get(id).map(|excerpt| &excerpt.rendered);
+        whole.or_else(excerpt).ok_or("a text without excerpt")
     }
 
     fn display<'a>(&self, id: &'a SourceId) -> Option<impl fmt::Display + 'a> {

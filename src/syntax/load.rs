@@ -13,7 +13,8 @@ use crate::dialect::Dialect;
 use crate::escape;
 use crate::source::{SourceId, SourceMap, Span};
 
-/// Largest definition file that is read, in bytes.
+/// Largest definition file that is read, in bytes, and most bytes of all files
+/// of one list of paths.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// What standard input is called in diagnostics.
@@ -39,7 +40,7 @@ pub fn load_paths(
     if is_fatal && list.is_empty() {
         return Vec::new();
     }
-    Loader { sources, diagnostics, is_fatal, loaded: Vec::new() }.list(list)
+    Loader { is_fatal, ..Loader::new(sources, diagnostics) }.list(list)
 }
 
 /// Reads the files of a list as [`load_paths`] does, but goes on after what
@@ -49,7 +50,7 @@ pub fn load_readable_paths(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    Loader { sources, diagnostics, is_fatal: false, loaded: Vec::new() }.list(list)
+    Loader::new(sources, diagnostics).list(list)
 }
 
 /// Reads one definition file, or all below a directory, which has `/` at its
@@ -59,7 +60,7 @@ pub fn load_file(
     sources: &mut SourceMap,
     diagnostics: &mut Diagnostics,
 ) -> Vec<SourceId> {
-    let mut loader = Loader { sources, diagnostics, is_fatal: false, loaded: Vec::new() };
+    let mut loader = Loader::new(sources, diagnostics);
     let at = Path::new(path);
     match path {
         "-" => match read_bounded(io::stdin().lock()) {
@@ -83,9 +84,16 @@ struct Loader<'l> {
     /// True if what cannot be read ends the list.
     is_fatal: bool,
     loaded: Vec<SourceId>,
+    /// How many bytes may still be read.
+    room: u64,
 }
 
-impl Loader<'_> {
+impl<'l> Loader<'l> {
+    fn new(sources: &'l mut SourceMap, diagnostics: &'l mut Diagnostics) -> Loader<'l> {
+        let loaded = Vec::new();
+        Loader { sources, diagnostics, is_fatal: false, loaded, room: MAX_FILE_BYTES }
+    }
+
     fn list(mut self, list: &str) -> Vec<SourceId> {
         let (paths, is_ended) = match list.strip_suffix(':') {
             Some(paths) => (paths, true),
@@ -113,7 +121,17 @@ impl Loader<'_> {
         };
         for found in files {
             let read = found.and_then(|path| match read_definition_file(&path) {
-                Ok(bytes) => Ok((path, bytes)),
+                Ok(bytes) => match self.room.checked_sub(bytes.len() as u64) {
+                    Some(room) => {
+                        self.room = room;
+                        Ok((path, bytes))
+                    }
+                    None => {
+                        let reason =
+                            format!("larger than {MAX_FILE_BYTES} bytes with the files before it");
+                        Err(Unreadable { path, reason })
+                    }
+                },
                 Err(reason) => Err(Unreadable { path, reason }),
             });
             match read {
@@ -237,6 +255,23 @@ fn entries(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// However many files there are: what does not fit any more is reported.
+    #[test]
+    fn files_of_a_list_have_a_size_together() -> std::io::Result<()> {
+        let root = tempfile::tempdir()?;
+        for (name, bytes) in [("a", MAX_FILE_BYTES / 2), ("b", MAX_FILE_BYTES / 2), ("c", 1)] {
+            // They take no room on the disk.
+            fs::File::create(root.path().join(name))?.set_len(bytes)?;
+        }
+        let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+        let list = root.path().to_str().expect("UTF-8");
+        let loaded = load_paths(list, Dialect::Fixed, &mut sources, &mut diagnostics);
+        assert_eq!(loaded.len(), 2);
+        let said: Vec<_> = diagnostics.iter().map(|one| &*one.message).collect();
+        assert!(matches!(said[..], [one] if one.contains("/c: larger than")), "{said:?}");
+        Ok(())
+    }
 
     /// Q39: files of a directory come in the order of their names.
     #[test]

@@ -22,6 +22,7 @@ pub fn pmderive(arguments: &[&str]) -> Command {
 }
 
 /// A finished run.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     pub status: Option<i32>,
     pub out: String,

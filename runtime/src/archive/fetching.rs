@@ -220,22 +220,32 @@ impl ArchiveContext {
         Ok(true)
     }
 
-    /// For who has taken all interpolated samples: between the last one and the
-    /// end of the archive there may be damage that none of them has passed. A
-    /// fetch that finds the end looks as well, unless nothing is passed over:
-    /// libpcp does not look.
+    /// For who has come to the end of an archive that is not followed: bytes
+    /// behind the last record that are too few for a length are no record that
+    /// is still to come, which becomes a warning. And between the last
+    /// interpolated sample and the end there may be damage that none of them has
+    /// passed. A fetch that finds the end looks as well, unless nothing is
+    /// passed over: libpcp does not look.
     ///
     /// # Errors
     /// There is, and nobody was told yet; another call goes on behind it.
     pub fn check_rest(&mut self) -> Result<(), SourceError> {
-        let travel = travel(self.mode);
-        let Some(interpolator) = &mut self.interpolator else { return Ok(()) };
-        if self.following.is_some() || !matches!(self.mode, Mode::Interpolated { .. }) {
+        if self.following.is_some() {
             return Ok(());
         }
-        let read = interpolator.read_rest(travel);
-        let left_out = interpolator.take_left_out();
-        left_out.into_iter().for_each(|error| self.warn(error));
+        let mut met = self.records.take_tails();
+        let mut read = Ok(());
+        if let Some(interpolator) = &mut self.interpolator
+            && matches!(self.mode, Mode::Interpolated { .. })
+        {
+            read = interpolator.read_rest(travel(self.mode));
+            met.extend(interpolator.take_tails());
+            let left_out = interpolator.take_left_out();
+            left_out.into_iter().for_each(|error| self.warn(error));
+        }
+        if self.passes_over_damage {
+            met.into_iter().for_each(|error| self.warn(error));
+        }
         read
     }
 

@@ -28,17 +28,9 @@ const TOLERANCE: f64 = 0.002;
 /// Takes faults, one after the other.
 type Found<'f> = &'f mut dyn FnMut(SourceError);
 
-/// Inspects metadata, index, and whether volumes are missing.
+/// Inspects metadata and index. That volumes are missing is told by reading.
 pub(super) fn inspect(archive: &SingleArchive, found: Found<'_>) {
     let metadata_size = inspect_metadata(archive, found);
-    for pair in archive.files.volumes.windows(2) {
-        let [(before, _), (after, member)] = pair else { continue };
-        if before.checked_add(1) != Some(*after) {
-            let message = format!("the volume before it is {before}, so that one is missing");
-            found(fault(member, Damage::new(PmStatus::LOGREC, 0, message)));
-        }
-    }
-    inspect_end(archive, found);
     if let Some(member) = &archive.files.index {
         inspect_index(archive, (member, metadata_size), found);
     }
@@ -57,23 +49,6 @@ fn open(member: &Member, first: &ArchiveLabel, role: Role) -> Result<(Window, u6
     let label = ArchiveLabel::read(&mut window, role)?;
     label.belongs_to(first)?;
     Ok((window, label.version.label_size() as u64))
-}
-
-/// Finds bytes behind the last record that are too few for a length, which
-/// readers take for the end as long as they may become more.
-fn inspect_end(archive: &SingleArchive, found: Found<'_>) {
-    let last = archive.files.volumes.len() - 1;
-    let Ok((mut volume, _, name)) = open_volume(&archive.files, last) else { return };
-    loop {
-        let at = volume.position();
-        match volume.next() {
-            Ok(None) => return,
-            Err(error) if volume.is_hardly_begun() => return found(error.in_file(&name)),
-            // Reading tells what is wrong there.
-            Err(_) if volume.position() == at => return,
-            Ok(Some(_)) | Err(_) => {}
-        }
-    }
 }
 
 /// Finds records that every reader passes over. That the last one is cut is

@@ -70,6 +70,8 @@ pub(super) struct Sequence {
     passes_over_damage: bool,
     /// Records may have been skipped because of damage.
     lost: bool,
+    /// What archives have behind their ends that is too short for a record.
+    tails: Vec<SourceError>,
 }
 
 impl Sequence {
@@ -86,6 +88,7 @@ impl Sequence {
             rule: Rule::default(),
             passes_over_damage: true,
             lost: false,
+            tails: Vec::new(),
         }
     }
 
@@ -106,7 +109,8 @@ impl Sequence {
     /// The same archives with a position of their own: where this one is.
     pub(super) fn duplicate(&self) -> Result<Sequence, SourceError> {
         let volumes = self.volumes.duplicate()?;
-        Ok(Sequence { archives: Arc::clone(&self.archives), volumes, ..*self })
+        let archives = Arc::clone(&self.archives);
+        Ok(Sequence { archives, volumes, tails: Vec::new(), ..*self })
     }
 
     /// Damage is in the way for good, as with libpcp before 7.1.4: unless the
@@ -194,6 +198,13 @@ impl Sequence {
         }
     }
 
+    /// What archives that were read have behind their ends: less than the
+    /// length of a record, which may still become one.
+    pub(super) fn take_tails(&mut self) -> Vec<SourceError> {
+        self.tails.extend(self.volumes.take_tail());
+        std::mem::take(&mut self.tails)
+    }
+
     /// Takes note of damage in a volume. Where an archive before the last one
     /// cannot be read further, the next one is.
     fn met(&mut self, error: SourceError) -> SourceError {
@@ -248,6 +259,7 @@ impl Sequence {
         match self.volumes_of(archive) {
             Ok(volumes) => {
                 self.lost |= self.volumes.take_lost();
+                self.tails.extend(self.volumes.take_tail());
                 (self.current, self.entered, self.volumes) = (archive, archive, volumes);
                 self.is_done = false;
                 Ok(())

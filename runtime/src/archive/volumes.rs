@@ -11,7 +11,7 @@ use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
 use crate::archive::label::ArchiveLabel;
 use crate::archive::order::{Order, Rule};
-use crate::archive::record::ReadError;
+use crate::archive::record::{Damage, ReadError};
 use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::{Record, Volume};
@@ -38,6 +38,8 @@ pub(super) struct Volumes {
     order: Order,
     /// What was left out because it is out of order.
     left_out: Vec<LeftOut>,
+    /// What is behind the end, and too short for a record.
+    tail: Option<SourceError>,
 }
 
 /// Opens a data volume; also gives the file's name.
@@ -86,6 +88,7 @@ impl Volumes {
             is_stuck: false,
             order,
             left_out: Vec::new(),
+            tail: None,
         }
     }
 
@@ -144,6 +147,12 @@ impl Volumes {
         std::mem::take(&mut self.left_out)
     }
 
+    /// What stands behind the last record that was read and is taken for the
+    /// end, see [`Volumes::is_taken_for_end`].
+    pub(super) fn take_tail(&mut self) -> Option<SourceError> {
+        self.tail.take()
+    }
+
     /// True where a volume ends within the length of a record: at the very end
     /// that is no record yet, and to libpcp it is none anywhere.
     fn is_taken_for_end(&self) -> bool {
@@ -154,12 +163,15 @@ impl Volumes {
     fn next_of_any_time(&mut self) -> Result<Option<Record>, SourceError> {
         loop {
             let read = match self.volume.next() {
-                Err(_) if self.is_taken_for_end() => Ok(None),
+                Err(error) if self.is_taken_for_end() => {
+                    self.tail = Some(error.in_file(&self.name));
+                    Ok(None)
+                }
                 read => read,
             };
             let error = match read {
                 Ok(Some(record)) => {
-                    self.current = self.entered;
+                    (self.current, self.tail) = (self.entered, None);
                     return Ok(Some(record));
                 }
                 Ok(None) if self.is_last() => {
@@ -238,11 +250,13 @@ impl Volumes {
             self.current = position;
             match open_volume(&self.archive.files, position) {
                 Ok((volume, _, name)) => {
+                    let later = std::mem::take(&mut self.name);
+                    self.note_missing(position, self.entered, &later);
                     (self.entered, self.volume, self.name) = (position, volume, name);
                     self.go_to_end_of_volume();
                     return Ok(true);
                 }
-                Err(SourceError::Io { .. }) => self.lost = true,
+                Err(error @ SourceError::Io { .. }) => self.pass_over(error),
                 Err(error) => {
                     self.lost = true;
                     return Err(error);
@@ -277,11 +291,13 @@ impl Volumes {
         // A record that is damaged in itself is met on the way back.
         if let Err(error) = read
             && !is_behind
-            && !self.is_taken_for_end()
         {
-            self.lost = true;
             let error = error.in_file(&self.name);
-            self.left_out.push(LeftOut { error, count: 0 });
+            if self.is_taken_for_end() {
+                self.tail = Some(error);
+                return;
+            }
+            self.pass_over(error);
         }
     }
 
@@ -466,11 +482,12 @@ impl Volumes {
         self.current += 1;
         let error = match open_volume(&self.archive.files, self.current) {
             Ok((volume, _, name)) => {
+                self.note_missing(self.entered, self.current, &name);
                 (self.entered, self.volume, self.name) = (self.current, volume, name);
                 return Ok(());
             }
-            Err(SourceError::Io { .. }) => {
-                self.lost = true;
+            Err(error @ SourceError::Io { .. }) => {
+                self.pass_over(error);
                 return Ok(());
             }
             Err(error) => error,
@@ -482,6 +499,28 @@ impl Volumes {
             self.lost = true;
         }
         Err(error)
+    }
+
+    /// Notes that there is no volume between two that follow each other in the
+    /// list of files, although their numbers do not. One that is there and
+    /// cannot be opened was noted by itself.
+    fn note_missing(&mut self, earlier: usize, later: usize, name: &str) {
+        let volumes = &self.archive.files.volumes;
+        let (before, after) = (volumes[earlier].0, volumes[later].0);
+        if earlier + 1 == later && before.checked_add(1) != Some(after) {
+            let message = format!("the volume before it is {before}, so that one is missing");
+            let damage = ReadError::from(Damage::new(PmStatus::LOGREC, 0, message));
+            self.pass_over(damage.in_file(name));
+        }
+    }
+
+    /// Notes what is wrong with a part of the archive that is passed over,
+    /// which is a gap; libpcp does not see it.
+    fn pass_over(&mut self, error: SourceError) {
+        self.lost = true;
+        if self.order.looks_beyond() {
+            self.left_out.push(LeftOut { error, count: 0 });
+        }
     }
 
     /// True for a volume that may grow and ends within its label.

@@ -80,7 +80,6 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         ending: Ending::watch().map_err(Stop::Output)?,
         messages,
         patience: Patience::new(Retry::Forever),
-        is_damaged: false,
         progress,
         is_incomplete: false,
     };

@@ -38,8 +38,6 @@ pub struct Session<'r> {
     pub patience: Patience,
     /// True once something was left out.
     pub is_incomplete: bool,
-    /// True once it was told that an archive is damaged.
-    pub is_damaged: bool,
 }
 
 impl Session<'_> {
@@ -52,8 +50,7 @@ impl Session<'_> {
         let mut taken = 0;
         while !self.ending.is_asked() && self.samples.is_none_or(|samples| taken < samples) {
             let step = self.recorder.sample();
-            let told = tell_warnings(self.recorder.context().source(), self.messages);
-            self.is_damaged |= told > 0;
+            tell_warnings(self.recorder.context().source(), self.messages);
             for notice in self.recorder.take_notices() {
                 self.is_incomplete |= notice.is_loss();
                 self.messages.warning(&notice);
@@ -71,8 +68,7 @@ impl Session<'_> {
                 Ok(Step::NoMetrics) if self.pace.is_some() => {}
                 Ok(Step::End) if self.end.is_none() => {
                     let rest = check_rest(self.recorder.context().source());
-                    let told = tell_warnings(self.recorder.context().source(), self.messages);
-                    self.is_damaged |= told > 0;
+                    tell_warnings(self.recorder.context().source(), self.messages);
                     rest?;
                     break;
                 }
@@ -119,7 +115,6 @@ impl Session<'_> {
         let (extent, metrics) = (self.recorder.extent(), self.recorder.most_metrics());
         let is_left_out = self.recorder.left_out().next().is_some();
         let is_whole = extent.records > 0 && !is_left_out && !self.is_incomplete;
-        let is_damaged = self.is_damaged;
         let finished = self.recorder.finish();
         let summary = summary(target, extent, metrics);
         match (recorded, finished) {
@@ -136,11 +131,7 @@ impl Session<'_> {
             }
             (Ok(()), Ok(_)) => {
                 self.messages.line(&summary);
-                Ok(match (is_damaged, is_whole) {
-                    (true, _) => Outcome::SourceFailed,
-                    (false, true) => Outcome::Good,
-                    (false, false) => Outcome::Failed,
-                })
+                Ok(if is_whole { Outcome::Good } else { Outcome::Failed })
             }
         }
     }

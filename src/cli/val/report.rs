@@ -249,6 +249,11 @@ impl Report<'_> {
             }
             (Form::Rates(table), Some(before)) => {
                 let elapsed = elapsed(before.time, sample.time, self.source.dialect);
+                // A clock that stands still, or goes back, tells nothing per
+                // second; pmval divides all the same.
+                let is_told = elapsed > 0.0 || self.source.dialect != Dialect::Fixed;
+                let nothing = (!is_told).then(|| Sample::new(self.desc.value_type));
+                let before = nothing.as_ref().unwrap_or(before);
                 table.write_rates(&mut self.out, instances, before, sample, elapsed)
             }
             (Form::Values(table) | Form::Rates(table), before) => {

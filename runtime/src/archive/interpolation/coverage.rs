@@ -289,6 +289,14 @@ impl Coverage {
         self.damage.extract_if(.., |met| met.side == Side::Ahead)
     }
 
+    /// What archives that were read have behind their ends, see
+    /// [`Sequence::take_tails`].
+    pub(super) fn take_tails(&mut self) -> Vec<SourceError> {
+        let mut tails = self.ahead.take_tails();
+        tails.extend(self.behind.take_tails());
+        tails
+    }
+
     /// Covers one more record that is no mark. `None` where there are no more.
     pub(super) fn extend(&mut self, side: Side) -> Option<(Ordinal, Record)> {
         if self.is_complete(side) || self.place_reader(side).is_err() {

@@ -158,6 +158,12 @@ impl Interpolator {
         std::mem::take(&mut self.has_passed)
     }
 
+    /// What archives that were read have behind their ends, see
+    /// [`Sequence::take_tails`].
+    pub(super) fn take_tails(&mut self) -> Vec<SourceError> {
+        self.coverage.take_tails()
+    }
+
     /// What is wrong with records that were left out, as far as that was passed
     /// since this was asked last.
     pub(super) fn take_left_out(&mut self) -> Vec<SourceError> {
