@@ -66,7 +66,8 @@ impl Mistakes {
             if diagnostic.code == Code::UnreadableFile && is_fatal {
                 let reason = diagnostic.pcp.as_deref().unwrap_or_default();
                 if unreadable == UnreadableFiles::Fatal {
-                    return Err(Stop::Tool(format!("pmLoadDerivedConfig failed: {reason}")));
+                    let failed = format_args!("pmLoadDerivedConfig failed: {reason}");
+                    return Err(messages.misuse(&failed));
                 }
                 messages.error(&format_args!("derived configuration(s) error: {reason}"));
             }
