@@ -31,7 +31,7 @@ fn evaluator(text: &str, archive: &mut ArchiveContext) -> Evaluator {
         .compile(&registry, &registry.all(), archive, &mut diagnostics)
         .expect("metadata are readable");
     assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
-    Evaluator::new(compiled.program, compiled.binding)
+    compiled.evaluator()
 }
 
 /// Names of the metrics that definitions are made of, each once.

@@ -5,6 +5,8 @@
 
 mod synth;
 
+use std::sync::Arc;
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use pmderive::engine::Backend;
 use pmderive_runtime::kernel::interp::Scratch;
@@ -103,7 +105,8 @@ fn kernels(c: &mut Criterion) {
     for kind in KINDS.into_iter().filter(|kind| *kind != "copy") {
         for (backend_name, backend) in BACKENDS {
             let registry = register(&definitions(kind, 1, FEW));
-            let program = compile(&registry, &mut Synth::new(FEW, 1), backend).program;
+            let compiled = compile(&registry, &mut Synth::new(FEW, 1), backend);
+            let program = Arc::clone(&compiled.program);
             let step = &program.steps[0];
             let kernel = &program.kernels[step.kernel.index()];
             // Columns one after the other in both arenas, the output last.

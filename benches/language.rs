@@ -91,7 +91,8 @@ fn shapes(c: &mut Criterion) {
             format!("shape.m{index} = {}\n", expression(3 + 2 * (index % 25) + index / 25))
         })
         .collect();
-    let program = compile(&register(&text), &mut Synth::new(334, 10), Backend::Interp).program;
+    let compiled = compile(&register(&text), &mut Synth::new(334, 10), Backend::Interp);
+    let program = &compiled.program;
     let forms: Vec<KernelIr> = program
         .steps
         .iter()

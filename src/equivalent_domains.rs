@@ -3,8 +3,10 @@
 //! Two domains are equivalent when elements of one line match both. The file
 //! is read when that is asked for the first time. Knows nothing of expressions.
 
+use crate::escape;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pmderive_runtime::context::pcp_conf::PcpConf;
@@ -19,6 +21,8 @@ pub struct EquivalentDomains {
     file: Option<PathBuf>,
     lines: OnceLock<Vec<Vec<Element>>>,
     warning: Mutex<Option<String>>,
+    /// Two different domains met in an expression.
+    is_consulted: AtomicBool,
 }
 
 /// A domain, or all domains of an agent.
@@ -66,12 +70,37 @@ impl EquivalentDomains {
 
     /// True for two domains whose instances can be paired.
     pub fn are_equivalent(&self, a: InDom, b: InDom) -> bool {
-        let matches = |line: &[Element], indom| line.iter().any(|element| element.matches(indom));
-        a == b || self.lines().iter().any(|line| matches(line, a) && matches(line, b))
+        if a == b {
+            return true;
+        }
+        self.is_consulted.store(true, Ordering::Relaxed);
+        self.share_a_line(a, b)
     }
 
-    /// Why the file does not count, once that is known; told once.
+    /// The pairs of different domains that are equivalent, by their positions,
+    /// for whoever compares sources and not expressions.
+    pub(crate) fn pairs(&self, domains: &[InDom]) -> Vec<(u32, u32)> {
+        if self.lines().is_empty() {
+            return Vec::new();
+        }
+        let numbered = || (0u32..).zip(domains);
+        let pairs = numbered().flat_map(|(a, left)| {
+            let later = numbered().skip(a as usize + 1);
+            later.filter(|(_, right)| self.share_a_line(*left, **right)).map(move |(b, _)| (a, b))
+        });
+        pairs.collect()
+    }
+
+    fn share_a_line(&self, a: InDom, b: InDom) -> bool {
+        let matches = |line: &[Element], indom| line.iter().any(|element| element.matches(indom));
+        self.lines().iter().any(|line| matches(line, a) && matches(line, b))
+    }
+
+    /// Why the file does not count, once an expression depends on it; told once.
     pub fn take_warning(&self) -> Option<String> {
+        if !self.is_consulted.load(Ordering::Relaxed) {
+            return None;
+        }
         self.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -94,8 +123,10 @@ impl EquivalentDomains {
                     },
                 },
             };
-            let text =
-                format!("{}: {problem}; no instance domains count as equivalent", file.display());
+            let text = format!(
+                "{}: {problem}; no instance domains count as equivalent",
+                escape::path(&file)
+            );
             *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
             Vec::new()
         })

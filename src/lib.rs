@@ -11,6 +11,7 @@
 //! [`pmderive_runtime`]; this crate adds the language, the compiler and the
 //! command line.
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod bind;
 pub mod check;
@@ -22,7 +23,6 @@ pub mod diag;
 pub mod dialect;
 pub mod engine;
 pub mod equivalent_domains;
-pub mod escape;
 pub mod explain;
 pub mod export;
 pub mod format;
@@ -39,3 +39,5 @@ pub mod replay;
 pub mod source;
 pub mod syntax;
 pub mod unit_test;
+
+pub use pmderive_runtime::escape;

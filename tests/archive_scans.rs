@@ -37,7 +37,7 @@ impl Scan {
             _ => Ok(archive.label().start),
         };
         archive.set_mode(mode, Some(origin.expect("it has records"))).expect("it is an archive");
-        let evaluator = Evaluator::new(compiled.program, compiled.binding);
+        let evaluator = compiled.evaluator();
         Scan { archive, evaluator, workspace: Workspace::default() }
     }
 

@@ -7,7 +7,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registry};
 use pmderive::source::SourceMap;
-use pmderive_runtime::eval::{Evaluator, Value, Values, Workspace};
+use pmderive_runtime::eval::{Value, Values, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
@@ -176,7 +176,7 @@ fn evaluate(
     let compiled = engine.compile(&registry, &[&parsed], &mut source, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");
     let compiled = compiled.expect("memory does not fail");
-    let mut evaluator = Evaluator::new(compiled.program, compiled.binding);
+    let mut evaluator = compiled.evaluator();
     if generally {
         evaluator.use_general_path();
     }

@@ -14,7 +14,7 @@ use pmderive_runtime::program::Program;
 
 const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
 
-fn program(texts: &[&str]) -> Program {
+fn program(texts: &[&str]) -> std::sync::Arc<Program> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
     let mut archive = ArchiveContext::open(&path).expect("an archive of the repository");
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
@@ -31,7 +31,7 @@ fn program(texts: &[&str]) -> Program {
     let compiled = engine.compile(&registry, &selection, &mut archive, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let compiled = compiled.expect("a readable archive");
-    std::sync::Arc::into_inner(compiled.program).expect("nobody else has the program")
+    std::sync::Arc::clone(&compiled.program)
 }
 
 fn describe(texts: &[&str]) -> String {

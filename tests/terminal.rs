@@ -11,22 +11,29 @@ mod hostile;
 #[path = "terminal/pty.rs"]
 mod pty;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use command::pmderive;
 use hostile::{HOSTILE, SHOWN};
 use pmderive::escape::is_unshown;
+use pmderive_runtime::fake_pmcd::FakePmcd;
 use tempfile::TempDir;
 
-/// A folder with hostile files, all of them under hostile names.
+/// A folder with hostile files, all of them under hostile names, and a pmcd
+/// that says what the archive does.
 struct Files {
     folder: TempDir,
+    pmcd: FakePmcd,
 }
 
 impl Files {
     fn write() -> Files {
-        let files = Files { folder: tempfile::tempdir().expect("a folder") };
-        hostile::write(&files.path("archive"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let archive = folder.path().join(format!("archive{HOSTILE}"));
+        hostile::write(&archive);
+        let files = Files { pmcd: hostile::serve(&archive), folder };
         let write = |name: &str, text: String| {
             std::fs::write(files.path(name), text).expect("it is written");
         };
@@ -45,13 +52,16 @@ impl Files {
         self.folder.path().join(format!("{name}{HOSTILE}"))
     }
 
-    /// Arguments in which `@NAME` is such a path and `%` a hostile text.
+    /// Arguments in which `@NAME` is such a path, `^` the pmcd, `%` a hostile
+    /// text, and `~` one without a tab, as tabs of expressions are their own.
     fn arguments(&self, line: &str) -> Vec<String> {
+        let pmcd = self.pmcd.spec().to_string();
         line.split_whitespace()
+            .map(|word| word.replace('^', &pmcd))
             .map(|word| match word.split_once('@') {
                 // Some names are those of no file.
                 Some((before, name)) => format!("{before}{}", self.path(name).display()),
-                None => word.replace('%', HOSTILE),
+                None => word.replace('%', HOSTILE).replace('~', &HOSTILE.replace('\t', " ")),
             })
             .collect()
     }
@@ -79,9 +89,7 @@ fn test_file() -> String {
     )
 }
 
-/// Every command that prints, without those that answer in several lines with
-/// what was given in them, whose ends of lines stay. `+` in front: hostile text
-/// is to be seen.
+/// Every command that prints. `+` in front: hostile text is to be seen.
 const COMMANDS: &[&str] = &[
     "+eval -a @archive evil.set evil.text evil.texts",
     "+eval -a @archive --format csv evil.set evil.text",
@@ -161,6 +169,70 @@ const COMMANDS: &[&str] = &[
     "+record -a @archive -o @copy evil.nothing%",
     "+replay --cases @cases --archives .",
     "+replay --cases @nothing --archives .",
+    "eval -a @archive evil.events",
+    "eval -a @archive --format csv evil.events",
+    "+info -a @archive -x evil.events",
+    "+info -a @archive -fx --compat 6.0 evil.events",
+    "+val -a @archive evil.events",
+    // What comes from a pmcd.
+    "+eval -h ^ -s 1 evil.set evil.text evil.texts evil.events",
+    "+eval -h ^ -s 1 --format csv evil.set evil.text",
+    "eval -h ^ -s 1 --format json evil.set evil.text",
+    "+export -h ^ -s 1 evil.set evil.text evil.texts",
+    "+info -h ^ -dfmtlsT evil",
+    "+info -h ^ -FIM evil",
+    "+info -h ^ --compat 6.0 -dfmtlsT evil",
+    "+info -h ^ --compat 7.2 -x evil.events",
+    "+probe -h ^ -I evil",
+    "+probe -h ^ -v evil",
+    "+val -h ^ -s 1 evil.set",
+    "+val -h ^ -s 1 --compat 6.0 evil.texts",
+    "+val -h ^ -s 1 -i inst% evil.set",
+    "+record -h ^ -s 1 -o @recorded evil",
+    "explain -h ^ evil.set",
+    "deps -h ^ -v evil.set[inst%]",
+    "+eval -h ^?container=% -s 1 evil.set",
+    "+info -h ^?container=% -f evil.set",
+    "+info -h ^ --container=% -f evil.set",
+    "+eval -h 127.0.0.1:1?container=% --retry=0 evil.set",
+    "+info -h 127.0.0.1:1?container=% evil.set",
+    "+info -h 127.0.0.1:1?container=% --compat 6.0 evil.set",
+    "+eval -h unix://tmp/% --retry=0 evil.set",
+    // Messages of several lines.
+    "+eval -a @archive -S % evil.set",
+    "+eval -a @archive -T @1% evil.set",
+    "+eval -a @archive -O x% evil.set",
+    "+eval -a @archive -S +1hour% evil.set",
+    "+export -a @archive -A 1sec% evil.set",
+    "+info -a @archive -O % evil.set",
+    "+info -a @archive -O % evil.set --compat 6.0",
+    "+info -a @archive -n @names",
+    "+info -a @archive -n @names --compat 6.0",
+    "+info -a @archive -n @nothing",
+    "+info -a @archive -n @nothing --compat 6.0",
+    "+info -a @nothing --compat 6.0",
+    "+info -a @archive --compat 6.0 -c @bad.conf",
+    "+info -a @archive --compat 7.2 -c @bad.conf",
+    "+info --compat 6.0 -h pcp://%",
+    "+info --compat 6.0 --%",
+    "info --compat 6.0 -%",
+    "+info --compat 6.0 -h a -h %",
+    "+probe -a @archive -O % evil.set",
+    "+probe --compat 6.0 -h %:%",
+    "+val -a @archive -S % evil.set",
+    "+val -a @archive --compat 6.0 -S % evil.set",
+    "+val -a @archive --compat 6.0 -t % evil.set",
+    "+val -a @archive --compat 6.0 evil.set%",
+    "+val -a @archive evil.set[%",
+    "+val -a @archive --compat 6.0 evil.set[%",
+    "+val -a @archive --compat 6.0 evil.number[%]",
+    "+val -a @archive --compat 6.0 -i inst evil.set[%]",
+    "+val --compat 6.0 pcp://%/evil.set",
+    "+check --diag pcp evil.set+~",
+    "+check --diag pcp rate(~",
+    "+check --diag pcp -c @bad.conf",
+    "+check --diag pcp -a @archive -c @bad.conf",
+    "+check --diag pcp -c @nothing",
     // Arguments of a wrong form.
     "+eval --format % evil.set",
     "+eval -h pcp://% evil.set",
@@ -292,6 +364,68 @@ fn a_pipe_gets_every_byte() {
     // On a terminal as well, for those who ask for it.
     let printed = pty::run(files.command("eval -a @archive --raw evil.set"));
     assert!(contains(&printed, whole), "{:?}", String::from_utf8_lossy(&printed));
+}
+
+#[test]
+fn names_of_files_that_are_not_utf_8_are_told_byte_for_byte() {
+    let files = Files::write();
+    let folder = files.folder.path();
+    let name = OsStr::from_bytes(b"gr\xfcn.conf");
+    let file = folder.join("conf").join(name);
+    std::fs::create_dir(folder.join("conf")).expect("it is new");
+    std::fs::write(&file, "evil.bad = 1 +\n").expect("it is written");
+    hostile::write(&folder.join(OsStr::from_bytes(b"gr\xfcn")));
+    let mut failures = Vec::new();
+    // `*` is a file that is there, `.` the folder that it is in, `+` one that is not, `:` an archive.
+    for line in [
+        "check -c .",
+        "check --format json -c .",
+        "check --diag pcp -c .",
+        "fmt --check *",
+        "fmt +",
+        "test +",
+        "eval -a : -c . evil.set",
+        "eval -a + evil.set",
+        "info -a + evil.set",
+        "info -a + --compat 6.0 evil.set",
+        "info -a : -n + evil.set",
+        "val -a : -s 1 evil.number",
+        "probe -a + evil.set",
+        "archive :",
+        "archive +",
+        "record -a : -o : evil",
+        "export -a : -o +/x.csv evil.set",
+    ] {
+        let words = line.split(' ').map(|word| match word {
+            "*" => file.clone().into_os_string(),
+            "." => folder.join("conf").into_os_string(),
+            ":" => folder.join(OsStr::from_bytes(b"gr\xfcn")).into_os_string(),
+            _ if word.starts_with('+') => {
+                let rest = &word[1..];
+                let name = folder.join(OsStr::from_bytes(b"gr\xfcn-nothing")).into_os_string();
+                [name.as_os_str(), OsStr::new(rest)].join(OsStr::new(""))
+            }
+            word => word.into(),
+        });
+        for is_terminal in [false, true] {
+            let mut command = pmderive(&[]);
+            command.args(words.clone());
+            let printed = match is_terminal {
+                true => pty::run(command),
+                false => {
+                    let ran = command.output().expect("it runs");
+                    [ran.stdout, ran.stderr].concat()
+                }
+            };
+            let text = String::from_utf8_lossy(&printed);
+            let is_json = line.contains("json");
+            let shown = if is_json { "gr\\\\xfcn" } else { "gr\\xfcn" };
+            if !text.contains(shown) || text.contains('\u{fffd}') {
+                failures.push(format!("{line}: {text:?}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]

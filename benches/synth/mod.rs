@@ -296,12 +296,12 @@ pub fn register(text: &str) -> Registry {
 }
 
 /// Compiles all registered definitions in an engine of their own.
-pub fn compile(registry: &Registry, source: &mut Synth, backend: Backend) -> Compiled {
+pub fn compile(registry: &Registry, source: &mut Synth, backend: Backend) -> Arc<Compiled> {
     compile_in(&Engine::new(LANGUAGE, backend), registry, source)
 }
 
 /// Compiles all registered definitions.
-pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> Compiled {
+pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> Arc<Compiled> {
     let selection = registry.all();
     let mut diagnostics = Diagnostics::default();
     let compiled = engine
@@ -326,7 +326,7 @@ impl Session {
     /// which buffers grow and samples get predecessors.
     pub fn new(text: &str, mut source: Synth, backend: Backend) -> Session {
         let compiled = compile(&register(text), &mut source, backend);
-        let evaluator = Evaluator::new(compiled.program, compiled.binding);
+        let evaluator = compiled.evaluator();
         let mut session = Session { source, evaluator, workspace: Workspace::default() };
         session.fetch(3);
         session

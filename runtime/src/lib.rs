@@ -16,16 +16,22 @@
 //! compiler hands it a [`program::Program`] and, perhaps, native entry points.
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
 pub mod archive;
 pub mod archive_writer;
 pub mod context;
+pub mod escape;
 pub mod eval;
 pub mod fake_pmcd;
 pub mod fetch_group;
 pub mod kernel;
 pub mod local;
 pub mod memory;
+#[allow(
+    clippy::disallowed_methods,
+    reason = "its messages are the caller's, as those of pmprintf(3)"
+)]
 pub mod message;
 pub mod model;
 pub mod name_space;

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::{PoisonError, RwLock};
 
 use crate::context::pcp_conf::PcpConf;
+use crate::escape;
 
 /// Where messages go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl MessageBuffer {
                     }
                     Err(error) => Some(format!(
                         "pmflush: cannot append to file '{}' (from $PCP_STDERR): {error}",
-                        path.display()
+                        escape::path(&path)
                     )),
                 }
             }

@@ -90,6 +90,33 @@ fn five_thousand_connections_are_served_and_fetched_from() {
 }
 
 #[test]
+fn one_listener_serves_the_host_of_the_address() {
+    let (world, pmids) = world();
+    let pmcd = FakePmcd::start(FakeHost::new(Arc::clone(&world)));
+    let hosts: Vec<Arc<FakeHost>> = (0..3)
+        .map(|number| {
+            let host = FakeHost::new(Arc::clone(&world)).named(format!("host{number}"));
+            Arc::new(host.seeded(number))
+        })
+        .collect();
+    let of_address = move |address: Ipv4Addr| match address.octets() {
+        [127, 1, 0, number] => hosts.get(usize::from(number)).cloned(),
+        _ => None,
+    };
+    let port = pmcd.listen_for_many(0, of_address).expect("a port");
+    let open = |address: &str| {
+        let spec = format!("pcp://{address}:{port}").parse().expect("a specification");
+        HostContext::open_with(&spec, ConnectOptions::default())
+    };
+    for number in [2, 0, 1] {
+        let mut context = open(&format!("127.1.0.{number}")).expect("a connection");
+        assert_eq!(context.host_name().expect("a name"), format!("host{number}"));
+        assert_eq!(context.fetch_values(&pmids).expect("values").sets.len(), 3);
+    }
+    assert!(open("127.1.0.3").is_err());
+}
+
+#[test]
 fn one_process_listens_on_sockets_of_all_kinds() {
     let (world, pmids) = world();
     let pmcd = FakePmcd::start(FakeHost::new(world).named("web1"));

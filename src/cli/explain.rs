@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use pmderive_runtime::source::MetadataSource;
@@ -154,7 +155,7 @@ fn not_understood(definitions: &Definitions, language: Language) -> Vec<Register
             name: text.trim().into(),
             name_span: Span::new(source, 0, end),
             is_named: false,
-            expr: parsed.expr,
+            expr: Arc::new(parsed.expr),
             identity: 0,
             pmid: None,
         }

@@ -11,7 +11,7 @@ use pmderive_runtime::context::Context as AnySource;
 use pmderive_runtime::model::ValueType;
 
 use crate::engine::{Metric, Registry, Shown};
-use crate::escape::joined;
+use crate::escape;
 use crate::export::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
 use super::ending::Ending;
@@ -80,7 +80,7 @@ impl ExportArguments {
             (None, None, Some(path)) => {
                 return Err(Stop::Usage(format!(
                     "the name {} does not tell a form: give it with --format",
-                    joined(&path.display().to_string())
+                    escape::path(&path)
                 )));
             }
         };
@@ -158,7 +158,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {
             let samples = table.samples;
             if let Some(partial) = table.partial()? {
-                let partial = partial.display();
+                let partial = escape::path(&partial);
                 messages.error(&format_args!("the {samples} samples so far are in {partial}"));
             }
             ran.map(|ran| ran.max(Outcome::Failed))
@@ -184,7 +184,7 @@ fn is_event(metric: &Metric) -> bool {
 fn named(file: Option<&Path>, error: io::Error) -> Stop {
     match file {
         Some(path) => {
-            Stop::Output(io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+            Stop::Output(io::Error::new(error.kind(), format!("{}: {error}", escape::path(&path))))
         }
         None => error.into(),
     }

@@ -71,7 +71,7 @@ pub fn run(arguments: &FmtArguments, messages: &Messages) -> Result<Outcome, Sto
                 Ok((input, text)) => format(&input, &text, arguments, messages)?,
                 Err(unreadable) => {
                     let Unreadable { path, reason } = unreadable;
-                    messages.error(&format_args!("cannot read {}: {reason}", path.display()));
+                    messages.error(&format_args!("cannot read {}: {reason}", escape::path(&path)));
                     Outcome::Mistake
                 }
             });
@@ -92,7 +92,7 @@ impl Input {
     fn name(&self) -> String {
         match self {
             Input::StandardInput => STANDARD_INPUT.to_owned(),
-            Input::File(path) => path.display().to_string(),
+            Input::File(path) => escape::path(&path).into_owned(),
         }
     }
 

@@ -8,12 +8,13 @@ use std::fmt;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use crate::diag::render::{Style, render};
-use crate::diag::{Diagnostics, pcp};
+use crate::diag::{Code, Diagnostics, pcp};
 use crate::escape;
 use crate::source::SourceMap;
 
 use super::Stop;
 use super::args::DiagWords;
+use super::lines::Lines;
 use super::pcp_arguments::{Impersonated, usage};
 use super::progress::beside;
 use super::terminal::{Escaping, Output, Purpose, shows_errors, write_error};
@@ -94,20 +95,22 @@ impl Messages {
     /// Says how a tool of PCP wants its arguments.
     pub fn usage(&self) -> Stop {
         if let Some(tool) = self.tool {
-            self.text(&usage(tool.tool, tool.dialect));
+            self.text(&usage(tool.tool, tool.dialect).into());
         }
         Stop::Said
     }
 
     /// Says that a fetch failed, as [`Messages::error_lines`]: as pmval(1) does,
     /// where messages are its own.
-    pub fn failed_fetch(&self, failure: &dyn fmt::Display) {
+    pub fn failed_fetch(&self, failure: &[&dyn fmt::Display]) {
         let gap = if self.are_of_tool() { "\n" } else { "" };
-        self.text(&format!("{gap}{}: {failure}\n", self.name()));
+        let mut lines = Lines::of(&[&gap, &self.name(), &": "]);
+        lines.push(failure);
+        self.lines(&[&lines]);
     }
 
     /// Says something that has its line ends already.
-    pub fn text(&self, text: &str) {
+    pub fn text(&self, text: &Lines) {
         self.write_lines(self.purpose(), text);
     }
 
@@ -123,8 +126,17 @@ impl Messages {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         diagnostics.retain(|one| self.told.insert(hasher.hash_one(one)));
         if self.words == DiagWords::Pcp {
-            let said = diagnostics.iter().filter_map(pcp::render);
-            return said.for_each(|text| self.write_lines(Purpose::Exact, &text));
+            for diagnostic in &diagnostics {
+                match pcp::render(diagnostic) {
+                    Some(text) => self.write_lines(Purpose::Exact, &text.into()),
+                    // libpcp leaves it to the tools, of which each has its words.
+                    None if diagnostic.code == Code::UnreadableFile && !self.are_of_tool() => {
+                        self.error(&diagnostic.message);
+                    }
+                    None => {}
+                }
+            }
+            return;
         }
         let (all, errors) = (diagnostics.len(), diagnostics.errors());
         diagnostics.sort();
@@ -160,26 +172,33 @@ impl Messages {
         write(&format!("{}\n", self.escaping(self.purpose()).text(&line)));
     }
 
-    /// Says that something failed, on as many lines as it takes. Names in them
-    /// are [joined](escape::joined), so that they do not end any.
-    pub fn error_lines(&self, error: &dyn fmt::Display) {
-        self.text(&format!("{}: {error}\n", self.name()));
+    /// Says that something failed, on as many lines as it takes: names in them
+    /// are [`Foreign`](escape::Foreign), so that they do not end any.
+    pub fn error_lines(&self, error: &[&dyn fmt::Display]) {
+        let mut lines = Lines::of(&[&self.name(), &": "]);
+        lines.push(error);
+        self.lines(&[&lines]);
     }
 
     /// As [`Messages::error_lines`], of something that is good to know.
-    pub fn warning_lines(&self, warning: &dyn fmt::Display) {
-        self.text(&format!("{}: warning: {warning}\n", self.name()));
+    pub fn warning_lines(&self, warning: &[&dyn fmt::Display]) {
+        let mut lines = Lines::of(&[&self.name(), &": warning: "]);
+        lines.push(warning);
+        self.lines(&[&lines]);
     }
 
     /// Says something on as many lines as it takes, as [`Messages::error_lines`].
-    pub fn lines(&self, lines: &dyn fmt::Display) {
-        self.text(&format!("{lines}\n"));
+    pub fn lines(&self, parts: &[&dyn fmt::Display]) {
+        let mut lines = Lines::of(parts);
+        lines.push(&[&"\n"]);
+        self.text(&lines);
     }
 
-    fn write_lines(&self, purpose: Purpose, lines: &str) {
-        match self.escaping(purpose) {
-            Escaping::Off => write(lines),
-            Escaping::On => write(&escape::lines(lines.as_bytes())),
+    fn write_lines(&self, purpose: Purpose, lines: &Lines) {
+        let escaping = self.escaping(purpose);
+        match escaping {
+            Escaping::Off => write(lines.form(escaping)),
+            Escaping::On => write(&escape::lines(lines.form(escaping).as_bytes())),
         }
     }
 

@@ -14,6 +14,7 @@ use super::{Outcome, Stop};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::Registry;
+use crate::escape::Foreign;
 use crate::source::SourceMap;
 
 /// What a tool does about definition files that cannot be read.
@@ -66,8 +67,8 @@ impl Mistakes {
             if diagnostic.code == Code::UnreadableFile && is_fatal {
                 let reason = diagnostic.pcp.as_deref().unwrap_or_default();
                 if unreadable == UnreadableFiles::Fatal {
-                    let failed = format_args!("pmLoadDerivedConfig failed: {reason}");
-                    return Err(messages.misuse(&failed));
+                    messages.error_lines(&[&"pmLoadDerivedConfig failed: ", &Foreign(reason)]);
+                    return Err(messages.usage());
                 }
                 messages.error(&format_args!("derived configuration(s) error: {reason}"));
             }

@@ -27,6 +27,7 @@ mod fetch;
 mod fmt;
 mod following;
 mod info;
+mod lines;
 mod messages;
 mod missing;
 mod mistakes;
@@ -43,6 +44,7 @@ mod replay;
 mod sample_arguments;
 mod samples;
 mod source;
+#[allow(clippy::disallowed_methods, reason = "it owns the streams")]
 mod terminal;
 mod test;
 mod time_options;
@@ -56,6 +58,7 @@ use std::process::ExitCode;
 use clap::{ArgAction, Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
+use self::lines::Lines;
 use messages::{MAX_DIAGNOSTICS, Messages};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
@@ -133,9 +136,12 @@ enum Stop {
     /// The usage is wrong.
     #[error("{0}")]
     Usage(String),
+    /// The usage is wrong, which takes several lines to say.
+    #[error("{0}")]
+    UsageLines(Lines),
     /// What makes a tool of PCP end with status 1, in its words.
     #[error("{0}")]
-    Tool(String),
+    Tool(Lines),
     /// What makes a tool of PCP end with status 1 was said already.
     #[error("")]
     Said,
@@ -163,6 +169,11 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
+    /// What makes a tool of PCP end with status 1, one part after the other.
+    fn tool(parts: &[&dyn std::fmt::Display]) -> Stop {
+        Stop::Tool(Lines::of(parts))
+    }
+
     /// The same with what was known before: a closed output does not hide it.
     fn after(self, outcome: Outcome) -> Stop {
         match self {
@@ -201,12 +212,12 @@ pub fn main() -> ExitCode {
         let outcome = match &stop {
             Stop::OutputClosed(known) => return *known,
             Stop::Tool(_) | Stop::Said => Outcome::Failed,
-            Stop::Usage(_) => Outcome::Mistake,
+            Stop::Usage(_) | Stop::UsageLines(_) => Outcome::Mistake,
             Stop::Source(_) | Stop::Archive(_) | Stop::Output(_) => Outcome::SourceFailed,
         };
         match &stop {
             Stop::Said => {}
-            Stop::Usage(_) | Stop::Tool(_) => messages.error_lines(&stop),
+            Stop::UsageLines(lines) | Stop::Tool(lines) => messages.error_lines(&[lines]),
             _ => messages.error(&stop),
         }
         match arguments.command {

@@ -17,10 +17,13 @@ use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, WithNameSpace};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 
+use super::lines::Lines;
 use crate::dialect::Dialect;
 use crate::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use crate::equivalent_domains::EquivalentDomains;
-use crate::escape::joined;
+use crate::escape;
+use crate::escape::Foreign;
+use std::fmt::Display;
 
 use super::args::{DefinitionArguments, SourceArguments};
 use super::messages::Messages;
@@ -125,7 +128,7 @@ impl PcpOptions {
         unreadable: UnreadableFiles,
         messages: &mut Messages,
     ) -> Result<Source, Stop> {
-        let wrong = |what: &str| Err(Stop::Tool(what.to_owned()));
+        let wrong = |what: &str| Err(Stop::tool(&[&what]));
         if !self.spec_local.is_empty() {
             return wrong(
                 "-K names agents that are shared libraries of PCP, and pmderive loads none; \
@@ -216,11 +219,11 @@ impl PcpOptions {
                     continue;
                 }
                 Err(error) => {
-                    messages.lines(&error);
+                    messages.lines(&[&error]);
                     error.status()
                 }
             };
-            let (file, status) = (file.display(), dialect.text(status));
+            let (file, status) = (escape::path(&file), dialect.text(status));
             messages.error(&format_args!("Cannot load namespace from \"{file}\": {status}"));
             has_failed = true;
         }
@@ -241,25 +244,32 @@ impl PcpOptions {
         };
         opened.map_err(|error| {
             let status = dialect.text(error.status());
-            let failed = match self.source.archives() {
-                Some(archive) => {
-                    let archive = archive.display().to_string();
-                    format!("Cannot open archive \"{}\": {status}", joined(&archive))
-                }
+            let mut said = match self.source.archives() {
+                Some(archive) => Lines::of(&[
+                    &"Cannot open archive \"",
+                    &Foreign(&escape::path(&archive)),
+                    &"\": ",
+                    &status,
+                ]),
                 None => {
-                    let spec = host.unwrap_or_else(HostSpec::local);
-                    format!("Cannot connect to PMCD on host \"{spec}\": {status}")
+                    let spec = host.unwrap_or_else(HostSpec::local).to_string();
+                    let host: &dyn Display = &Foreign(&spec);
+                    Lines::of(&[&"Cannot connect to PMCD on host \"", host, &"\": ", &status])
                 }
             };
-            Stop::Tool(match &error {
-                _ if messages.are_of_tool() => failed,
-                SourceError::Connect { help, .. } => format!("{failed}\n{}", joined(help)),
+            let help = match error {
+                _ if messages.are_of_tool() => None,
+                SourceError::Connect { help, .. } => Some(help.to_string()),
                 // There is no more to say.
                 SourceError::Io { .. }
                 | SourceError::Timeout { .. }
-                | SourceError::Status { .. } => failed,
-                _ => format!("{failed}\n{}", joined(&error.to_string())),
-            })
+                | SourceError::Status { .. } => None,
+                _ => Some(error.to_string()),
+            };
+            if let Some(help) = help {
+                said.push(&[&"\n", &Foreign(&help)]);
+            }
+            Stop::Tool(said)
         })
     }
 }
@@ -341,10 +351,10 @@ impl Source {
     ) -> Result<TimeWindow, Stop> {
         let bounds = self.bounds(messages);
         let window = TimeWindow::parse(spec, bounds, &self.zone)
-            .map_err(|error| Stop::Tool(format!("invalid time window.\n{error}\n")))?;
+            .map_err(|error| Stop::tool(&[&"invalid time window.\n", &error, &"\n"]))?;
         // PCP's tools go on without a word.
         if let Some(warning) = window.warning.as_ref().filter(|_| !messages.are_of_tool()) {
-            messages.lines(warning);
+            messages.lines(&[warning]);
         }
         Ok(window)
     }

@@ -87,7 +87,7 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
     }
     if shown.verbose {
         let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
-        return Err(Stop::Tool(wrong.to_owned()));
+        return Err(Stop::tool(&[&wrong]));
     }
     let options = arguments.options.with_source_of(&arguments.window)?;
     let mut source =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::escape::joined;
+use crate::escape;
 use crate::replay::{ReplayError, replay};
 
 use super::args::{BackendArgument, Compat};
@@ -33,8 +33,7 @@ pub struct ReplayArguments {
 /// Runs the command.
 pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {
     let ReplayArguments { cases: path, archives, compat, backend } = arguments;
-    let name = path.display().to_string();
-    let name = joined(&name);
+    let name = escape::path(&path).into_owned();
     let cases: Box<dyn BufRead> = match path == Path::new("-") {
         true => Box::new(io::stdin().lock()),
         false => {

@@ -40,7 +40,7 @@ impl SourceArguments {
                 && !messages.are_of_tool()
             {
                 let wrong = "PCP_IGNORE_MARK_RECORDS is no interval, so that every mark is a gap";
-                messages.warning_lines(&format_args!("{wrong}:\n{error}"));
+                messages.warning_lines(&[&wrong, &":\n", &error]);
             }
             return Ok(context);
         }

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use crate::diag::Diagnostics;
 use crate::diag::json::to_json;
 use crate::engine::Backend;
+use crate::escape;
 use crate::json::write_string;
 use crate::source::SourceMap;
 use crate::unit_test::{Failure, NamedBackend, Report, read, run as run_tests};
@@ -107,12 +108,12 @@ pub fn run(arguments: &TestArguments, messages: &mut Messages) -> Result<Outcome
         let bytes = match read_file(path) {
             Ok(text) => text,
             Err(reason) => {
-                messages.error(&format_args!("cannot read {}: {reason}", path.display()));
+                messages.error(&format_args!("cannot read {}: {reason}", escape::path(&path)));
                 outcome = outcome.max(Outcome::Mistake);
                 continue;
             }
         };
-        let name = path.display().to_string();
+        let name = escape::path(&path).into_owned();
         let mut sources = SourceMap::default();
         let source = sources.add(&*name, bytes);
         let mut diagnostics = Diagnostics::default();

@@ -17,6 +17,7 @@ use pmderive_runtime::time::{
 
 use super::Stop;
 use super::args::interval;
+use super::lines::Lines;
 use super::messages::Messages;
 use super::pcp_options::ZoneOptions;
 use super::window_options::WindowOptions;
@@ -90,11 +91,13 @@ impl TimeArguments {
         let chosen = ReportingOptions { zone, window }.choose(source, bounds);
         let chosen = chosen.map_err(|error| match error {
             ReportingError::Zone(error) => Stop::Source(error),
-            ReportingError::Window(error) => Stop::Usage(format!("invalid time window:\n{error}")),
+            ReportingError::Window(error) => {
+                Stop::UsageLines(Lines::of(&[&"invalid time window:\n", &error]))
+            }
         })?;
         let TimeWindow { start, end, origin, warning } = chosen.window;
         if let Some(warning) = warning {
-            messages.warning_lines(&warning);
+            messages.warning_lines(&[&warning]);
         }
         let last = match is_reverse {
             true => Some(start),

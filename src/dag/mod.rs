@@ -5,7 +5,6 @@
 //! kernels that would do them later. Operations with a past ([`Op::Change`])
 //! belong to one definition and are shared within it only.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Lanes, Scratch};
@@ -30,8 +29,8 @@ pub struct Graph {
     pub indoms: Vec<Option<InDom>>,
     /// Metrics to fetch.
     pub inputs: Vec<Input>,
-    /// Parallel to `inputs`.
-    pub pmids: Vec<Pmid>,
+    /// Their descriptors, parallel to `inputs`.
+    pub descs: Vec<MetricDesc>,
     /// Previous samples.
     pub histories: Vec<History>,
     /// Moving windows.
@@ -46,8 +45,6 @@ pub struct Graph {
     pub fetched_domains: Vec<InDom>,
     /// Domains that filters look at, with the inputs over them.
     pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
-    /// Fingerprint of each input's descriptor, parallel to `inputs`.
-    prints: Vec<u64>,
     index: FxHashMap<Node, NodeId>,
     input_index: FxHashMap<Pmid, InputSlot>,
     kernel_index: FxHashMap<KernelIr, KernelSlot>,
@@ -79,8 +76,7 @@ impl Graph {
     pub fn slot(&mut self, desc: &MetricDesc) -> InputSlot {
         *self.input_index.entry(desc.pmid).or_insert_with(|| {
             self.inputs.push(Input { value_type: desc.value_type, is_set: desc.indom.is_some() });
-            self.pmids.push(desc.pmid);
-            self.prints.push(print_of(desc));
+            self.descs.push(*desc);
             InputSlot(self.inputs.len() as u32 - 1)
         })
     }
@@ -188,25 +184,18 @@ impl Graph {
         on_failure: OnFailure,
     ) -> HistoryId {
         let id = HistoryId(self.histories.len() as u32);
-        let (key, clock) = self.new_key(operand, definition);
-        self.histories.push(History { operand, key, clock, on_failure });
+        let (key, inputs) = self.new_key(operand, definition);
+        self.histories.push(History { operand, key, inputs, on_failure });
         self.history_index.insert((definition, operand), id);
         id
     }
 
-    /// The next key of a definition, for samples of `operand`, and the input
-    /// whose time stamp they have.
-    fn new_key(&mut self, operand: NodeId, definition: u64) -> (HistoryKey, Option<InputSlot>) {
+    /// The next key of a definition, for samples of `operand`, and the inputs below it.
+    fn new_key(&mut self, operand: NodeId, definition: u64) -> (HistoryKey, Box<[InputSlot]>) {
         let count = self.history_count.entry(definition).or_insert(0);
         let ordinal = *count;
         *count += 1;
-        let inputs = self.inputs_of(operand);
-        let clock = inputs.first().copied();
-        let mut metrics = DefaultHasher::new();
-        for slot in inputs {
-            self.prints[slot.index()].hash(&mut metrics);
-        }
-        (HistoryKey { definition, ordinal, metrics: metrics.finish() }, clock)
+        (HistoryKey { definition, ordinal }, self.inputs_of(operand).into())
     }
 
     /// A function over a window of time, of an operand whose type the result has.
@@ -222,10 +211,10 @@ impl Graph {
         let window = match self.window_index.get(&of) {
             Some(window) => *window,
             None => {
-                let (key, clock) = self.new_key(operand, definition);
+                let (key, inputs) = self.new_key(operand, definition);
                 let scalar = scalar_of(value_type).unwrap_or(Scalar::F64);
                 let window = WindowId(self.windows.len() as u32);
-                self.windows.push(Window { key, clock, function, seconds, scalar });
+                self.windows.push(Window { key, inputs, function, seconds, scalar });
                 self.window_index.insert(of, window);
                 window
             }
@@ -329,12 +318,4 @@ impl Graph {
             Body::Reduce(_) => 1,
         }
     }
-}
-
-/// Fingerprint of a descriptor.
-fn print_of(desc: &MetricDesc) -> u64 {
-    let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
-    let mut hasher = DefaultHasher::new();
-    (pmid, value_type, indom, semantics, units).hash(&mut hasher);
-    hasher.finish()
 }

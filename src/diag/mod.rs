@@ -182,6 +182,11 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
+    /// Nothing was found.
+    pub const fn none() -> Diagnostics {
+        Diagnostics { list: Vec::new() }
+    }
+
     /// Takes note of one.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         self.list.push(diagnostic);

@@ -4,8 +4,14 @@
 //! the frames in which `pmLoadDerivedConfig(3)`, `pmRegisterDerivedMetric(3)`
 //! and the binding of a metric print them. A diagnostic carries the result in
 //! [`Diagnostic::pcp`]; what libpcp has no complaint about has none.
+//!
+//! An end of line in the name of a file, or in an expression that stands in
+//! none, is escaped: it must not look as if a complaint ended there.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use crate::escape::{escaped, joined};
 
 use super::{Code, Diagnostic};
 
@@ -21,9 +27,13 @@ pub struct FileLine<'l> {
 }
 
 impl FileLine<'_> {
+    fn place(&self) -> String {
+        format!("[{}:{}]", joined(self.file), self.number)
+    }
+
     /// A complaint about the line.
     pub fn error(&self, text: fmt::Arguments<'_>) -> String {
-        format!("[{}:{}] Error: pmLoadDerivedConfig: {text}", self.file, self.number)
+        format!("{} Error: pmLoadDerivedConfig: {text}", self.place())
     }
 
     /// A complaint that repeats the line.
@@ -34,16 +44,16 @@ impl FileLine<'_> {
     /// Text behind an attribute's value.
     pub fn extra_text(&self, extra: &str) -> String {
         format!(
-            "[{}:{}] Warning: pmLoadDerivedConfig: extra text ({extra}) after attribute value \
+            "{} Warning: pmLoadDerivedConfig: extra text ({extra}) after attribute value \
              will be ignored",
-            self.file, self.number
+            self.place()
         )
     }
 
     /// A mistake of a `#control` line.
     pub fn control(&self, text: &str) -> String {
         let severity = if text.starts_with("missing '='") { "Error" } else { "Warning" };
-        format!("[{}:{}] {severity}: {text}", self.file, self.number)
+        format!("{} {severity}: {text}", self.place())
     }
 
     /// A refused expression: `text` is what follows the `=`, and `offset` the
@@ -61,11 +71,10 @@ impl FileLine<'_> {
             _ => ' ',
         };
         let caret: String = text.bytes().enumerate().map(blank).collect();
-        let (file, number) = (self.file, self.number);
         let message = message.map(|message| format!("\n{message}")).unwrap_or_default();
         format!(
-            "[{file}:{number}] Error: pmRegisterDerived({name}, ...) syntax error\n{text}\n{caret}\
-             {message}"
+            "{} Error: pmRegisterDerived({name}, ...) syntax error\n{text}\n{caret}{message}",
+            self.place()
         )
     }
 }
@@ -78,10 +87,17 @@ pub fn control_of_environment(text: &str) -> String {
 /// A refused expression that stands in no file (`pmRegisterDerivedMetric(3)`).
 pub fn syntax_error(name: &str, text: &str, offset: i64, message: Option<&str>) -> String {
     // The position before an empty text is printed as if it were the one after.
-    let padding =
-        " ".repeat(usize::try_from(offset.unsigned_abs()).unwrap_or(0).min(text.len().max(1)));
+    let offset = usize::try_from(offset.unsigned_abs()).unwrap_or(0).min(text.len().max(1));
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    let padding = " ".repeat(offset + before.iter().filter(|byte| **byte == b'\n').count() * 3);
+    let (name, text) = (on_one_line(name), on_one_line(text));
     let message = message.map(|message| format!("\n{message}")).unwrap_or_default();
     format!("Error: pmRegisterDerivedMetric(\"{name}\", ...)\n{text}\n{padding}^{message}")
+}
+
+/// A text whose ends of lines are escaped, each as four characters.
+fn on_one_line(text: &str) -> Cow<'_, str> {
+    escaped(text.as_bytes(), |character| character == '\n')
 }
 
 /// What libpcp prints of a diagnostic, with line ends; nothing where it has
@@ -92,7 +108,7 @@ pub fn render(diagnostic: &Diagnostic) -> Option<String> {
         false => format!("{text}\n"),
         true => {
             let name = diagnostic.metric.as_deref().unwrap_or(super::EXPRESSION);
-            format!("Semantic error: derived metric {name}: {text}\n")
+            format!("Semantic error: derived metric {}: {text}\n", on_one_line(name))
         }
     })
 }
@@ -116,6 +132,7 @@ mod tests {
         let alone = |text, offset| syntax_error("n", text, offset, None);
         assert_eq!(alone("", -1), "Error: pmRegisterDerivedMetric(\"n\", ...)\n\n ^");
         assert_eq!(alone("[x]", 0), "Error: pmRegisterDerivedMetric(\"n\", ...)\n[x]\n^");
+        assert_eq!(alone("a\n*", 2), "Error: pmRegisterDerivedMetric(\"n\", ...)\na\\x0a*\n     ^");
         assert_eq!(alone("*a", 1), "Error: pmRegisterDerivedMetric(\"n\", ...)\n*a\n ^");
     }
 }

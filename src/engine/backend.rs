@@ -1,10 +1,13 @@
 //! When kernels become native code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pmderive_runtime::kernel::Kernel;
 use pmderive_runtime::program::Program;
+use rustc_hash::FxHashSet;
+
+use super::threads::Threads;
 
 /// How kernels are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,8 @@ struct State {
     /// Native code turned out to be impossible; it is not tried again.
     failed: AtomicBool,
     warning: Mutex<Option<String>>,
+    /// Addresses of kernels that threads are compiling, and hold.
+    under_way: Mutex<FxHashSet<usize>>,
 }
 
 impl Compiler {
@@ -38,7 +43,7 @@ impl Compiler {
     }
 
     pub fn take_warning(&self) -> Option<String> {
-        self.state.warning.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.state.warning).take()
     }
 
     /// A program was made and not evaluated yet.
@@ -48,20 +53,25 @@ impl Compiler {
         }
     }
 
-    /// A program was evaluated for the `count`th time in a context.
-    pub fn evaluated(&self, program: &Program, count: u64) {
+    /// A program was evaluated for the `count`th time in a context. What is to
+    /// become native does so on the threads, once however many contexts ask.
+    pub fn evaluated(&self, program: &Program, count: u64, threads: &Threads) {
         if self.backend != Backend::Auto || count != 2 || self.state.failed.load(Ordering::Relaxed)
         {
             return;
         }
-        let kernels = missing(program);
+        let mut kernels = missing(program);
+        let mut under_way = lock(&self.state.under_way);
+        kernels.retain(|kernel| under_way.insert(Arc::as_ptr(kernel).addr()));
         if kernels.is_empty() {
             return;
         }
         let state = Arc::clone(&self.state);
-        let work = move || state.compile(&kernels);
-        // Without a thread the interpreter goes on.
-        drop(std::thread::Builder::new().name("pmderive-jit".to_string()).spawn(work));
+        threads.run(Box::new(move || {
+            state.compile(&kernels);
+            let mut under_way = lock(&state.under_way);
+            kernels.iter().for_each(|kernel| _ = under_way.remove(&Arc::as_ptr(kernel).addr()));
+        }));
     }
 }
 
@@ -94,7 +104,11 @@ impl State {
 
     fn fail(&self, warning: String) {
         if !self.failed.swap(true, Ordering::Relaxed) {
-            *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(warning);
+            *lock(&self.warning) = Some(warning);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use pmderive_runtime::eval::{Binding, Evaluation, Evaluator, Workspace};
+use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
 use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus};
 use pmderive_runtime::program::Program;
 use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError};
 
-use super::{Compiled, Engine, Metric, Registered, Registry};
+use super::{Engine, Metric, Registered, Registry};
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 
@@ -16,7 +16,7 @@ use crate::dialect::Dialect;
 pub struct Context<S> {
     pub(super) engine: Arc<Engine>,
     pub(super) source: S,
-    metrics: Vec<Metric>,
+    metrics: Arc<[Metric]>,
     pub(super) evaluator: Evaluator,
     /// The source's metadata that the metrics were compiled against.
     epoch: u64,
@@ -50,19 +50,16 @@ impl<S: FetchSource> Context<S> {
         diagnostics: &mut Diagnostics,
     ) -> Result<Context<S>, SourceError> {
         let compiled = engine.compile(registry, selection, &mut source, diagnostics)?;
-        let Compiled { metrics, program, binding } = compiled;
+        let (metrics, evaluator) = (Arc::clone(&compiled.metrics), compiled.evaluator());
         let epoch = source.metadata_epoch();
-        let evaluator = Evaluator::new(program, binding);
         Ok(Context { engine, source, metrics, evaluator, epoch, evaluations: 0 })
     }
 
     /// A source without derived metrics yet.
     pub(super) fn empty(engine: Arc<Engine>, source: S) -> Context<S> {
-        let nothing =
-            Binding { pmids: Vec::new(), fetched_domains: Vec::new(), named_domains: Vec::new() };
-        let evaluator = Evaluator::new(Arc::default(), nothing);
+        let evaluator = Evaluator::new(Arc::default(), Arc::default());
         let epoch = source.metadata_epoch();
-        Context { engine, source, metrics: Vec::new(), evaluator, epoch, evaluations: 0 }
+        Context { engine, source, metrics: Arc::default(), evaluator, epoch, evaluations: 0 }
     }
 
     /// The metrics, in the order asked for.
@@ -108,8 +105,9 @@ impl<S: FetchSource> Context<S> {
         diagnostics: &mut Diagnostics,
     ) -> Result<(), SourceError> {
         let compiled = self.engine.compile(registry, selection, &mut self.source, diagnostics)?;
-        self.metrics = compiled.metrics;
-        self.evaluator.change_program(compiled.program, compiled.binding);
+        self.metrics = Arc::clone(&compiled.metrics);
+        let (program, binding) = (Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
+        self.evaluator.change_program(program, binding);
         // The first question may have made a connection to another peer; all
         // answers are its.
         self.epoch = self.source.metadata_epoch();
@@ -126,7 +124,7 @@ impl<S: FetchSource> Context<S> {
         workspace: &'s mut Workspace,
     ) -> Result<Sample<'s, S>, SourceError> {
         self.evaluations += 1;
-        self.engine.compiler.evaluated(self.evaluator.program(), self.evaluations);
+        self.engine.evaluated(self.evaluator.program(), self.evaluations);
         let (values, events) = self.evaluator.fetch(&mut self.source, workspace)?;
         Ok(Sample { metrics: &self.metrics, values, source: &mut self.source, events })
     }

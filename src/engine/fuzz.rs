@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use pmderive_runtime::eval::{Evaluation, Evaluator, Value, Values, Workspace};
+use pmderive_runtime::eval::{Evaluation, Value, Values, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
@@ -332,7 +332,7 @@ fn evaluate_all_ways(
     let mut compiled = engine
         .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
         .expect("memory does not fail");
-    let evaluator = || Evaluator::new(Arc::clone(&compiled.program), compiled.binding.clone());
+    let evaluator = || compiled.evaluator();
     let (mut fused, mut general) = (evaluator(), evaluator());
     general.use_general_path();
     let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
@@ -353,7 +353,8 @@ fn evaluate_all_ways(
                 .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
                 .expect("memory does not fail");
             for evaluator in [&mut fused, &mut general] {
-                evaluator.change_program(Arc::clone(&compiled.program), compiled.binding.clone());
+                evaluator
+                    .change_program(Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
             }
             general.use_general_path();
             asked = list_of(&selection);
@@ -409,7 +410,7 @@ pub fn fuzz_cached(data: &[u8]) {
     let compiled = engine
         .compile(&registry, &selection, &mut source, &mut diagnostics)
         .expect("memory does not fail");
-    let evaluator = || Evaluator::new(Arc::clone(&compiled.program), compiled.binding.clone());
+    let evaluator = || compiled.evaluator();
     let (mut cached, mut space) = (evaluator(), Workspace::default());
     let list =
         FetchList::new(compiled.binding.pmids.clone(), compiled.binding.fetched_domains.clone());

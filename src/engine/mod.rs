@@ -5,49 +5,60 @@
 
 mod anonymous;
 mod backend;
+mod bind_host;
+mod classes;
 mod context;
 mod controls;
 mod derived;
+mod examination;
 mod fuzz;
 mod identifiers;
 mod nesting;
 mod registry;
+mod selection;
 mod shared;
 mod shown;
 mod system;
+mod threads;
+mod vocabulary;
+mod weak_table;
 
-use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::bind::{Name, Names};
-use crate::check::typed::{Desc, TypedExpr};
-use crate::check::{Examined, examine};
-use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::bind::{Fingerprint, Found, Identities, ask, questions};
+use crate::check::typed::Desc;
+use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::equivalent_domains::EquivalentDomains;
-use crate::plan::{Planned, nodes_of, plan};
-use crate::syntax::{ControlOption, nearest_metric};
+use crate::plan::{Operands, Planned, nodes_of, plan};
 
 use anonymous::ANONYMOUS;
 pub use backend::Backend;
 use backend::Compiler;
+pub use classes::Compiled;
+use classes::{Build, Class, Classes};
 pub use context::{Context, Sample};
 pub use derived::DerivedContext;
+pub(crate) use examination::Checked;
+use examination::Checking;
+pub use examination::Examination;
 #[doc(hidden)]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
+pub use selection::Selection;
 pub use shared::{Refused, SharedRegistry, Snapshot};
 pub use shown::{Finding, Shown};
+use threads::Threads;
+use vocabulary::Vocabulary;
 
 /// See the module's description.
 pub struct Engine {
@@ -56,6 +67,9 @@ pub struct Engine {
     equivalent_domains: Arc<EquivalentDomains>,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
+    /// Kinds of sources that programs are in use for.
+    classes: Classes,
+    threads: Threads,
 }
 
 /// A derived metric, or an expression without a name, after compilation.
@@ -72,56 +86,6 @@ pub struct Metric {
     pub is_hidden: bool,
 }
 
-/// Definitions compiled against one source.
-#[derive(Debug)]
-pub struct Compiled {
-    /// The selection, in the order asked for.
-    pub metrics: Vec<Metric>,
-    /// What computes those that can be used.
-    pub program: Arc<Program>,
-    /// What the program's inputs are in this source.
-    pub binding: Binding,
-}
-
-/// Definitions checked against one source.
-#[derive(Debug)]
-pub struct Examination {
-    /// What the names in them stand for.
-    pub names: Names,
-    /// What was found out about each, in the order asked for, and after those
-    /// about the definitions that they mention. A definition that a metric of
-    /// the source hides is the values of that metric, and nothing is said of
-    /// the nodes of its expression.
-    pub expressions: Vec<Examined>,
-    /// Parallel to the expressions: under what previous samples are kept.
-    identities: Vec<u64>,
-    /// Positions of the expressions, operands first.
-    order: Vec<usize>,
-    /// Parallel to the expressions: whether values are needed.
-    wanted: Vec<bool>,
-}
-
-/// A selection of definitions whose names are looked up and that are checked.
-pub(crate) struct Checked {
-    /// The selection, in the order asked for.
-    pub(crate) metrics: Vec<Metric>,
-    /// Those that can be used, with the identity of their previous samples;
-    /// [`Metric::output`] is the position here.
-    pub(crate) typed: Vec<(u64, TypedExpr)>,
-}
-
-impl Examination {
-    /// The expressions that are whole and wanted, in an order for planning.
-    pub(crate) fn arranged(&self) -> Arranged {
-        nesting::arrange(&self.identities, &self.order, &self.wanted, self.expressions.clone())
-    }
-
-    /// Whether values of the expression at a position are needed.
-    pub(crate) fn is_wanted(&self, position: usize) -> bool {
-        self.wanted.get(position).copied().unwrap_or(false)
-    }
-}
-
 impl Engine {
     /// An engine for definitions in a language.
     pub fn new(language: impl Into<Language>, backend: Backend) -> Engine {
@@ -131,6 +95,8 @@ impl Engine {
             compiler: Compiler::new(backend),
             equivalent_domains: Arc::default(),
             kernels: Mutex::default(),
+            classes: Classes::default(),
+            threads: Threads::default(),
         }
     }
 
@@ -156,6 +122,11 @@ impl Engine {
         self.compiler.take_warning().or_else(|| self.equivalent_domains.take_warning())
     }
 
+    /// How many kinds of sources there are that programs are in use for.
+    pub fn classes(&self) -> usize {
+        self.classes.count()
+    }
+
     /// Compiles a selection of registered definitions against a source.
     /// Definitions that cannot be used there have a diagnostic and harm no other.
     ///
@@ -167,14 +138,97 @@ impl Engine {
         selection: &[&Registered],
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
-    ) -> Result<Compiled, SourceError> {
-        let Checked { metrics, typed } = self.check(registry, selection, source, diagnostics)?;
+    ) -> Result<Arc<Compiled>, SourceError> {
+        let selection = Arc::new(Selection::new(registry, selection));
+        let found = ask(&selection.names(), source)?;
+        let (class, identities) = self.class_of(&selection, &found);
+        let vocabulary = Vocabulary::new(source, registry);
+        let suggest = |name: &str| vocabulary.nearest(name);
+        let mut is_first = false;
+        let build = class.build(|| {
+            is_first = true;
+            self.build(&selection, &found, identities.clone(), &suggest)
+        });
+        if is_first {
+            diagnostics.extend(build.diagnostics.clone());
+        } else if !build.diagnostics.is_empty() {
+            // The same is wrong here, but the words are this source's own.
+            self.examine_found(&selection, &found, &suggest, diagnostics);
+        }
+        vocabulary.finish()?;
+        Ok(class.compiled(build, identities))
+    }
+
+    /// Compiles a selection against a source. What is wrong with definitions is
+    /// in [`Compiled::diagnostics`]; names to suggest are not looked for.
+    ///
+    /// Costs two round trips. Where a like source has been compiled for before,
+    /// nothing is checked or planned again.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn bind(
+        &self,
+        selection: &Arc<Selection>,
+        source: &mut dyn MetadataSource,
+    ) -> Result<Arc<Compiled>, SourceError> {
+        let found = ask(&selection.names(), source)?;
+        let (class, identities) = self.class_of(selection, &found);
+        let make = || self.build(selection, &found, identities.clone(), &|_| None);
+        Ok(class.compiled(class.build(make), identities))
+    }
+
+    /// The class of a source by its answers, and what is its own in them.
+    fn class_of(&self, selection: &Arc<Selection>, found: &[Found]) -> (Arc<Class>, Identities) {
+        let equivalent = self.dialect().is_version_7().then_some(&*self.equivalent_domains);
+        let (fingerprint, identities) = Fingerprint::new(found, selection.literals(), equivalent);
+        (self.classes.find(selection, fingerprint), identities)
+    }
+
+    /// Checks and plans for the first source of a class.
+    fn build(
+        &self,
+        selection: &Selection,
+        found: &[Found],
+        identities: Identities,
+        suggest: &dyn Fn(&str) -> Option<String>,
+    ) -> Build {
+        let mut diagnostics = Diagnostics::default();
+        let examination = self.examine_found(selection, found, suggest, &mut diagnostics);
+        let chosen = selection.definitions().into_iter().take(selection.len());
+        let Checked { metrics, typed } = examination.into_checked(chosen);
         let planned: Vec<Planned<'_>> = typed
             .iter()
             .map(|(definition, expr)| Planned { definition: *definition, expr })
             .collect();
-        let (program, binding) = self.plan(&planned);
-        Ok(Compiled { metrics, program, binding })
+        let (program, operands) = self.plan(&planned);
+        Build { identities, metrics: metrics.into(), program, operands, diagnostics }
+    }
+
+    /// Checks a selection against a source's answers to its questions.
+    fn examine_found(
+        &self,
+        selection: &Selection,
+        found: &[Found],
+        suggest: &dyn Fn(&str) -> Option<String>,
+        diagnostics: &mut Diagnostics,
+    ) -> Examination {
+        let definitions = selection.definitions();
+        let chosen = selection.len();
+        let checking = self.checking(selection.registry(), &definitions, chosen, suggest);
+        checking.run(&selection.names(), found, diagnostics)
+    }
+
+    fn checking<'c>(
+        &'c self,
+        registry: &'c Registry,
+        definitions: &'c [&'c Registered],
+        chosen: usize,
+        suggest: &'c dyn Fn(&str) -> Option<String>,
+    ) -> Checking<'c> {
+        let equivalent_domains = &self.equivalent_domains;
+        let language = self.language;
+        Checking { registry, language, equivalent_domains, definitions, chosen, suggest }
     }
 
     /// Looks up the names of a selection and checks it: all of compiling that
@@ -190,31 +244,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Checked, SourceError> {
         let examination = self.examine(registry, selection, source, diagnostics)?;
-        let Examination { names, expressions, identities, order, wanted } = examination;
-        let Arranged { typed, outputs } =
-            nesting::arrange(&identities, &order, &wanted, expressions);
-        let metric = |(one, output): (&&Registered, &Option<usize>)| {
-            let desc = output.map(|output| typed[output].1.desc());
-            let desc = desc.ok_or(PmStatus::BADDERIVE);
-            let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
-            Metric { name: one.name.clone(), desc, output: *output, is_hidden }
-        };
-        let metrics = selection.iter().zip(&outputs).map(metric).collect();
-        Ok(Checked { metrics, typed })
-    }
-
-    /// Makes the program of checked definitions.
-    pub(crate) fn plan(&self, planned: &[Planned<'_>]) -> (Arc<Program>, Binding) {
-        let (program, binding) = plan(planned, self.language.dialect, &mut |ir| self.kernel(ir));
-        let program = Arc::new(program);
-        self.compiler.program_made(&program);
-        (program, binding)
-    }
-
-    /// The program's node of each node of the expressions that
-    /// [`Engine::plan`] makes a program of.
-    pub(crate) fn nodes_of(&self, planned: &[Planned<'_>]) -> Vec<Vec<NodeId>> {
-        nodes_of(planned, self.language.dialect, &mut |ir| self.kernel(ir))
+        Ok(examination.into_checked(selection.iter().copied()))
     }
 
     /// Checks a selection of registered definitions against a source and
@@ -229,67 +259,37 @@ impl Engine {
         source: &mut dyn MetadataSource,
         diagnostics: &mut Diagnostics,
     ) -> Result<Examination, SourceError> {
-        let extensions = self.language.extensions;
         let definitions = needed(registry, selection);
-        let expressions = definitions.iter().map(|one| &one.expr);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
-        let is_derived = |name: &str| registry.get(name).is_some() || is_anonymous(name);
-        let mut names = Names::look_up(expressions, own_names, is_derived, source)?;
-        names.equivalent_domains = Arc::clone(&self.equivalent_domains);
-        names.treat_missing_as_novalue(registry.control(ControlOption::NoValue) == 1);
-        for (name, desc) in anonymous_descs(registry) {
-            names.describe(name, desc);
-        }
-        if extensions {
-            names.refuse(|name| registry.is_refused(name));
-        }
-        let is_definition = |name: &str| matches!(names.get(name), Name::Derived);
-        // Without extensions no metric needs another, so a cycle is no mistake of its own.
-        let mut cycles = Diagnostics::default();
-        let mut order = nesting::order(&definitions, is_definition, &mut cycles);
-        if extensions {
-            diagnostics.extend(cycles);
-        } else {
-            order.is_refused.fill(false);
-        }
+        let names = questions(definitions.iter().map(|one| &*one.expr), own_names);
+        let found = ask(&names, source)?;
         let vocabulary = Vocabulary::new(source, registry);
         let suggest = |name: &str| vocabulary.nearest(name);
-        let mut expressions: Vec<Examined> = vec![Examined::default(); definitions.len()];
-        let mut mistakes: Vec<Diagnostics> = vec![Diagnostics::default(); definitions.len()];
-        for position in order.positions.iter().copied() {
-            let (one, found) = (definitions[position], &mut mistakes[position]);
-            let examined = match names.get(&one.name) {
-                Name::Metric(_) if position >= selection.len() => continue,
-                Name::Metric(desc) if one.is_named => {
-                    found.push(hidden(one));
-                    let typed = TypedExpr::of_metric(desc, one.name_span);
-                    Examined { typed, is_whole: true, ..Examined::default() }
-                }
-                _ if order.is_refused[position] => Examined::default(),
-                _ => examine(&one.expr, &names, self.language, &suggest, found),
-            };
-            if one.is_named {
-                found.name_metric(0, &one.name);
-            }
-            let desc = examined.is_whole.then(|| examined.typed.desc());
-            if extensions && one.is_named {
-                names.define(&one.name, desc.map(|desc| (desc, position)));
-            } else if let (Some(desc), Some(pmid)) = (desc, one.pmid) {
-                names.describe(&one.name, desc.of_metric(pmid));
-            }
-            expressions[position] = examined;
-        }
+        let checking = self.checking(registry, &definitions, selection.len(), &suggest);
+        let examination = checking.run(&names, &found, diagnostics);
         vocabulary.finish()?;
-        let wanted = match extensions {
-            true => nesting::with_values(&definitions, selection.len(), &order, &expressions),
-            false => (0..definitions.len()).map(|position| position < selection.len()).collect(),
-        };
-        for (found, _) in mistakes.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
-            diagnostics.extend(found);
-        }
-        let identities = definitions.iter().map(|one| one.identity).collect();
-        let order = order.positions;
-        Ok(Examination { names, expressions, identities, order, wanted })
+        Ok(examination)
+    }
+
+    /// Makes the program of checked definitions.
+    pub(crate) fn plan(&self, planned: &[Planned<'_>]) -> (Arc<Program>, Operands) {
+        let (program, operands) = plan(planned, self.language.dialect, &mut |ir| self.kernel(ir));
+        let program = Arc::new(program);
+        self.compiler.program_made(&program);
+        (program, operands)
+    }
+
+    /// The program's node of each node of the expressions that
+    /// [`Engine::plan`] makes a program of.
+    pub(crate) fn nodes_of(&self, planned: &[Planned<'_>]) -> Vec<Vec<NodeId>> {
+        nodes_of(planned, self.language.dialect, &mut |ir| self.kernel(ir))
+    }
+
+    /// Takes note that a program was evaluated for the `count`th time in one
+    /// context: the second time is when [`Backend::Auto`] goes on to native
+    /// code, on a thread of the engine's own.
+    pub fn evaluated(&self, program: &Program, count: u64) {
+        self.compiler.evaluated(program, count, &self.threads);
     }
 
     /// The kernel of a form, shared with whoever uses it already.
@@ -321,48 +321,6 @@ fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, M
         let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;
         Some((one.name, anonymous::DESC.of_metric(pmid)))
     })
-}
-
-/// The source has a metric of this name, which counts instead.
-fn hidden(one: &Registered) -> Diagnostic {
-    let message = format!("`{}` is a metric of this source, which hides the definition", one.name);
-    Diagnostic::warning(Code::HiddenByMetric, one.name_span, message)
-        .label(one.name_span, "this definition is not used")
-        .help("give the derived metric another name")
-}
-
-/// Names to suggest in place of unknown ones. The source is asked for its
-/// names when the first unknown one is met.
-struct Vocabulary<'v> {
-    source: RefCell<&'v mut dyn MetadataSource>,
-    registry: &'v Registry,
-    names: OnceCell<Result<Vec<String>, SourceError>>,
-    /// How many more names may be compared.
-    left: Cell<usize>,
-}
-
-/// Names that are compared for suggestions at most: where very many are
-/// unknown, the last ones go without.
-const MAX_COMPARISONS: usize = 20_000_000;
-
-impl<'v> Vocabulary<'v> {
-    fn new(source: &'v mut dyn MetadataSource, registry: &'v Registry) -> Vocabulary<'v> {
-        let left = Cell::new(MAX_COMPARISONS);
-        Vocabulary { source: RefCell::new(source), registry, names: OnceCell::new(), left }
-    }
-
-    fn nearest(&self, name: &str) -> Option<String> {
-        let names = self.names.get_or_init(|| self.source.borrow_mut().traverse(""));
-        let names = names.as_ref().ok()?.iter().map(String::as_str);
-        let count = names.len() + self.registry.definitions().len();
-        self.left.set(self.left.get().checked_sub(count)?);
-        nearest_metric(name, names.chain(self.registry.names())).map(str::to_string)
-    }
-
-    /// Whether the source failed meanwhile.
-    fn finish(self) -> Result<(), SourceError> {
-        self.names.into_inner().transpose().map(drop)
-    }
 }
 
 /// Identity of a definition: of its name and its text.

@@ -144,13 +144,13 @@ impl Words {
             let owner = identities.iter().position(|identity| *identity == key.definition);
             owner.and_then(|at| outputs.get(at)).map_or("another definition", |title| title)
         };
-        let clock = |slot: Option<InputSlot>| {
-            let input = slot.and_then(|slot| inputs.get(slot.index()));
+        let clock = |below: &[InputSlot]| {
+            let input = below.first().and_then(|slot| inputs.get(slot.index()));
             input.map_or("the fetch", |input| &*input.name)
         };
         let mut kept: Vec<(String, String)> = Vec::new();
         for (at, history) in program.histories.iter().enumerate() {
-            let words = history_words(history, owner(&history.key), clock(history.clock));
+            let words = history_words(history, owner(&history.key), clock(&history.inputs));
             let gap =
                 if program.forget_at_gap { ", and forgotten at a gap in the data" } else { "" };
             kept.push((format!("h{at}"), words + gap));
@@ -159,7 +159,7 @@ impl Words {
             let words = format!(
                 "samples of the last {} seconds, with the time of {}; {}",
                 window.seconds,
-                clock(window.clock),
+                clock(&window.inputs),
                 identity(&window.key, owner(&window.key)),
             );
             kept.push((format!("w{at}"), words));

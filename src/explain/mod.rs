@@ -204,7 +204,8 @@ pub fn explain(
     let Arranged { typed, outputs } = examination.arranged();
     let planned: Vec<Planned<'_>> =
         typed.iter().map(|(definition, expr)| Planned { definition: *definition, expr }).collect();
-    let (program, binding) = engine.plan(&planned);
+    let (program, operands) = engine.plan(&planned);
+    let binding = operands.binding();
     let lowered = engine.nodes_of(&planned);
 
     let names = &examination.names;

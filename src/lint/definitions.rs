@@ -53,7 +53,7 @@ fn unused<'d>(
 ) {
     let named = wanted.iter().filter(|one| one.is_named);
     let mut needed: HashSet<&str> = named.map(|one| &*one.name).collect();
-    let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &one.expr).collect();
+    let mut waiting: Vec<&Expr> = wanted.iter().map(|one| &*one.expr).collect();
     while let Some(expr) = waiting.pop() {
         for operand in names_in(expr).filter_map(|name| registry.get(name)) {
             if needed.insert(&operand.name) {

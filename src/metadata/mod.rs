@@ -44,6 +44,7 @@ use pmderive_runtime::source::{Freshness, MetadataSource, SourceError};
 
 pub use read::{MetadataError, fuzz_metadata};
 
+use crate::escape;
 use crate::syntax::nearest_metric;
 
 /// What the first member of a file says.
@@ -126,7 +127,7 @@ impl RecordedMetadata {
     /// # Errors
     /// It cannot be read, or is not as [the format](self) says.
     pub fn open(path: &Path) -> Result<RecordedMetadata, SourceError> {
-        let target = path.display().to_string();
+        let target = escape::path(&path).into_owned();
         let mut bytes = Vec::new();
         let read = File::open(path)
             .and_then(|file| file.take(MAX_METADATA_BYTES + 1).read_to_end(&mut bytes));

@@ -10,9 +10,11 @@ mod lower;
 
 use std::sync::Arc;
 
-use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
-use pmderive_runtime::program::{FetchedDomain, HistoryId, InputSlot, NodeId, Op, Output, Program};
+use pmderive_runtime::model::{InDom, MetricDesc};
+use pmderive_runtime::program::{
+    Binding, FetchedDomain, HistoryId, InputSlot, NodeId, Op, Output, Program,
+};
 
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
 use crate::dag::Graph;
@@ -27,15 +29,33 @@ pub struct Planned<'p> {
     pub expr: &'p TypedExpr,
 }
 
+/// What a program's positions stand for in the source that its definitions
+/// were checked against.
+#[derive(Clone, Debug)]
+pub struct Operands {
+    /// Metrics, parallel to the program's inputs.
+    pub metrics: Vec<MetricDesc>,
+    /// Domains delivered with every fetch.
+    pub fetched_domains: Vec<InDom>,
+    /// Domains that filters look at.
+    pub named_domains: Vec<InDom>,
+}
+
+impl Operands {
+    /// The program's binding to that source.
+    pub fn binding(&self) -> Binding {
+        let Operands { metrics, fetched_domains, named_domains } = self;
+        Binding::new(metrics, fetched_domains.clone(), named_domains.clone())
+    }
+}
+
 /// Makes a program of definitions, of which each may be an operand of later
-/// ones; its outputs are parallel to them. The
-/// binding says which metrics and domains of the source it was checked
-/// against its inputs are.
+/// ones; its outputs are parallel to them.
 pub fn plan(
     definitions: &[Planned<'_>],
     dialect: Dialect,
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
-) -> (Program, Binding) {
+) -> (Program, Operands) {
     let mut graph = Graph::default();
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
     for one in definitions {
@@ -62,11 +82,13 @@ pub fn plan(
             .collect();
         histories.sort_unstable();
         histories.dedup();
-        Output { root: *root, nodes: nodes.into(), histories: histories.into(), instance_of }
+        let value_type = graph.nodes[root.index()].value_type;
+        let (nodes, histories) = (nodes.into(), histories.into());
+        Output { root: *root, value_type, nodes, histories, instance_of }
     });
     let outputs = outputs.collect();
     let (named_domains, inputs_over) = graph.named_domains.into_iter().unzip();
-    let binding = Binding { pmids: graph.pmids, fetched_domains, named_domains };
+    let operands = Operands { metrics: graph.descs, fetched_domains, named_domains };
     let program = Program {
         inputs: graph.inputs,
         nodes: graph.nodes,
@@ -78,13 +100,13 @@ pub fn plan(
         placements,
         constants: graph.constants,
         patterns: graph.patterns,
-        fetched_domains: binding.fetched_domains.len(),
+        fetched_domains: operands.fetched_domains.len(),
         named_domains: inputs_over,
         forget_at_gap: dialect == Dialect::Fixed,
         verdicts_stay: dialect != Dialect::Fixed,
         derived_is_unknown: dialect.is_version_7(),
     };
-    (program, binding)
+    (program, operands)
 }
 
 /// The program's node of each node of the definitions' expressions, if
@@ -132,10 +154,7 @@ fn instance_of(expr: &TypedExpr, graph: &mut Graph) -> Option<InputSlot> {
 
 /// Drops domains that no metric needs after all, since each is one request
 /// more, and renumbers the rest.
-fn keep_fetched_domains(
-    graph: &mut Graph,
-    trees: &[Vec<NodeId>],
-) -> Vec<pmderive_runtime::model::InDom> {
+fn keep_fetched_domains(graph: &mut Graph, trees: &[Vec<NodeId>]) -> Vec<InDom> {
     let mut kept: Vec<Option<u32>> = vec![None; graph.fetched_domains.len()];
     let mut domains = Vec::new();
     let mut used = vec![false; graph.nodes.len()];

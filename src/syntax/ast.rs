@@ -16,13 +16,13 @@ pub struct ExprId(pub u32);
 
 /// A parsed expression. May contain [`NodeKind::Error`] where the text was
 /// wrong; then the parser has reported at least one diagnostic.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expr {
     nodes: Vec<Node>,
 }
 
 /// One node with the text it came from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// What it is.
     pub kind: NodeKind,
@@ -40,7 +40,7 @@ pub struct Spanned<T> {
 }
 
 /// The kinds of nodes; operands are indices of earlier nodes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
     /// `42`, `1.5`
     Number(Number),

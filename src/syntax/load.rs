@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
+use crate::escape;
 use crate::source::{SourceId, SourceMap, Span};
 
 /// Largest definition file that is read, in bytes.
@@ -116,7 +117,7 @@ impl Loader<'_> {
                 Err(reason) => Err(Unreadable { path, reason }),
             });
             match read {
-                Ok((path, bytes)) => self.add(&path.to_string_lossy(), &bytes),
+                Ok((path, bytes)) => self.add(&escape::path(&path), &bytes),
                 Err(Unreadable { reason, .. }) if self.is_fatal && reason == NO_FILE => {}
                 Err(Unreadable { path, reason }) => {
                     self.unreadable(&path, &reason);
@@ -138,7 +139,7 @@ impl Loader<'_> {
     fn unreadable(&mut self, path: &Path, reason: &str) {
         let message = match path.as_os_str().is_empty() {
             true => "an empty path stands for no file".to_owned(),
-            false => format!("cannot read {}: {reason}", path.display()),
+            false => format!("cannot read {}: {reason}", escape::path(&path)),
         };
         self.report(path, message, Severity::Error);
         // The system's words without its number are the text of libpcp's status.
@@ -152,7 +153,7 @@ impl Loader<'_> {
 
     fn report(&mut self, path: &Path, message: String, severity: Severity) {
         // A text of its own, so that the report has a place to speak of.
-        let id = self.sources.add(path.to_string_lossy(), "");
+        let id = self.sources.add(escape::path(path), "");
         let error = Diagnostic::error(Code::UnreadableFile, Span::new(id, 0, 0), message);
         self.diagnostics.push(Diagnostic { severity, ..error });
     }

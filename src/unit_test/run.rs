@@ -17,6 +17,7 @@ use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
 use crate::engine::{Backend, Context, Engine, Registered, Registry, Sample};
+use crate::escape;
 use crate::source::{SourceMap, Span};
 use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
 
@@ -115,7 +116,7 @@ fn add_definitions(
 ) {
     for path in &file.files {
         let mut unreadable = |Unreadable { path: at, reason }: Unreadable| {
-            let message = format!("cannot read {}: {reason}", at.display());
+            let message = format!("cannot read {}: {reason}", escape::path(&at));
             diagnostics.push(Diagnostic::error(Code::BadTestFile, path.span, message));
         };
         let mut texts = Vec::new();
@@ -127,7 +128,7 @@ fn add_definitions(
             match read {
                 Ok((path, bytes)) => {
                     let text = String::from_utf8_lossy(&bytes);
-                    texts.push(sources.add(path.to_string_lossy(), text));
+                    texts.push(sources.add(escape::path(&path), text));
                 }
                 Err(error) => unreadable(error),
             }

@@ -40,7 +40,8 @@ fn desc_of(definitions: &str, archive_name: &str) -> Result<Desc, String> {
     let selection: Vec<&Registered> = registry.get("t.example").into_iter().collect();
     let mut source = archive(archive_name);
     let compiled = engine.compile(&registry, &selection, &mut source, &mut diagnostics);
-    let metrics = compiled.expect("a readable archive").metrics;
+    let compiled = compiled.expect("a readable archive");
+    let metrics = &compiled.metrics;
     match metrics.first().map(|metric| metric.desc) {
         Some(Ok(desc)) if diagnostics.is_empty() => Ok(desc),
         _ => Err(format!("{diagnostics:?}")),

@@ -17,7 +17,7 @@ fn mistakes(name: &str) -> (Vec<Code>, String) {
     let selection = registry.all();
     let mut source = archive("own-fleet");
     let compiled = engine.compile(&registry, &selection, &mut source, &mut diagnostics);
-    for metric in compiled.expect("a readable archive").metrics {
+    for metric in compiled.expect("a readable archive").metrics.iter() {
         assert_eq!(metric.desc.is_ok(), metric.name.starts_with("good."), "{}", metric.name);
     }
     diagnostics.sort();

@@ -1,9 +1,10 @@
-//! An archive in which every text is one that a terminal would obey.
+//! An archive, and a pmcd, in which every text is one that a terminal would obey.
 
 use std::path::Path;
 
-use pmderive_runtime::archive::Version;
+use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
+use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Script, World};
 use pmderive_runtime::model::{
     InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, Pmid, RawValue, Semantics,
     TextKind, TextSubject, Timestamp, Units, Value, ValueType,
@@ -26,6 +27,19 @@ fn metric(item: u32, value_type: ValueType, indom: Option<InDom>) -> MetricDesc 
     MetricDesc { pmid: Pmid::new(60, 0, item), value_type, indom, semantics, units }
 }
 
+/// An event with such a text as the value of a metric.
+pub fn event(pmid: Pmid) -> Vec<u8> {
+    let text = format!("event{HOSTILE}\0");
+    let head = ValueType::String.code().cast_unsigned() << 24 | (text.len() as u32 + 4);
+    let mut bytes = Vec::new();
+    for word in [1, 1_700_000_000, 0, 1, 1, pmid.0, head] {
+        bytes.extend(word.to_be_bytes());
+    }
+    bytes.extend(text.bytes());
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
 /// Writes the archive: `evil.set` has instances with such names, one of them
 /// not UTF-8, `evil.text` such values, `evil.number` is what it should be.
 pub fn write(base: &Path) {
@@ -45,6 +59,7 @@ pub fn write(base: &Path) {
         (metric(2, ValueType::String, None), "evil.text"),
         (metric(3, ValueType::U32, None), "evil.number"),
         (metric(4, ValueType::String, Some(INDOM)), "evil.texts"),
+        (metric(5, ValueType::Event, None), "evil.events"),
     ];
     for (desc, name) in &metrics {
         writer.describe(desc, &[name]).expect("it is new");
@@ -78,6 +93,7 @@ pub fn write(base: &Path) {
             vec![one(-1, text())],
             vec![one(-1, number(step as u32))],
             vec![one(0, text()), one(1, bytes)],
+            vec![one(-1, RawValue::encode(&Value::Event(event(metrics[1].0.pmid).into())))],
         ];
         let values = |(desc, values): (&(MetricDesc, &str), Vec<InstanceValue>)| MetricValues {
             pmid: desc.0.pmid,
@@ -88,4 +104,17 @@ pub fn write(base: &Path) {
         writer.record(&record).expect("it is recorded");
     }
     writer.finish().expect("it is written");
+}
+
+/// A pmcd with the metrics of the archive, whose values are such texts as well.
+pub fn serve(base: &Path) -> FakePmcd {
+    let mut archive = ArchiveContext::open(base).expect("an archive");
+    let mut world = World::new();
+    let script = |_: &str, desc: &MetricDesc| match desc.value_type {
+        ValueType::String => Script::constant(Value::Text(format!("text{HOSTILE}").into())),
+        ValueType::Event => Script::constant(Value::Event(event(Pmid::new(60, 0, 2)).into())),
+        _ => Script::constant(7u32),
+    };
+    world.take_over(&mut archive, &["evil"], script).expect("they are in the archive");
+    FakePmcd::start(FakeHost::new(world).named(format!("host{HOSTILE}")))
 }

@@ -20,6 +20,7 @@ use crate::archive::resolve::{Named, resolve};
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
 use crate::archive::values::Selection;
+use crate::escape;
 use crate::model::{
     InDom, InstId, InstanceDomain, InstanceProfile, LabelFlags, LabelLevel, LabelMap, LabelSet,
     MetricDesc, PmStatus, Pmid, TextKind, TextSubject, Timestamp, json_string,
@@ -152,7 +153,7 @@ impl ArchiveContext {
     /// As for [`ArchiveContext::open`].
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<ArchiveContext, SourceError> {
         let OpenOptions { max_expanded, as_version_6 } = options;
-        let name = path.display().to_string();
+        let name = escape::path(&path).into_owned();
         let mut context = ArchiveContext::of(name, resolve(path, max_expanded)?, as_version_6)?;
         context.rules = InterpolationRules::of_environment();
         if as_version_6 {
@@ -164,11 +165,8 @@ impl ArchiveContext {
     /// Opens an archive whose files are known.
     pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
         let name = files.base.clone();
-        ArchiveContext::of(
-            name.display().to_string(),
-            vec![Named { name, files: Ok(files) }],
-            false,
-        )
+        let shown = escape::path(&name).into_owned();
+        ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], false)
     }
 
     pub(super) fn of(

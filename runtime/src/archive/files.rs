@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::archive::bytes::Bytes;
 use crate::archive::decompress::{Compression, Expansions};
+use crate::escape;
 use crate::model::PmStatus;
 use crate::source::SourceError;
 
@@ -29,7 +30,7 @@ impl Member {
     /// Name for messages.
     pub(super) fn name(&self) -> String {
         match self {
-            Member::File { path, .. } => path.display().to_string(),
+            Member::File { path, .. } => escape::path(&path).into_owned(),
             Member::Memory { name, .. } => (*name).to_string(),
         }
     }
@@ -122,12 +123,12 @@ impl ArchiveFiles {
             "no archive has this very name, and as a pattern it matches none"
         } else {
             return Err(SourceError::Io {
-                target: path.display().to_string(),
+                target: escape::path(&path).into_owned(),
                 source: absent.into(),
             });
         };
         Err(SourceError::Damaged {
-            target: path.display().to_string(),
+            target: escape::path(&path).into_owned(),
             status: PmStatus(-absent.raw_os_error()),
             message: message.to_owned(),
         })
@@ -179,7 +180,7 @@ impl Listing {
                 Ok(())
             })
         });
-        let target = || directory.display().to_string();
+        let target = || escape::path(&directory).into_owned();
         read.map_err(|source| SourceError::Io { target: target(), source })?;
         Ok(listing)
     }
@@ -212,7 +213,7 @@ impl Listing {
 
 pub(super) fn missing(path: &Path, message: &str) -> SourceError {
     SourceError::Damaged {
-        target: path.display().to_string(),
+        target: escape::path(&path).into_owned(),
         status: PmStatus::LOGFILE,
         message: message.to_string(),
     }

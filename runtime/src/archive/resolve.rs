@@ -16,6 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::archive::files::{ArchiveFiles, Listing, missing};
+use crate::escape;
 use crate::model::PmStatus;
 use crate::source::SourceError;
 
@@ -46,7 +47,7 @@ pub(super) fn resolve(
         let name = Path::new(OsStr::from_bytes(name));
         if name.as_os_str().is_empty() {
             let files = Err(SourceError::Damaged {
-                target: String::from_utf8_lossy(argument).into_owned(),
+                target: escape::path(OsStr::from_bytes(argument)).into_owned(),
                 status: PmStatus(-rustix::io::Errno::NOENT.raw_os_error()),
                 message: "a name is empty: there is a comma too many".to_owned(),
             });
@@ -83,7 +84,7 @@ fn find(name: &Path, directories: &mut Directories) -> Named {
     let files = match directories.listing(directory) {
         Ok(listing) => ArchiveFiles::find(name, listing),
         Err(SourceError::Io { source, .. }) => {
-            Err(SourceError::Io { target: name.display().to_string(), source })
+            Err(SourceError::Io { target: escape::path(&name).into_owned(), source })
         }
         Err(error) => Err(error),
     };

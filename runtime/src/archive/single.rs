@@ -12,6 +12,7 @@ use crate::archive::label::ArchiveLabel;
 use crate::archive::record::ReadError;
 use crate::archive::volume::Volume;
 use crate::archive::volumes::open_volume;
+use crate::escape;
 use crate::model::{PmStatus, Timestamp};
 use crate::source::SourceError;
 
@@ -32,7 +33,7 @@ impl SingleArchive {
 
     /// Name for messages: the path without any suffix.
     pub(super) fn name(&self) -> String {
-        self.files.base.display().to_string()
+        escape::path(&self.files.base).into_owned()
     }
 
     /// The index. One that is missing, damaged or of another archive is as

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::archive::Version;
+use crate::escape;
 use crate::model::{InDom, InstId, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
 
 /// Something was not written. What had been written before is a readable
@@ -12,13 +13,13 @@ use crate::model::{InDom, InstId, PmStatus, Pmid, Timestamp, UtcTime, ValueType}
 #[non_exhaustive]
 pub enum WriteError {
     /// A file with the name of one of this archive's exists. It is left alone.
-    #[error("{} exists already; archives are never overwritten, so remove it or choose another name", path.display())]
+    #[error("{} exists already; archives are never overwritten, so remove it or choose another name", escape::path(&path))]
     Exists {
         /// The file.
         path: PathBuf,
     },
     /// The system refuses. Of what was being written nothing is left in the file.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", escape::path(&path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -27,19 +28,19 @@ pub enum WriteError {
         source: io::Error,
     },
     /// An earlier failure left a part of a record behind that could not be taken away.
-    #[error("{}: an earlier failure left half a record at its end, nothing more can be written", path.display())]
+    #[error("{}: an earlier failure left half a record at its end, nothing more can be written", escape::path(&path))]
     Unusable {
         /// The file.
         path: PathBuf,
     },
     /// The file has reached the size that offsets of version 2 can express.
-    #[error("{} is full: version 2 is limited to 2 GiB here; use version 3", path.display())]
+    #[error("{} is full: version 2 is limited to 2 GiB here; use version 3", escape::path(&path))]
     Full {
         /// The metadata or index.
         path: PathBuf,
     },
     /// [`super::ArchiveWriter::finish`] without a record; no file is left.
-    #[error("{}: no record was written, so there is no archive", path.display())]
+    #[error("{}: no record was written, so there is no archive", escape::path(&path))]
     Empty {
         /// Base name of the archive.
         path: PathBuf,

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use crate::archive::files::is_file_of;
 use crate::archive::label::Role;
 use crate::archive_writer::WriteError;
+use crate::escape;
 use crate::new_file::NewFile;
 
 /// Mode of metadata whose archive has no volume yet: the sticky bit, which
@@ -97,7 +98,7 @@ impl Disk {
         // A comma separates archives where one is named to be read.
         if name.is_empty() || base.as_os_str().as_bytes().contains(&b',') {
             let problem = "cannot be that of an archive: it has a comma, or no last component";
-            let text = base.display().to_string();
+            let text = escape::path(&base).into_owned();
             return Err(WriteError::Text { what: "the base name".to_owned(), text, problem });
         }
         let failed = |source| WriteError::Io { path: disk.folder().to_path_buf(), source };

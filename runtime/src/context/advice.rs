@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use super::link::LinkError;
+use crate::escape;
 use crate::model::PmStatus;
 use crate::proto::{AuthenticationError, CertificateProblem, ProtocolError};
 use crate::source::SourceError;
@@ -76,7 +77,7 @@ pub(super) fn handshake_error(target: &Target, error: LinkError) -> SourceError 
 
 /// Status and remedy of what a user can do something about.
 fn remedy(target: &Target, error: &ProtocolError) -> Option<(PmStatus, String)> {
-    let conf = target.tls_conf.display();
+    let conf = escape::path(&target.tls_conf);
     let own_certificate = format!(
         "name yours as tls-client-cert-file and tls-client-key-file in {conf}, \
          and connect by `pcps://`"
@@ -131,7 +132,7 @@ fn remedy(target: &Target, error: &ProtocolError) -> Option<(PmStatus, String)> 
 }
 
 fn certificate_remedy(target: &Target, problem: &CertificateProblem) -> String {
-    let conf = target.tls_conf.display();
+    let conf = escape::path(&target.tls_conf);
     match problem {
         CertificateProblem::UnknownIssuer => format!(
             "name its authority, or the certificate itself if it signs itself, as \

@@ -24,6 +24,10 @@ impl From<ProtocolError> for LinkError {
     }
 }
 
+/// How many messages of a handshake may be read after its time is over: more
+/// than TLS and an authentication consist of.
+const MAX_LATE_ANSWERS: u32 = 8;
+
 pub(super) struct Link<T> {
     pub(super) connection: Connection,
     transport: T,
@@ -51,7 +55,8 @@ impl<T: Transport> Link<T> {
 
     /// Sends what the system takes and waits for the next event.
     pub(super) async fn next_event(&mut self) -> Result<Event, LinkError> {
-        let deadline = Deadline::after(T::now(), self.timeout);
+        let mut deadline = Deadline::after(T::now(), self.timeout);
+        let mut late_answers = 0;
         let mut is_drained = false;
         loop {
             if let Some(event) = self.connection.poll()? {
@@ -60,7 +65,14 @@ impl<T: Transport> Link<T> {
             // After what had arrived comes the clock: bytes that drip in without
             // end are no reason to go on for ever.
             if is_drained && let Err(error) = deadline.remaining(T::now()) {
-                return Err(self.failure(error));
+                // What was read late may have come in time. If the handshake
+                // asks the peer something more now, it is due an answer.
+                let asks = !self.connection.is_ready() && !self.connection.outgoing().is_empty();
+                if !asks || late_answers == MAX_LATE_ANSWERS {
+                    return Err(self.failure(error));
+                }
+                late_answers += 1;
+                deadline = Deadline::after(T::now(), self.timeout);
             }
             match self.transfer(deadline).await {
                 Ok(Transfer::Filled) => is_drained = false,
@@ -93,8 +105,11 @@ impl<T: Transport> Link<T> {
     async fn transfer(&mut self, deadline: Deadline) -> io::Result<Transfer> {
         // A peer that does not take more requests may be waiting for us to
         // read its replies.
-        if !self.send()? && !self.transport.wait(deadline).await?.receive {
-            return Ok(Transfer::Partial);
+        match self.send() {
+            Ok(true) => {}
+            Ok(false) if self.transport.wait(deadline).await?.receive => {}
+            Ok(false) => return Ok(Transfer::Partial),
+            Err(error) => return self.receive_last(error).await,
         }
         let inbox = self.connection.inbox();
         let room = inbox.capacity() - inbox.len();
@@ -103,6 +118,15 @@ impl<T: Transport> Link<T> {
             count if count < room => Transfer::Partial,
             _ => Transfer::Filled,
         })
+    }
+
+    /// The peer takes nothing any more; what it said before may tell why.
+    async fn receive_last(&mut self, broken: io::Error) -> io::Result<Transfer> {
+        let at_once = Deadline::after(T::now(), Some(Duration::ZERO));
+        match self.transport.receive(self.connection.inbox(), at_once).await {
+            Ok(0) | Err(_) => Err(broken),
+            Ok(_) => Ok(Transfer::Filled),
+        }
     }
 }
 
@@ -126,7 +150,8 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
-    use crate::pdu::{Features, Hello, Pdu, PduType, PmnsNames, Writer};
+    use crate::model::PmStatus;
+    use crate::pdu::{ErrorPdu, Features, Hello, Pdu, PduType, PmnsNames, Writer};
     use crate::transport::{AsyncSocket, Readiness, Socket, ready};
 
     /// A peer that greets, takes every request and then gives one byte at a
@@ -205,6 +230,63 @@ mod tests {
                 Err(error) => panic!("{error:?}"),
             }
         }
+    }
+
+    /// The greeting is read after the time of the handshake; what it is answered
+    /// with is due an answer all the same, but not for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_handshake_that_is_read_late_goes_on() {
+        const TIMEOUT: Duration = Duration::from_secs(10);
+        for answers in [true, false] {
+            let (ours, mut peer) = UnixStream::pair().expect("two sockets");
+            ours.set_nonblocking(true).expect("a socket");
+            let socket = AsyncSocket::Unix(ours.try_into().expect("a runtime"));
+            let container = Some("shop".to_owned());
+            let config = ConnectionConfig { container, ..ConnectionConfig::default() };
+            let mut link = pin!(Link::establish(socket, config, Some(TIMEOUT)));
+            let mut greeting = Vec::new();
+            let features = Features::CONTAINER;
+            Hello { refusal: None, version: 2, features }.encode(&mut greeting);
+            let mut reply = Vec::new();
+            PmnsNames::encode_names(&["a"], &mut reply);
+            for piece in [&[][..], &greeting] {
+                peer.write_all(piece).expect("room");
+                let is_pending =
+                    poll_fn(|context| Poll::Ready(link.as_mut().poll(context).is_pending()));
+                assert!(is_pending.await);
+                tokio::time::advance(TIMEOUT * 2).await;
+            }
+            let most = &reply[..reply.len() - 1];
+            peer.write_all(if answers { &reply } else { most }).expect("room");
+            match link.await {
+                Ok(_) => assert!(answers),
+                Err(LinkError::Timeout(timeout)) => assert!(!answers && timeout == TIMEOUT),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_peer_said_last_comes_before_its_end() {
+        let (ours, mut peer) = UnixStream::pair().expect("two sockets");
+        let mut greeting = Vec::new();
+        Hello { refusal: None, version: 2, features: Features(0) }.encode(&mut greeting);
+        peer.write_all(&greeting).expect("room");
+        let link = Link::establish(Socket::new(ours.into()), ConnectionConfig::default(), None);
+        let mut link = ready(link).expect("a greeting");
+        let mut status = Vec::new();
+        ErrorPdu { status: PmStatus::PERMISSION.0 }.encode(&mut status);
+        peer.write_all(&status).expect("room");
+        // It leaves the credentials unread.
+        drop(peer);
+        link.request(Request::Traverse("")).expect("ready");
+        let event = ready(link.next_event()).expect("a status");
+        assert_eq!(event, Event::Failed(PmStatus::PERMISSION));
+        link.request(Request::Traverse("")).expect("ready");
+        let error = ready(link.next_event()).expect_err("nothing more");
+        assert!(
+            matches!(&error, LinkError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        );
     }
 
     #[test]

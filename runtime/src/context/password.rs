@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use crate::escape;
 use crate::proto::Secret;
 
 /// Longest password that is read, in bytes.
@@ -19,7 +20,8 @@ const LONGEST: u64 = 4096;
 /// It cannot be read, or there is none. The text says which file it is, and
 /// nothing of what is in it.
 pub(super) fn read(path: &Path) -> Result<Secret, String> {
-    let problem = |what: &str| format!("the password in {} cannot be read: {what}", path.display());
+    let problem =
+        |what: &str| format!("the password in {} cannot be read: {what}", escape::path(&path));
     let file = File::open(path).map_err(|error| problem(&error.to_string()))?;
     let mut line = Vec::new();
     let mut start = BufReader::new(file).take(LONGEST + 1);

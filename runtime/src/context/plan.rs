@@ -16,6 +16,7 @@ use super::link::LinkError;
 use super::options::ConnectOptions;
 use super::password;
 use super::spec::{Encryption, HostAndPorts, HostSpec, Target, UserAttributes};
+use crate::escape;
 use crate::pdu::MAX_CONTAINER_NAME;
 use crate::proto::{ConnectionConfig, Credentials, Forward, Method, Peer, ProtocolError, Security};
 use crate::source::SourceError;
@@ -226,7 +227,7 @@ impl Planner<'_> {
     /// The system keeps others from a socket: there is no TLS.
     fn socket(&self, path: PathBuf, gives_way: Stage) -> Route {
         Route {
-            target: self.target(path.display().to_string()),
+            target: self.target(escape::path(&path).into_owned()),
             address: Address::Unix(path),
             forward: None,
             config: ConnectionConfig { peer: Peer::SameHost, ..self.config.clone() },

@@ -20,6 +20,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::escape::Foreign;
 use crate::proto::Secret;
 use crate::source::SourceError;
 
@@ -112,8 +113,9 @@ pub struct SpecError {
 impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let before = self.spec.get(..self.offset).unwrap_or(&self.spec);
-        let column = before.chars().count();
-        write!(f, "{}\n{:column$}^ -- {}", self.spec, "", self.problem)
+        let form = |text| Foreign(text).form(f.alternate());
+        let column = form(before).chars().count();
+        write!(f, "{}\n{:column$}^ -- {}", form(&self.spec), "", self.problem)
     }
 }
 

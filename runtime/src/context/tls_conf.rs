@@ -32,6 +32,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{CipherSuite, ClientConfig};
 
 use super::certificates::{Leniency, PeerVerifier};
+use crate::escape;
 use crate::proto::TlsClient;
 
 /// Largest file of certificates that is read, in bytes.
@@ -151,7 +152,7 @@ impl TlsSettings {
             None => (builder.with_no_client_auth(), false),
             Some((chain, key)) => {
                 let config = builder.with_client_auth_cert(chain, key);
-                let file = self.file().display();
+                let file = escape::path(self.file());
                 (config.map_err(|error| format!("the certificate in {file}: {error}"))?, true)
             }
         };
@@ -171,7 +172,7 @@ impl TlsSettings {
             }
             _ => Err(format!(
                 "{} names only one of tls-client-cert-file and tls-client-key-file",
-                self.file().display()
+                escape::path(self.file())
             )),
         }
     }
@@ -238,18 +239,19 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     match found {
         Ok(found) if !found.is_empty() => Ok(found),
-        Ok(_) => Err(format!("{} holds no certificate in PEM form", path.display())),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Ok(_) => Err(format!("{} holds no certificate in PEM form", escape::path(&path))),
+        Err(error) => Err(format!("{}: {error}", escape::path(&path))),
     }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let file =
+        std::fs::File::open(path).map_err(|error| format!("{}: {error}", escape::path(&path)))?;
     match file.take(MAX_FILE_BYTES).read_to_end(&mut bytes) {
         Ok(_) => Ok(bytes),
-        Err(error) => Err(format!("{}: {error}", path.display())),
+        Err(error) => Err(format!("{}: {error}", escape::path(&path))),
     }
 }
 

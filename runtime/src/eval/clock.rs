@@ -23,13 +23,13 @@ impl<'c> Clock<'c> {
 
     /// Time stamp of a history's operand.
     pub fn now(&self, history: HistoryId) -> Timestamp {
-        self.of(self.program.histories[history.index()].clock)
+        self.of(&self.program.histories[history.index()].inputs)
     }
 
-    /// Time stamp of an input, or of the fetch.
-    pub fn of(&self, input: Option<InputSlot>) -> Timestamp {
-        match input {
-            Some(slot) if self.is_split => stamp_of(self.batch, slot.index()),
+    /// Time stamp of the first of some inputs, or of the fetch.
+    pub fn of(&self, inputs: &[InputSlot]) -> Timestamp {
+        match inputs {
+            [slot, ..] if self.is_split => stamp_of(self.batch, slot.index()),
             _ => self.timestamp,
         }
     }

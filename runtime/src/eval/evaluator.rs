@@ -14,21 +14,10 @@ use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
-use crate::model::{InDom, PmStatus, Pmid, ValueType};
-use crate::program::{HistoryId, Program, Reason, Status};
+use crate::model::{InDom, PmStatus, Pmid};
+use crate::program::{Binding, HistoryId, Program, Reason, Status};
 use crate::result::{ResultBatch, ResultPart, ValueSet};
 use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
-
-/// What a program's inputs and domains are in one context.
-#[derive(Clone, Debug)]
-pub struct Binding {
-    /// Metrics, parallel to the program's inputs.
-    pub pmids: Vec<Pmid>,
-    /// Domains delivered with every fetch.
-    pub fetched_domains: Vec<InDom>,
-    /// Domains that filters look at.
-    pub named_domains: Vec<InDom>,
-}
 
 /// Layouts kept: archives alternate between a few kinds of records.
 const LAYOUTS_KEPT: usize = 8;
@@ -38,11 +27,10 @@ const LAYOUTS_KEPT: usize = 8;
 #[derive(Debug)]
 pub struct Evaluator {
     program: Arc<Program>,
+    binding: Arc<Binding>,
     list: FetchList,
-    named: Vec<InDom>,
     selected: Selected,
     verdicts: Verdicts,
-    types: Vec<ValueType>,
     /// Most recently used first; the first is in force.
     layouts: Vec<Arc<Layout>>,
     history: HistoryStore,
@@ -85,26 +73,25 @@ struct Buffers {
 
 impl Evaluator {
     /// An evaluator without previous samples.
-    pub fn new(program: Arc<Program>, binding: Binding) -> Evaluator {
+    pub fn new(program: Arc<Program>, binding: impl Into<Arc<Binding>>) -> Evaluator {
+        let binding = binding.into();
         let (mut history, mut windows) = (HistoryStore::default(), WindowStore::default());
-        history.change_program(None, &program);
-        windows.change_program(None, &program);
+        history.change_program(None, (&program, &binding));
+        windows.change_program(None, (&program, &binding));
         Evaluator::assemble(program, binding, history, windows)
     }
 
     fn assemble(
         program: Arc<Program>,
-        binding: Binding,
+        binding: Arc<Binding>,
         history: HistoryStore,
         windows: WindowStore,
     ) -> Evaluator {
-        let types = program.outputs.iter().map(|o| program.nodes[o.root.index()].value_type);
         Evaluator {
-            list: FetchList::new(binding.pmids, binding.fetched_domains),
-            named: binding.named_domains,
+            list: FetchList::new(binding.pmids.clone(), binding.fetched_domains.clone()),
+            binding,
             selected: Selected::default(),
             verdicts: Verdicts::default(),
-            types: types.collect(),
             layouts: Vec::new(),
             irregular: Vec::new(),
             always_general: false,
@@ -118,11 +105,20 @@ impl Evaluator {
     /// Goes on with another program in the same context. Samples of
     /// definitions that both have are kept, and so are those of definitions
     /// that an earlier program had.
-    pub fn change_program(&mut self, program: Arc<Program>, binding: Binding) {
+    pub fn change_program(&mut self, program: Arc<Program>, binding: impl Into<Arc<Binding>>) {
+        let binding = binding.into();
+        let is_same = Arc::ptr_eq(&program, &self.program) && *binding == *self.binding;
+        let fetches_more = self.list.pmids().len() > binding.pmids.len()
+            || self.list.domains().len() > binding.fetched_domains.len();
+        // What filters have found out holds until they are bound anew.
+        if is_same && !fetches_more && !self.always_general && binding.named_domains.is_empty() {
+            return;
+        }
         let mut history = std::mem::take(&mut self.history);
-        history.change_program(Some((&self.program, self.layouts.first())), &program);
+        let before = (&*self.program, &*self.binding, self.layouts.first());
+        history.change_program(Some(before), (&program, &binding));
         let mut windows = std::mem::take(&mut self.windows);
-        windows.change_program(Some(&self.program), &program);
+        windows.change_program(Some((&self.program, &self.binding)), (&program, &binding));
         *self = Evaluator::assemble(program, binding, history, windows);
     }
 
@@ -204,7 +200,7 @@ impl Evaluator {
         let Some(layout) = self.layouts.first().filter(|layout| layout.lasting) else {
             return Ok(false);
         };
-        for (indom, known) in self.named.iter().zip(&layout.named) {
+        for (indom, known) in self.binding.named_domains.iter().zip(&layout.named) {
             let now = source.instance_domain(*indom, Freshness::Cached)?;
             if !same_domain(&now, known) {
                 return Ok(false);
@@ -244,11 +240,13 @@ impl Evaluator {
         workspace: &mut Workspace,
     ) -> Result<(), SourceError> {
         let surveys = self.survey(&workspace.batch, source)?;
-        let mut named = Vec::with_capacity(self.named.len());
-        for (position, indom) in self.named.iter().enumerate() {
+        let binding = Arc::clone(&self.binding);
+        let indoms = &binding.named_domains;
+        let mut named = Vec::with_capacity(indoms.len());
+        for (position, indom) in indoms.iter().enumerate() {
             named.push(self.named_domain(position, *indom, &surveys, source)?);
         }
-        let names = self.selected.names(&self.program, &surveys, &self.named, &named, source)?;
+        let names = self.selected.names(&self.program, &surveys, indoms, &named, source)?;
         let before = self.layouts.first().cloned();
         let known = self.layouts.iter().position(|layout| {
             let domains = self.own_domains(&workspace.batch);
@@ -382,7 +380,6 @@ impl Evaluator {
             outputs: &self.layouts[0].outputs,
             inputs: &self.layouts[0].inputs,
             program: &self.program.outputs,
-            types: &self.types,
             fetched: batch,
             layout: buffers.todo.is_empty().then_some(layout.id),
             general: &buffers.overrides,

@@ -416,7 +416,7 @@ impl Buffers<'_> {
                     return from.status;
                 }
                 let window = &program.windows[id.index()];
-                let now = around.clock.of(window.clock);
+                let now = around.clock.of(&window.inputs);
                 out.ids.extend_from_slice(&from.ids);
                 let sample = (&from.ids[..], &from.lanes[..]);
                 self.windows.advance(*id, window, sample, now, &mut out.lanes);

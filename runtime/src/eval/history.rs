@@ -13,7 +13,7 @@ use super::layout::{HistoryLayout, Layout};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
-use crate::program::{HistoryId, HistoryKey, OnFailure, Program, Reason, Status};
+use crate::program::{Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status};
 
 /// All previous samples of a context.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub struct HistoryStore {
     arena: Vec<u8>,
     spare: Vec<u8>,
     /// Samples of histories that the program in force does not have.
-    parked: HashMap<HistoryKey, Entry>,
+    parked: HashMap<SampleKey, Entry>,
     /// Time of the newest samples.
     latest: Option<Timestamp>,
 }
@@ -94,22 +94,25 @@ impl HistoryStore {
     /// Forgets the samples of definitions that no program will have again; their
     /// identities ascend.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
-        self.parked.retain(|key, _| definitions.binary_search(&key.definition).is_err());
+        self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
     /// Takes the histories of a program in use; those of the program before
     /// are parked under their keys.
-    pub fn change_program(&mut self, old: Option<(&Program, Option<&Arc<Layout>>)>, new: &Program) {
-        if let Some((program, layout)) = old {
+    pub fn change_program(
+        &mut self,
+        old: Option<(&Program, &Binding, Option<&Arc<Layout>>)>,
+        (program, binding): (&Program, &Binding),
+    ) {
+        if let Some((program, binding, layout)) = old {
             if let Some(layout) = layout {
                 self.set_aside_all(layout);
             }
-            let keys = program.histories.iter().map(|history| history.key);
-            self.parked.extend(keys.zip(self.entries.drain(..)));
+            self.parked.extend(keys(program, binding).zip(self.entries.drain(..)));
         }
         let parked = &mut self.parked;
-        let mut entry = |key| parked.remove(key).unwrap_or(Entry::None(Reason::FirstSample));
-        self.entries = new.histories.iter().map(|history| entry(&history.key)).collect();
+        let entry = |key| parked.remove(&key).unwrap_or(Entry::None(Reason::FirstSample));
+        self.entries = keys(program, binding).map(entry).collect();
     }
 
     fn set_aside_all(&mut self, layout: &Layout) {
@@ -268,6 +271,12 @@ impl HistoryStore {
             }
         }
     }
+}
+
+/// What the samples of a program's histories belong to, in their order.
+fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey> {
+    let histories = program.histories.iter();
+    histories.map(|history| binding.sample_key(history.key, &history.inputs))
 }
 
 /// A sample of its own, from a column.

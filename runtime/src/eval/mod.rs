@@ -29,6 +29,7 @@ mod selected;
 mod verdicts;
 mod windows;
 
-pub use evaluator::{Binding, Evaluator, Workspace};
+pub use crate::program::Binding;
+pub use evaluator::{Evaluator, Workspace};
 pub use lanes::LaneSet;
 pub use results::{Evaluation, Value, Values};

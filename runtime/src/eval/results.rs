@@ -23,7 +23,6 @@ pub struct Evaluation<'w> {
     pub(super) inputs: &'w [InputLayout],
     /// Parallel to `outputs`.
     pub(super) program: &'w [Output],
-    pub(super) types: &'w [ValueType],
     pub(super) layout: Option<LayoutId>,
     /// Parallel to `outputs`: the value of the general path where it applied.
     pub(super) general: &'w [Option<u32>],
@@ -103,7 +102,7 @@ impl<'w> Evaluation<'w> {
 
     /// Values of the metric at a position below [`Evaluation::len`].
     pub fn get(&self, output: usize) -> Values<'w> {
-        let value_type = self.types[output];
+        let value_type = self.program[output].value_type;
         let with = |status, instances, lanes| Values {
             status,
             instances,

@@ -27,7 +27,7 @@ use super::lanes::Finder;
 use crate::kernel::ops::{self, BinaryFn, LaneBits};
 use crate::kernel::{BinaryOp, Scalar};
 use crate::model::{InstId, Timestamp};
-use crate::program::{HistoryKey, Program, Window, WindowFunction, WindowId};
+use crate::program::{Binding, Program, SampleKey, Window, WindowFunction, WindowId};
 
 /// Most buckets of a window.
 const BUCKETS: f64 = 4096.0;
@@ -40,7 +40,7 @@ pub struct WindowStore {
     /// Parallel to the windows of the program in force.
     entries: Vec<State>,
     /// What windows remember that the program in force does not have.
-    parked: HashMap<HistoryKey, State>,
+    parked: HashMap<SampleKey, State>,
 }
 
 /// What a window remembers.
@@ -95,23 +95,26 @@ impl WindowStore {
 
     /// Drops the parked windows of definitions that are gone for good.
     pub fn forget_definitions(&mut self, definitions: &[u64]) {
-        self.parked.retain(|key, _| definitions.binary_search(&key.definition).is_err());
+        self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
     /// Takes the windows of a program in use; those of the program before are
     /// parked under their keys as long as they may be of use.
-    pub fn change_program(&mut self, old: Option<&Program>, new: &Program) {
-        if let Some(program) = old {
-            let keys = program.windows.iter().map(|window| window.key);
-            self.parked.extend(keys.zip(self.entries.drain(..)));
+    pub fn change_program(
+        &mut self,
+        old: Option<(&Program, &Binding)>,
+        (program, binding): (&Program, &Binding),
+    ) {
+        if let Some((program, binding)) = old {
+            self.parked.extend(keys(program, binding).zip(self.entries.drain(..)));
         }
         let latest = self.parked.values().filter_map(|state| state.latest).max();
         self.parked.retain(|_, state| match (latest, state.latest) {
             (Some(latest), Some(own)) => latest.seconds_since(own) < state.keep,
             _ => false,
         });
-        let state = |window: &Window| self.parked.remove(&window.key).unwrap_or_default();
-        self.entries = new.windows.iter().map(state).collect();
+        let state = |key| self.parked.remove(&key).unwrap_or_default();
+        self.entries = keys(program, binding).map(state).collect();
     }
 
     /// Adds a sample of the operand's lanes to a window and appends the
@@ -141,6 +144,11 @@ impl WindowStore {
         }
         state.latest = Some(now);
     }
+}
+
+/// What the samples of a program's windows belong to, in their order.
+fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey> {
+    program.windows.iter().map(|window| binding.sample_key(window.key, &window.inputs))
 }
 
 impl State {

@@ -2,10 +2,11 @@
 //! over all samples.
 
 use super::*;
+use crate::program::{HistoryKey, InputSlot};
 
 fn window(function: WindowFunction, seconds: f64) -> Window {
-    let key = HistoryKey { definition: 1, ordinal: 0, metrics: 0 };
-    Window { key, clock: None, function, seconds, scalar: Scalar::F64 }
+    let key = HistoryKey { definition: 1, ordinal: 0 };
+    Window { key, inputs: Box::default(), function, seconds, scalar: Scalar::F64 }
 }
 
 /// A store with one window.
@@ -19,8 +20,14 @@ impl One {
         let window = window(function, seconds);
         let program = Program { windows: vec![window.clone()], ..Program::default() };
         let mut store = WindowStore::default();
-        store.change_program(None, &program);
+        store.change_program(None, (&program, &Binding::default()));
         One { store, window }
+    }
+
+    /// Goes from one program to another, of the same metrics.
+    fn change(&mut self, old: &Program, new: &Program) {
+        let binding = Binding::default();
+        self.store.change_program(Some((old, &binding)), (new, &binding));
     }
 
     /// The values after a sample at a time in milliseconds.
@@ -135,15 +142,18 @@ fn windows_outlive_programs_that_lack_them() {
     let with = Program { windows: vec![avg.window.clone()], ..Program::default() };
     let without = Program::default();
     avg.single(0, 10.0);
-    avg.store.change_program(Some(&with), &without);
-    avg.store.change_program(Some(&without), &with);
+    avg.change(&with, &without);
+    avg.change(&without, &with);
     assert_eq!(avg.single(1, 20.0), 15.0);
     // Of another metric nothing is of use.
-    let mut other = avg.window.clone();
-    other.key.metrics = 7;
-    let other = Program { windows: vec![other], ..Program::default() };
-    avg.store.change_program(Some(&with), &other);
-    assert_eq!(avg.single(2, 30.0), 30.0);
+    let inputs = Box::from([InputSlot(0)]);
+    let window = Window { inputs, ..avg.window.clone() };
+    let with = Program { windows: vec![window], ..Program::default() };
+    let of = |print| Binding { prints: vec![print], ..Binding::default() };
+    avg.store.change_program(Some((&with, &of(1))), (&with, &of(1)));
+    assert_eq!(avg.single(2, 30.0), 20.0);
+    avg.store.change_program(Some((&with, &of(1))), (&with, &of(7)));
+    assert_eq!(avg.single(3, 30.0), 30.0);
 }
 
 #[test]
@@ -154,14 +164,14 @@ fn what_is_out_of_every_window_is_not_kept() {
     other.key.definition = 2;
     let other = Program { windows: vec![other], ..Program::default() };
     avg.single(0, 10.0);
-    avg.store.change_program(Some(&with), &other);
+    avg.change(&with, &other);
     avg.single(5, 1.0);
     assert_eq!(avg.store.parked.len(), 1);
     avg.single(10, 1.0);
     avg.store.forget_definitions(&[7]);
     assert_eq!(avg.store.parked.len(), 1);
-    avg.store.change_program(Some(&other), &Program::default());
-    let kept: Vec<u64> = avg.store.parked.keys().map(|key| key.definition).collect();
+    avg.change(&other, &Program::default());
+    let kept: Vec<u64> = avg.store.parked.keys().map(|key| key.history.definition).collect();
     assert_eq!(kept, [2]);
     avg.store.forget_definitions(&[2]);
     assert!(avg.store.parked.is_empty());

@@ -58,7 +58,7 @@ pub enum Fault {
         piece: Vec<u8>,
     },
     /// An ERROR with this status is sent instead. Instead of the greeting: a
-    /// refusal, after which the connection is reset.
+    /// refusal, after which the connection is reset, as pmcd does it.
     Status(PmStatus),
     /// ERRORs with these statuses are sent first: notices of changes, if they
     /// are positive.

@@ -26,6 +26,9 @@ use crate::context::HostSpec;
 const LEAST_READ_BYTES: usize = 512;
 const MOST_READ_BYTES: usize = 64 << 10;
 
+/// Connections that may wait to be taken by a listener of many hosts.
+const MANY_WAITING: i32 = 4096;
+
 /// A thread that plays pmcd on sockets until it is dropped.
 #[derive(Debug)]
 pub struct FakePmcd {
@@ -107,6 +110,38 @@ impl FakePmcd {
             }
         });
         Ok(address)
+    }
+
+    /// Serves many hosts on one port; 0 is a free one. The address of
+    /// 127.0.0.0/8 that a client connects to tells which host it means. Who
+    /// connects from elsewhere, or to an address without a host, is not served.
+    /// Returns the port.
+    ///
+    /// # Errors
+    /// The port cannot be had.
+    pub fn listen_for_many(
+        &self,
+        port: u16,
+        host_at: impl Fn(Ipv4Addr) -> Option<Arc<FakeHost>> + Send + 'static,
+    ) -> io::Result<u16> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+        // Thousands of clients may come at once, as they do not to one pmcd.
+        rustix::net::listen(&listener, MANY_WAITING)?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let _entered = self.runtime.enter();
+        let listener = TcpListener::from_std(listener)?;
+        self.runtime.spawn(async move {
+            while let Ok((stream, peer)) = listener.accept().await {
+                let Ok(SocketAddr::V4(own)) = stream.local_addr() else { continue };
+                let Some(host) = host_at(*own.ip()) else { continue };
+                if peer.ip().is_loopback() && own.ip().is_loopback() {
+                    drop(stream.set_nodelay(true));
+                    tokio::spawn(serve_tcp(stream, Session::new(&host)));
+                }
+            }
+        });
+        Ok(port)
     }
 
     /// Serves a host on a unix socket, which must not exist yet.

@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::context::pcp_conf::PcpConf;
+use crate::escape;
 use crate::model::{LabelFlags, LabelMap, LabelSet, json_string};
 
 /// Flag of the level.
@@ -124,9 +125,8 @@ fn sets_of_folder(folder: &Path, flags: LabelFlags, warnings: &mut Vec<String>) 
     for path in &files {
         match read(path) {
             Ok(set) => sets.push(set),
-            Err(problem) => {
-                warnings.push(format!("{}: {problem}; its labels are left out", path.display()))
-            }
+            Err(problem) => warnings
+                .push(format!("{}: {problem}; its labels are left out", escape::path(&path))),
         }
     }
     sets

@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::c_number::{is_c_space, leading_number};
+use crate::escape::Foreign;
 
 /// Units by their words, in lower case, with the nanoseconds in each.
 const WORDS: &[(&[&str], f64)] = &[
@@ -46,17 +47,22 @@ impl fmt::Display for IntervalError {
 impl std::error::Error for IntervalError {}
 
 /// Shows a text with a problem below its place, as libpcp does for texts in
-/// its little languages; without the last newline.
+/// its little languages; without the last newline. The text is [`Foreign`].
 pub(crate) fn write_fault(
     f: &mut fmt::Formatter<'_>,
     text: &str,
     offset: usize,
     problem: &str,
 ) -> fmt::Result {
-    let before = text.get(..offset).unwrap_or(text);
-    let blanks: String =
-        before.chars().map(|c| if c.is_ascii_graphic() { ' ' } else { c }).collect();
-    write!(f, "{text}\n{blanks}^ -- {problem}")
+    let blanks = blanks_before(f, text, offset);
+    write!(f, "{}\n{blanks}^ -- {problem}", Foreign(text).form(f.alternate()))
+}
+
+/// As many blanks as stand before a place of a text that is [`Foreign`]; other
+/// characters that take no room, or more, are repeated.
+pub(crate) fn blanks_before(f: &fmt::Formatter<'_>, text: &str, offset: usize) -> String {
+    let before = Foreign(text.get(..offset).unwrap_or(text)).form(f.alternate());
+    before.chars().map(|c| if c.is_ascii_graphic() { ' ' } else { c }).collect()
 }
 
 /// Reads an interval (`pmParseInterval(3)`, `pmParseHighResInterval(3)`): numbers with units, which are

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use crate::model::PmStatus;
+use crate::escape::Foreign;
+use crate::model::{PmStatus, blanks_before};
 
 /// A file of a name space that cannot be read. Shown as libpcp does, without
-/// the last newline.
+/// the last newline; what stands in the file, and its name, are [`Foreign`].
 #[derive(Debug)]
 pub enum NameSpaceError {
     /// The file cannot be read.
@@ -68,20 +69,24 @@ const START: &str = "Error Parsing ASCII PMNS:";
 
 impl fmt::Display for NameSpaceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_shown = f.alternate();
+        let shown = |text| Foreign(text).form(is_shown);
         match self {
-            NameSpaceError::Open { file, .. } => write!(f, "{START} Cannot open \"{file}\""),
+            NameSpaceError::Open { file, .. } => {
+                write!(f, "{START} Cannot open \"{}\"", shown(file))
+            }
             NameSpaceError::Control { place: (file, line), text, problem } => {
+                let (file, text) = (shown(file), shown(text));
                 match line {
                     Some(line) => write!(f, "pmcpp: {file}[{line}]: {text}")?,
                     None => write!(f, "pmcpp: {file}:")?,
                 }
-                write!(f, "\npmcpp: Error: {problem}")?;
+                write!(f, "\npmcpp: Error: {}", shown(problem))?;
                 write!(f, "\n{START} pmcpp returned non-zero exit status")
             }
             NameSpaceError::Line { file, line, text, offset, problem, next } => {
-                let before = text.get(..*offset).unwrap_or(text);
-                let blank = |c: char| if c.is_ascii_graphic() { ' ' } else { c };
-                let blanks: String = before.chars().map(blank).collect();
+                let blanks = blanks_before(f, text, *offset);
+                let (file, text, problem) = (shown(file), shown(text), shown(problem));
                 write!(f, "[{file}:{line}] {START} {problem}\n    {text}\n    {blanks}^")?;
                 match next {
                     Some(next) => {
@@ -91,7 +96,7 @@ impl fmt::Display for NameSpaceError {
                     None => Ok(()),
                 }
             }
-            NameSpaceError::Whole { problem } => write!(f, "{START} {problem}"),
+            NameSpaceError::Whole { problem } => write!(f, "{START} {}", shown(problem)),
         }
     }
 }

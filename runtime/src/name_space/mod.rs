@@ -22,6 +22,7 @@ pub use tree::{LocalNameSpace, Place};
 pub use with_source::{NameSpaceLocation, WithNameSpace};
 
 use crate::context::pcp_conf::PcpConf;
+use crate::escape;
 use preprocess::Line;
 
 /// How a file of a name space is read.
@@ -61,13 +62,15 @@ impl LocalNameSpace {
             let default = std::env::var_os("PMNS_DEFAULT").filter(|file| !file.is_empty());
             default.map_or_else(|| folder.join("root"), PathBuf::from)
         });
-        let name = file.display().to_string();
+        let name = escape::path(&file).into_owned();
         let text =
             read(&file).map_err(|source| NameSpaceError::Open { file: name.clone(), source })?;
         let beside = file.parent().unwrap_or(Path::new("")).to_path_buf();
         let include = |name: &str| {
             let places = [PathBuf::from(name), beside.join(name), folder.join(name)];
-            places.iter().find_map(|place| Some((place.display().to_string(), read(place).ok()?)))
+            places
+                .iter()
+                .find_map(|place| Some((escape::path(&place).into_owned(), read(place).ok()?)))
         };
         parse(&text, &name, options, &include)
     }

@@ -10,8 +10,12 @@
 //! on its own, and as [steps](Step), in which whole trees are fused into one
 //! kernel for the regular case that every operand has its values.
 
+mod binding;
+
 use std::fmt;
 use std::sync::Arc;
+
+pub use binding::{Binding, SampleKey};
 
 use crate::kernel::{Kernel, ReduceOp, Scalar};
 use crate::model::{PmStatus, ValueType};
@@ -311,8 +315,9 @@ pub struct History {
     /// Identity of the definition and position of the history in it: what the
     /// sample belongs to when programs change.
     pub key: HistoryKey,
-    /// Input whose time stamp is that of the sample; without one that of the fetch is.
-    pub clock: Option<InputSlot>,
+    /// The metrics below the operand. The sample has the time stamp of the
+    /// first; without any that of the fetch.
+    pub inputs: Box<[InputSlot]>,
     /// What a failed operand does to it.
     pub on_failure: OnFailure,
 }
@@ -322,8 +327,9 @@ pub struct History {
 pub struct Window {
     /// What its samples belong to when programs change.
     pub key: HistoryKey,
-    /// Input whose time stamp is that of the sample; without one that of the fetch is.
-    pub clock: Option<InputSlot>,
+    /// The metrics below the operand. A sample has the time stamp of the
+    /// first; without any that of the fetch.
+    pub inputs: Box<[InputSlot]>,
     /// What is computed.
     pub function: WindowFunction,
     /// Length of the window or half-life in seconds, not negative.
@@ -332,16 +338,14 @@ pub struct Window {
     pub scalar: Scalar,
 }
 
-/// Identity of a history or a window across programs.
+/// Identity of a history or a window across programs. Of which metrics its
+/// samples are says the [`SampleKey`] of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HistoryKey {
     /// Fingerprint of the definition: its name and its text.
     pub definition: u64,
     /// Position of the history within the definition.
     pub ordinal: u32,
-    /// Fingerprint of the metrics below the operand: identifiers, types,
-    /// domains, semantics, units. A sample of other metrics is of no use.
-    pub metrics: u64,
 }
 
 /// What happens to a previous sample when the operand fails.
@@ -360,6 +364,8 @@ pub enum OnFailure {
 pub struct Output {
     /// Its value.
     pub root: NodeId,
+    /// Type of its values.
+    pub value_type: ValueType,
     /// All nodes it needs, ascending.
     pub nodes: Box<[NodeId]>,
     /// All histories among them.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::escape;
 use crate::model::PmStatus;
 
 /// A recording that does not go on.
@@ -12,7 +13,7 @@ pub enum RecordError {
     #[error("{0}")]
     Order(&'static str),
     /// A file cannot be created or written, or a program not started.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", escape::path(&path))]
     Io {
         /// The file or program.
         path: PathBuf,
@@ -20,7 +21,7 @@ pub enum RecordError {
         source: io::Error,
     },
     /// The logger has ended by itself.
-    #[error("pmlogger for host \"{host}\" has ended; {} says why", log.display())]
+    #[error("pmlogger for host \"{host}\" has ended; {} says why", escape::path(&log))]
     Ended {
         /// The host.
         host: String,

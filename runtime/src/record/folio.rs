@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::RecordError;
+use crate::escape;
 
 /// A folio that is being written.
 #[derive(Debug)]
@@ -64,13 +65,13 @@ pub fn archives_of_folio(path: &Path) -> Result<Vec<PathBuf>, String> {
     let mut text = Vec::new();
     let file = File::open(path).map_err(|error| {
         let status = RecordError::io(path, error).status();
-        format!("cannot open archive folio {}: {status}", path.display())
+        format!("cannot open archive folio {}: {status}", escape::path(&path))
     })?;
     // What cannot be read has no header.
     let _ = file.take(LONGEST).read_to_end(&mut text);
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(Path::new("."));
-    parse(&text, &path.display().to_string(), folder)
+    parse(&text, &escape::path(&path), folder)
 }
 
 fn parse(text: &[u8], path: &str, folder: &Path) -> Result<Vec<PathBuf>, String> {
@@ -124,7 +125,7 @@ mod tests {
             let archives = parse(text.as_bytes(), "F", Path::new("."));
             let archives = archives.map(|archives| {
                 let archives: Vec<_> =
-                    archives.iter().map(|archive| archive.display().to_string()).collect();
+                    archives.iter().map(|archive| escape::path(archive).into_owned()).collect();
                 archives.join(" ")
             });
             assert_eq!(archives.as_deref().map_err(String::as_str), expected, "{text:?}");

@@ -165,7 +165,9 @@ impl Recording {
         let folder = PcpConf::load().get("PCP_BINADM_DIR");
         let folder = folder.unwrap_or_else(|| "/usr/lib/pcp/bin".to_owned());
         let program = Path::new(&folder).join("pmlogger");
-        let mut greeting = format!("V0\nF{}\nP{}\n", self.folio.path.display(), self.creator);
+        // For a program, not for people.
+        let path = self.folio.path.to_string_lossy();
+        let mut greeting = format!("V0\nF{path}\nP{}\n", self.creator);
         if self.folio.has_replay {
             greeting.push_str("R\n");
         }

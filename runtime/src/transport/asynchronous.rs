@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 use tokio::time::{timeout, timeout_at};
 
 use super::socket::{readiness_now, receive_now};
-use super::tcp::unknown_host;
+use super::tcp::{begin, outcome, unknown_host};
 use super::{Deadline, Readiness, Transport};
 
 /// A connected stream socket for tasks of a tokio runtime with I/O and time.
@@ -54,6 +54,13 @@ impl AsFd for AsyncSocket {
     }
 }
 
+async fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::from_std(begin(address)?)?;
+    stream.writable().await?;
+    outcome(&stream)?;
+    Ok(stream)
+}
+
 /// Waits for an attempt to connect, but not for ever.
 async fn within<T>(
     limit: Option<Duration>,
@@ -86,12 +93,8 @@ impl Transport for AsyncSocket {
         let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
         for port in ports {
             for address in AsyncSocket::lookup(host, *port, timeout).await? {
-                match within(timeout, TcpStream::connect(address)).await {
-                    Ok(stream) => {
-                        // A request waits for its reply: it must not wait for more bytes first.
-                        stream.set_nodelay(true)?;
-                        return Ok(AsyncSocket::Tcp(stream));
-                    }
+                match within(timeout, connect(address)).await {
+                    Ok(stream) => return Ok(AsyncSocket::Tcp(stream)),
                     Err(error) => last = error,
                 }
             }

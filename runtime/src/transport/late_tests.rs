@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::net::{SendFlags, send};
 
+use super::tcp::tests::reset_after;
 use super::{AsyncSocket, Deadline, Readiness, Socket, Transport};
 
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -70,4 +71,30 @@ async fn a_connection_that_is_there() {
         tokio::time::advance(TIMEOUT * 2).await;
         assert!(attempt.await.is_ok());
     }
+}
+
+/// The peer refuses before the task looks whether it is connected.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_was_reset() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let ports = [listener.local_addr().expect("an address").port()];
+    let mut attempt = pin!(AsyncSocket::connect_tcp("127.0.0.1", &ports, Some(TIMEOUT)));
+    let mut socket = None;
+    poll_fn(|context| {
+        if let Poll::Ready(made) = attempt.as_mut().poll(context) {
+            socket = Some(made);
+        }
+        Poll::Ready(())
+    })
+    .await;
+    reset_after(&listener, b"refused");
+    let socket = match socket {
+        Some(made) => made,
+        None => attempt.await,
+    };
+    let mut inbox = Vec::with_capacity(100);
+    let deadline = Deadline::after(AsyncSocket::now(), Some(TIMEOUT));
+    let mut socket = socket.expect("a connection");
+    assert_eq!(socket.receive(&mut inbox, deadline).await.expect("bytes"), 7);
+    assert_eq!(inbox, b"refused");
 }

@@ -2,10 +2,14 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
-use super::Socket;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt};
+
+use super::{Deadline, Socket};
 
 /// Connects to the first of `ports` that answers on any address of `host`: a
 /// name, or an address in numbers.
@@ -17,21 +21,56 @@ pub fn connect_tcp(host: &str, ports: &[u16], timeout: Option<Duration>) -> io::
     let mut last = io::Error::new(io::ErrorKind::InvalidInput, "no port to connect to");
     for port in ports {
         for address in lookup(host, *port)? {
-            let attempt = match timeout {
-                Some(timeout) => TcpStream::connect_timeout(&address, timeout),
-                None => TcpStream::connect(address),
-            };
-            match attempt {
-                Ok(stream) => {
-                    // A request waits for its reply: it must not wait for more bytes first.
-                    stream.set_nodelay(true)?;
-                    return Ok(Socket::new(OwnedFd::from(stream)));
-                }
+            match begin(address).and_then(|stream| finish(stream, timeout)) {
+                Ok(socket) => return Ok(socket),
                 Err(error) => last = error,
             }
         }
     }
     Err(last)
+}
+
+/// Begins to connect. The socket does not block; once it can be written to,
+/// [`outcome`] is known.
+pub(super) fn begin(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+    // A request waits for its reply: it must not wait for more bytes first.
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    match connect(&fd, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(fd)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What came of an attempt that is over.
+///
+/// A connection that was made and has been reset since is none that failed:
+/// what the peer said before is there to be read. pmcd resets connections
+/// (`SO_LINGER` of no time) as soon as it has said why it refuses them.
+pub(super) fn outcome(stream: impl AsFd) -> io::Result<()> {
+    match sockopt::socket_error(stream)? {
+        Ok(()) | Err(Errno::CONNRESET | Errno::PIPE) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits until an attempt is over.
+fn finish(stream: TcpStream, timeout: Option<Duration>) -> io::Result<Socket> {
+    let deadline = Deadline::after(Instant::now(), timeout);
+    loop {
+        let left = deadline.remaining(Instant::now())?;
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        match poll(&mut [PollFd::new(&stream, PollFlags::OUT)], left.as_ref()) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    outcome(&stream)?;
+    stream.set_nonblocking(false)?;
+    Ok(Socket::new(OwnedFd::from(stream)))
 }
 
 /// Addresses of a host.
@@ -47,4 +86,43 @@ pub(super) fn lookup(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 /// has no kind of error for that.
 pub(super) fn unknown_host(error: &io::Error) -> io::Error {
     io::Error::new(io::ErrorKind::HostUnreachable, error.to_string())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::transport::{Transport, ready};
+
+    #[test]
+    fn what_a_peer_said_before_a_reset_is_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let attempt = begin(listener.local_addr().expect("an address")).expect("an attempt");
+        reset_after(&listener, b"no more clients");
+        let mut socket = finish(attempt, Some(Duration::from_secs(60))).expect("a connection");
+        let mut inbox = Vec::with_capacity(100);
+        let deadline = Deadline::after(Instant::now(), None);
+        assert_eq!(ready(socket.receive(&mut inbox, deadline)).expect("the words"), 15);
+        assert_eq!(inbox, b"no more clients");
+    }
+
+    /// Takes a connection, says something, and resets it.
+    pub(in super::super) fn reset_after(listener: &TcpListener, words: &[u8]) {
+        let (mut peer, _) = listener.accept().expect("a client");
+        peer.write_all(words).expect("room");
+        sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).expect("a socket");
+    }
+
+    #[test]
+    fn nobody_listens() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        for timeout in [None, Some(Duration::from_secs(60))] {
+            let error = connect_tcp("127.0.0.1", &[port], timeout).expect_err("refused");
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        }
+    }
 }

@@ -63,6 +63,17 @@ pub fn allocations(work: impl FnOnce()) -> u64 {
     ALLOCATIONS.get() - before
 }
 
+/// How often this thread has allocated so far.
+pub fn allocations_so_far() -> u64 {
+    ALLOCATIONS.get()
+}
+
+/// Bytes that this thread has allocated and nobody has freed; memory that one
+/// thread allocates and another one frees falsifies it.
+pub fn held_bytes() -> isize {
+    NOW.get()
+}
+
 /// The most bytes that this thread held at once during some work, beyond what
 /// it held before.
 pub fn most(work: impl FnOnce()) -> usize {

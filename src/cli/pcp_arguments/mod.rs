@@ -21,6 +21,7 @@ mod usage;
 mod tests;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt::Display;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -36,7 +37,9 @@ use self::tools::PcpOption;
 pub use self::tools::Tool;
 pub use self::usage::usage;
 use super::environment::Setting;
+use super::lines::Lines;
 use crate::dialect::Dialect;
+use crate::escape::Foreign;
 
 /// A tool of PCP in one of its versions, which a command stands in for.
 #[derive(Clone, Copy, Debug)]
@@ -51,7 +54,7 @@ pub struct Impersonated {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ending {
     /// For standard error.
-    pub text: String,
+    pub text: Lines,
     /// True if this is what was asked for.
     pub is_good: bool,
 }
@@ -99,7 +102,7 @@ impl Impersonated {
                 Part::Option(option, argument) => said.option(option, argument),
                 Part::Own(words) => own_words.extend(words),
                 Part::Operand(operand) => operands.push(operand),
-                Part::Wrong(problem) => said.wrong(&problem),
+                Part::Wrong(problem) => said.wrong(&[&Foreign(&problem)]),
             }
         }
         said.end(&operands)?;
@@ -125,7 +128,7 @@ impl Impersonated {
 struct Said {
     of: Impersonated,
     /// What there is to tell, line by line.
-    text: String,
+    text: Lines,
     is_wrong: bool,
     wants_version: bool,
     host: Option<OsString>,
@@ -150,7 +153,7 @@ impl Said {
     fn new(of: Impersonated) -> Said {
         Said {
             of,
-            text: String::new(),
+            text: Lines::default(),
             is_wrong: false,
             wants_version: false,
             host: None,
@@ -175,8 +178,9 @@ impl Said {
         let value = setting.value.to_string_lossy();
         if setting.option == "debug" && !is_debug_spec(&value, self.of.dialect) {
             // libpcp itself has looked already.
-            let ignored = format!("Error: ${}={value} is not valid, ignored\n", setting.variable);
-            self.text.push_str(&ignored);
+            let value = Foreign(&value);
+            self.text.push(&[&"Error: $", &setting.variable, &"=", &value]);
+            self.text.push(&[&" is not valid, ignored\n"]);
         }
         if setting.option == "samples" && c_int(&value) == Some(0) {
             // Unlike `-s 0` this means all.
@@ -187,15 +191,15 @@ impl Said {
     }
 
     /// Takes note of a mistake, which is told with those before it.
-    fn wrong(&mut self, problem: &str) {
+    fn wrong(&mut self, problem: &[&dyn Display]) {
         self.is_wrong = true;
-        self.text.push_str(problem);
-        self.text.push('\n');
+        self.text.push(problem);
+        self.text.push(&[&"\n"]);
     }
 
-    fn refuse(&mut self, problem: &str) {
-        let tool = self.of.tool.name;
-        self.wrong(&format!("{tool}: {problem}"));
+    fn refuse(&mut self, problem: &[&dyn Display]) {
+        self.text.push(&[&self.of.tool.name, &": "]);
+        self.wrong(problem);
     }
 
     fn keep(&mut self, option: &PcpOption, argument: Option<&OsStr>) {
@@ -214,7 +218,8 @@ impl Said {
         let text = argument.as_deref().map(OsStr::to_string_lossy).unwrap_or_default();
         match option.word {
             "debug" if !is_debug_spec(&text, self.of.dialect) => {
-                return self.refuse(&format!("unrecognized debug options specification ({text})"));
+                let text = Foreign(&text);
+                return self.refuse(&[&"unrecognized debug options specification (", &text, &")"]);
             }
             "debug" => return,
             "help" | "" => {
@@ -226,14 +231,14 @@ impl Said {
             "version" => {
                 self.wants_version = true;
                 let (tool, version) = (self.of.tool.name, self.of.version());
-                self.text.push_str(&format!("{tool} version {version}\n"));
+                self.text.push(&[&tool, &" version ", &version, &"\n"]);
                 return;
             }
             "archive" | "nointerp" if self.host.is_some() => {
-                return self.refuse("only one host or archive allowed");
+                return self.refuse(&[&"only one host or archive allowed"]);
             }
             "archive-list" | "archive-folio" if self.host.is_some() => {
-                return self.refuse("only one of hosts or archives allowed");
+                return self.refuse(&[&"only one of hosts or archives allowed"]);
             }
             "archive" => self.has_archive = true,
             "archive-list" => return self.archive(&argument.unwrap_or_default()),
@@ -243,40 +248,50 @@ impl Said {
                 // In its place among the others.
                 self.archive(argument.as_deref().unwrap_or_default());
             }
-            "host" if self.has_archive => return self.refuse("only one host or archive allowed"),
+            "host" if self.has_archive => {
+                return self.refuse(&[&"only one host or archive allowed"]);
+            }
             "host" if self.host.is_some() => {
-                return self.refuse(&format!("too many hosts requested: {text}"));
+                return self.refuse(&[&"too many hosts requested: ", &Foreign(&text)]);
             }
             "host" => self.host = argument.clone(),
             "host-list" if self.has_archive => {
-                return self.refuse("only one of hosts or archives allowed");
+                return self.refuse(&[&"only one of hosts or archives allowed"]);
             }
             "host-list" => return self.hosts(&text),
             "local-PMDA" => self.is_local = true,
             "spec-local" if !is_agent_spec(&text) => {
-                return self.refuse("pmSpecLocalPMDA failed: bad op in spec");
+                return self.refuse(&[&"pmSpecLocalPMDA failed: bad op in spec"]);
             }
             "origin" => self.has_origin = true,
             "start" | "align" => self.has_window = true,
-            "hostzone" if self.time_zone => return self.refuse("at most one of -Z and -z allowed"),
+            "hostzone" if self.time_zone => {
+                return self.refuse(&[&"at most one of -Z and -z allowed"]);
+            }
             "hostzone" => self.host_zone = true,
-            "timezone" if self.host_zone => return self.refuse("at most one of -Z and -z allowed"),
+            "timezone" if self.host_zone => {
+                return self.refuse(&[&"at most one of -Z and -z allowed"]);
+            }
             "timezone" => self.time_zone = true,
-            "guimode" if self.gui_port => return self.refuse("at most one of -g and -p allowed"),
+            "guimode" if self.gui_port => {
+                return self.refuse(&[&"at most one of -g and -p allowed"]);
+            }
             "guimode" => self.gui_mode = true,
-            "guiport" if self.gui_mode => return self.refuse("at most one of -g and -p allowed"),
+            "guiport" if self.gui_mode => {
+                return self.refuse(&[&"at most one of -g and -p allowed"]);
+            }
             "guiport" => self.gui_port = true,
             "internal" | "external" => {
                 self.instances = true;
                 if self.values {
                     let letter = option.letter.unwrap_or_default();
-                    self.refuse(&format!("at most one of -{letter} and -v allowed"));
+                    self.refuse(&[&"at most one of -", &letter, &" and -v allowed"]);
                 }
             }
             "values" => {
                 self.values = true;
                 if self.instances {
-                    self.refuse("at most one of -v and (-i or -I) allowed");
+                    self.refuse(&[&"at most one of -v and (-i or -I) allowed"]);
                 }
             }
             "samples" => {
@@ -302,7 +317,7 @@ impl Said {
                         ("pmval", Dialect::Pcp6_0) => "pmParseHighResInterval(3)",
                         _ => "pmParseInterval(3)",
                     };
-                    self.refuse(&format!("-t argument not in {call} format:\n{error}\n"));
+                    self.refuse(&[&"-t argument not in ", &call, &" format:\n", &error, &"\n"]);
                     return;
                 }
             }
@@ -324,7 +339,7 @@ impl Said {
             Ok(archives) => archives.iter().for_each(|archive| self.archive(archive.as_os_str())),
             Err(problem) => {
                 self.has_failed = true;
-                self.refuse(&problem);
+                self.refuse(&[&Foreign(&problem)]);
             }
         }
     }
@@ -335,7 +350,7 @@ impl Said {
         let Some(first) = hosts.next() else { return };
         self.host = Some(first.into());
         if hosts.next().is_some() {
-            return self.refuse(&format!("too many hosts requested: {list}"));
+            return self.refuse(&[&"too many hosts requested: ", &Foreign(list)]);
         }
         self.translated.push(format!("--host={first}").into());
     }
@@ -350,19 +365,19 @@ impl Said {
                 return;
             }
             Err(error) => {
-                self.text.push_str(&format!("{error}\n"));
+                self.text.push(&[&error, &"\n"]);
                 error.status()
             }
         };
         self.has_failed = true;
         let status = self.of.dialect.text(status);
-        self.refuse(&format!("Cannot load namespace from \"{file}\": {status}"));
+        self.refuse(&[&"Cannot load namespace from \"", &Foreign(file), &"\": ", &status]);
     }
 
     fn number(&mut self, option: &'static PcpOption, number: Option<i32>, problem: &str) {
         match number {
             Some(number) => self.keep(option, Some(OsStr::new(&number.to_string()))),
-            None => self.refuse(problem),
+            None => self.refuse(&[&problem]),
         }
     }
 
@@ -373,9 +388,9 @@ impl Said {
         if names_source {
             match operands.len() {
                 _ if self.is_wrong || self.wants_version => {}
-                0 => self.refuse("error - no metricname specified"),
+                0 => self.refuse(&[&"error - no metricname specified"]),
                 1 => {}
-                _ => self.refuse("error - too many arguments"),
+                _ => self.refuse(&[&"error - too many arguments"]),
             }
         } else {
             self.look_at_source();
@@ -389,7 +404,7 @@ impl Said {
             |word: &OsString| useless.iter().all(|option| !word.as_bytes().starts_with(option));
         self.translated.retain(is_useful);
         if self.is_wrong && !self.wants_version && !self.has_failed {
-            self.text.push_str(&usage(self.of.tool, self.of.dialect));
+            self.text.push(&[&usage(self.of.tool, self.of.dialect)]);
         }
         if self.is_wrong || self.wants_version {
             return Err(Ending {
@@ -413,9 +428,9 @@ impl Said {
         let host = self.host.as_deref().filter(|_| !self.is_local);
         match host.and_then(|host| refused_host(&host.to_string_lossy())) {
             None => Ok(()),
-            Some((reason, failure)) => {
-                let tool = self.of.tool.name;
-                Err(Ending { text: format!("{reason}{tool}: {failure}\n"), is_good: false })
+            Some((mut text, failure)) => {
+                text.push(&[&self.of.tool.name, &": ", &Foreign(&failure), &"\n"]);
+                Err(Ending { text, is_good: false })
             }
         }
     }
@@ -426,10 +441,10 @@ impl Said {
         // An origin alone asks for the archives that are kept of this host.
         let is_default = !is_host && !is_archive && !self.is_local && self.has_origin;
         if (self.has_origin || self.has_window) && !is_archive && !is_default {
-            self.refuse("time window options are supported for archives only");
+            self.refuse(&[&"time window options are supported for archives only"]);
         }
         if self.host_zone && !is_archive && !is_host && !is_default {
-            self.refuse("use of timezone from metric source requires a source");
+            self.refuse(&[&"use of timezone from metric source requires a source"]);
         }
     }
 }
@@ -440,11 +455,14 @@ fn is_agent_spec(text: &str) -> bool {
 }
 
 /// What pmNewContext(3) says of a host that cannot be one, and what a tool adds.
-pub fn refused_host(host: &str) -> Option<(String, String)> {
+pub fn refused_host(host: &str) -> Option<(Lines, String)> {
     let error = host.parse::<HostSpec>().err()?;
     let (reason, status) = match host {
-        "" => (String::new(), PmStatus::NOTHOST),
-        _ => (format!("pmNewContext: bad host specification\n{error}\n"), PmStatus::GENERIC),
+        "" => (Lines::default(), PmStatus::NOTHOST),
+        _ => {
+            let start = "pmNewContext: bad host specification\n";
+            (Lines::of(&[&start, &error, &"\n"]), PmStatus::GENERIC)
+        }
     };
     Some((reason, format!("Cannot connect to PMCD on host \"{host}\": {status}")))
 }

@@ -18,7 +18,8 @@ fn read(line: &str) -> Result<String, (String, bool)> {
             Ok(words.join(" "))
         }
         Err(ending) => {
-            let (first, _) = ending.text.split_once('\n').expect("lines");
+            let text = ending.text.to_string();
+            let (first, _) = text.split_once('\n').expect("lines");
             Err((first.to_owned(), ending.is_good))
         }
     }

@@ -30,6 +30,7 @@ use super::time_options::{Course, DEFAULT_INTERVAL};
 use super::{Outcome, Stop};
 use crate::engine::{DerivedContext, Engine, SharedRegistry};
 use crate::equivalent_domains::EquivalentDomains;
+use crate::escape;
 use crate::record::{Origin, Recorder, Recording};
 
 /// Runs the command.
@@ -90,29 +91,29 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
 
 /// The archive for messages.
 fn target(arguments: &RecordArguments) -> String {
-    arguments.output.display().to_string()
+    escape::path(&arguments.output).into_owned()
 }
 
 /// Finds out early what would make the archive impossible, as recording may
 /// begin much later.
 fn check_target(base: &Path) -> Result<(), Stop> {
-    let stop = |problem: String| Err(Stop::Archive(format!("{}: {problem}", base.display())));
+    let stop = |problem: String| Err(Stop::Archive(format!("{}: {problem}", escape::path(&base))));
     let name = base.file_name().unwrap_or_default().to_string_lossy();
     if name.is_empty() || base.is_dir() {
         let example = base.join("NAME");
-        return stop(format!("a folder; give an archive in it a name: {}", example.display()));
+        return stop(format!("a folder; give an archive in it a name: {}", escape::path(&example)));
     }
     let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     if let Err(error) = tempfile::tempfile_in(folder) {
-        return stop(format!("no file can be made in {}: {error}", folder.display()));
+        return stop(format!("no file can be made in {}: {error}", escape::path(&folder)));
     }
     match ArchiveWriter::check(base) {
         Ok(()) => Ok(()),
         Err(WriteError::Exists { path }) => stop(format!(
             "{} exists already; archives are never overwritten: give another name, or remove that \
              archive if nobody needs it",
-            path.display()
+            escape::path(&path)
         )),
         Err(error) => Err(Stop::Archive(error.to_string())),
     }

@@ -11,7 +11,7 @@ use crate::cli::Stop;
 use crate::cli::pcp_options::AnyNamed;
 use crate::cli::terminal::Escaping;
 use crate::engine::DerivedContext;
-use crate::escape::joined;
+use crate::escape::Foreign;
 
 /// The columns of a metric with an instance domain.
 pub struct Instances {
@@ -64,7 +64,7 @@ impl Instances {
                 Context::Host(_) | Context::Local(_) => source.lookup_instance(indom, name)?.ok(),
             };
             let id =
-                id.ok_or_else(|| Stop::Tool(format!("instance {} not available", joined(name))))?;
+                id.ok_or_else(|| Stop::tool(&[&"instance ", &Foreign(name), &" not available"]))?;
             shown.push((id, escaping.bytes(name.as_bytes()).into()));
         }
         let mut profile = InstanceProfile::default();
@@ -83,7 +83,7 @@ impl Instances {
     fn refresh(&mut self, source: &mut DerivedContext<AnyNamed>) -> Result<(), Stop> {
         let domain = source
             .known_instances(self.indom)?
-            .map_err(|status| Stop::Tool(format!("pmGetInDom({}): {status}", self.indom)))?;
+            .map_err(|status| Stop::tool(&[&"pmGetInDom(", &self.indom, &"): ", &status]))?;
         let name = |id| domain.name_in_bytes(id).unwrap_or_default();
         self.ids = domain.instances().map(|(id, _)| id).collect();
         self.ids.sort();

@@ -37,6 +37,7 @@ use self::number::NumberFormat;
 use self::report::{Form, Report, Sampling, State, elapsed};
 use self::table::Table;
 use super::args::{BackendArgument, SourceArguments};
+use super::lines::Lines;
 use super::messages::Messages;
 use super::mistakes::UnreadableFiles;
 use super::pace::Pace;
@@ -46,12 +47,12 @@ use super::pcp_options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, Source, archives_of
 use super::terminal::{Escaping, Purpose, shows_output};
 use super::{Outcome, Stop};
 use crate::dialect::Dialect;
-use crate::escape::joined;
+use crate::escape::{self, Foreign};
 
 /// Runs the command.
 pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let (options, spec) = with_source(arguments, messages)?;
-    let archive = options.source.archives().map(|path| path.display().to_string());
+    let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
     check(arguments, &options, messages)?;
     let backend = BackendArgument::Auto.for_samples(arguments.samples);
     let names = [spec.metric.to_string()];
@@ -140,7 +141,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     {
         let variable = "Warning: bad $PCP_IGNORE_MARK_RECORDS";
         let format = "not in pmParseInterval(3) format";
-        messages.error_lines(&format_args!("{variable}: {format}:\n{error}\n"));
+        messages.error_lines(&[&variable, &": ", &format, &":\n", &error, &"\n"]);
     }
     let mut report = Report {
         source,
@@ -177,16 +178,14 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
 fn number_format(arguments: &ValArguments, desc: MetricDesc) -> Result<NumberFormat, Stop> {
     let ValArguments { width, precision, .. } = *arguments;
     let width = width.or_else(|| table::width(desc.value_type)).ok_or_else(|| {
-        tool(&format!("unknown performance metric value type {}", desc.value_type))
+        Stop::tool(&[&"unknown performance metric value type ", &desc.value_type])
     })?;
     match precision.filter(|digits| *digits > 0 && *digits + 2 > width) {
-        Some(digits) => Err(tool(&format!("-f {digits} too large for column width {width}"))),
+        Some(digits) => {
+            Err(Stop::tool(&[&format_args!("-f {digits} too large for column width {width}")]))
+        }
         None => Ok(NumberFormat { width, precision }),
     }
-}
-
-fn tool(message: &str) -> Stop {
-    Stop::Tool(message.to_owned())
 }
 
 /// Looks whether the options fit the source, before that is opened.
@@ -203,10 +202,10 @@ fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) ->
         let wrong = "uninterpolated mode can only be used with archives";
         if messages.are_of_tool() {
             // pmval does not end the line.
-            messages.text(&format!("pmval: {wrong}"));
+            messages.text(&Lines::of(&[&"pmval: ", &wrong]));
             return Err(messages.usage());
         }
-        return Err(tool(wrong));
+        return Err(Stop::tool(&[&wrong]));
     }
     if arguments.delay && !is_archive {
         return Err(messages.misuse(&"delay can only be used with archives"));
@@ -215,10 +214,10 @@ fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) ->
         return Err(messages.misuse(&"guiflag cannot be used with delay"));
     }
     if arguments.guimode || arguments.guiport.is_some() {
-        return Err(tool(
-            "-g and -p let pmtime control a report, and pmderive does not speak with it; \
+        return Err(Stop::tool(&[
+            &"-g and -p let pmtime control a report, and pmderive does not speak with it; \
              -d replays an archive as time goes by",
-        ));
+        ]));
     }
     Ok(())
 }
@@ -250,10 +249,10 @@ fn describe(source: &mut Source, name: &str) -> Result<MetricDesc, Stop> {
     let dialect = source.dialect;
     let pmid = source.context.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
     let pmid = pmid.map_err(|status| {
-        tool(&format!("pmLookupName({}): {}", joined(name), dialect.text(status)))
+        Stop::tool(&[&"pmLookupName(", &Foreign(name), &"): ", &dialect.text(status)])
     })?;
     let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
-    desc.map_err(|status| tool(&format!("pmLookupDesc: {}", dialect.text(status))))
+    desc.map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
 }
 
 /// The instances to show, if the metric has any.
@@ -268,8 +267,8 @@ fn choose_instances(
         return match spec.instances.is_empty() {
             true => Ok(None),
             false => {
-                let name = joined(&spec.metric);
-                Err(tool(&format!("{name}: singular metrics do not have instances")))
+                let name = Foreign(&spec.metric);
+                Err(Stop::tool(&[&name, &": singular metrics do not have instances"]))
             }
         };
     };
@@ -297,16 +296,14 @@ fn store(
         value_type => Value::parse(text, value_type),
     };
     let value_type = desc.value_type;
-    let text = joined(text);
+    let text = Foreign(text);
     let value = value.map_err(|status| {
-        tool(&match status {
-            PmStatus::TYPE => {
-                format!("filter \"{text}\" incompatible with metric type (PM_TYPE_{value_type})")
-            }
-            _ => format!(
-                "filter value \"{text}\" is out of range for metric data type (PM_TYPE_{value_type})"
-            ),
-        })
+        let (what, problem) = match status {
+            PmStatus::TYPE => ("filter", "incompatible with metric type"),
+            _ => ("filter value", "is out of range for metric data type"),
+        };
+        let ending = format!("\" {problem} (PM_TYPE_{value_type})");
+        Stop::tool(&[&what, &" \"", &text, &ending])
     })?;
     let value = RawValue::encode(&value);
     let of = |instance| InstanceValue { instance, value: value.clone() };
@@ -318,7 +315,7 @@ fn store(
     source
         .context
         .store(&sets)?
-        .map_err(|status| tool(&format!("store value \"{text}\" failed: {status}")))
+        .map_err(|status| Stop::tool(&[&"store value \"", &text, &"\" failed: ", &status]))
 }
 
 /// The options, with the source that the metric came with if it did.
@@ -329,10 +326,10 @@ fn with_source(
     let spec = MetricSpec::parse(&arguments.metric, SpecSource::Host(None));
     let spec = spec.map_err(|error| match messages.are_of_tool() {
         true => {
-            messages.lines(&error);
+            messages.lines(&[&error]);
             messages.usage()
         }
-        false => tool(&error.to_string()),
+        false => Stop::tool(&[&error]),
     })?;
     let mut options = arguments.options.clone();
     let given = &mut options.source;
@@ -353,9 +350,9 @@ fn with_source(
             let refused = refused_host(host).filter(|_| messages.are_of_tool());
             if let Some((reason, failure)) = refused {
                 messages.text(&reason);
-                return Err(Stop::Tool(failure));
+                return Err(Stop::tool(&[&Foreign(&failure)]));
             }
-            given.host = Some(host.parse().map_err(|error| tool(&format!("{error}")))?);
+            given.host = Some(host.parse().map_err(|error| Stop::tool(&[&error]))?);
         }
         SpecSource::Archive(Some(archive)) => given.archive = vec![archive.into()],
         SpecSource::Local => {

@@ -24,7 +24,7 @@ use crate::cli::source::check_rest;
 use crate::cli::terminal::Output;
 use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
-use crate::escape::joined;
+use crate::escape::Foreign;
 
 /// A report that goes on from sample to sample.
 pub struct Report<'r> {
@@ -257,7 +257,7 @@ impl Report<'_> {
         };
         self.state.has_reported = true;
         let dialect = self.source.dialect;
-        written.map_err(|status| Stop::Tool(format!("pmExtractValue: {}", dialect.text(status))))
+        written.map_err(|status| Stop::tool(&[&"pmExtractValue: ", &dialect.text(status)]))
     }
 
     fn write_time(&mut self, time: Timestamp) {
@@ -309,7 +309,7 @@ impl Report<'_> {
             Err(status) => {
                 self.out.flush()?;
                 let text = self.source.dialect.text(status);
-                self.messages.failed_fetch(&format_args!("{}: {text}", self.sampling.call()));
+                self.messages.failed_fetch(&[&self.sampling.call(), &": ", &text]);
                 match status {
                     // What cannot be read is no matter of this metric.
                     PmStatus::LOGREC => Err(Stop::Said),
@@ -363,14 +363,14 @@ impl Report<'_> {
         let (call, text) = (self.sampling.call(), self.source.dialect.text(error.status()));
         match error {
             SourceError::Status { .. } => {
-                self.messages.failed_fetch(&format_args!("{call}: {text}"));
+                self.messages.failed_fetch(&[&call, &": ", &text]);
             }
             _ if self.messages.are_of_tool() => {
-                self.messages.failed_fetch(&format_args!("{call}: {text}"));
+                self.messages.failed_fetch(&[&call, &": ", &text]);
             }
             _ => {
                 let error = error.to_string();
-                self.messages.failed_fetch(&format_args!("{call}: {text}\n{}", joined(&error)));
+                self.messages.failed_fetch(&[&call, &": ", &text, &"\n", &Foreign(&error)]);
             }
         }
         Stop::Said

@@ -37,7 +37,7 @@ pub struct Plan {
     domains: Box<[InDom]>,
     entries: Box<[Entry]>,
     program: Arc<Program>,
-    binding: Binding,
+    binding: Arc<Binding>,
     /// Metrics to fetch besides the program's inputs.
     also: Box<[Pmid]>,
     /// True when there is nothing to compute: the source can answer by itself.
@@ -143,8 +143,8 @@ impl<S: FetchSource> DerivedContext<S> {
         if let Some(Outcome::Usable { among, at, .. }) = self.outcome(pmid) {
             program.add(among, *at);
         }
-        let (_, binding) = self.context.engine.plan(&program.planned());
-        Ok(binding.pmids)
+        let (_, operands) = self.context.engine.plan(&program.planned());
+        Ok(operands.metrics.iter().map(|desc| desc.pmid).collect())
     }
 
     /// Puts the plan of a list first, made anew if there is none.
@@ -177,7 +177,7 @@ impl<S: FetchSource> DerivedContext<S> {
         }
         let Plan { program, binding, also, domains, evaluations, .. } = &self.plans[0];
         self.context.evaluations = *evaluations;
-        self.context.evaluator.change_program(Arc::clone(program), binding.clone());
+        self.context.evaluator.change_program(Arc::clone(program), Arc::clone(binding));
         self.context.evaluator.also_fetch(also, domains);
         if !self.gone.is_empty() {
             for bound in self.bound.values() {
@@ -207,7 +207,8 @@ impl<S: FetchSource> DerivedContext<S> {
             Dialect::Pcp6_0 if outputs.is_empty() => PmStatus::NOAGENT,
             _ => PmStatus::PMID,
         };
-        let (program, binding) = self.context.engine.plan(&program.planned());
+        let (program, operands) = self.context.engine.plan(&program.planned());
+        let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));
         let mut also = Vec::new();

@@ -33,7 +33,7 @@ pub struct Registered {
     /// False for an expression without a name.
     pub is_named: bool,
     /// The expression.
-    pub expr: Expr,
+    pub expr: Arc<Expr>,
     /// Identity of name and text, under which previous samples are kept.
     pub identity: u64,
     /// The metric's identifier; an expression without a name has none.

@@ -3,6 +3,8 @@
 //! What is wrong with a text is reported here; what becomes of a definition
 //! that is right is decided by [`Registry::insert`].
 
+use std::sync::Arc;
+
 use super::refusals::{duplicate, not_set};
 use super::{Registered, Registry};
 use crate::diag::pcp::FileLine;
@@ -92,7 +94,7 @@ impl Registry {
                         name: definition.name.value,
                         name_span: definition.name.span,
                         is_named: true,
-                        expr: definition.expr.expr,
+                        expr: Arc::new(definition.expr.expr),
                         identity,
                         pmid: None,
                     };
@@ -236,7 +238,7 @@ impl Registry {
             name: text.trim().into(),
             name_span: place,
             is_named: false,
-            expr: parsed.expr,
+            expr: Arc::new(parsed.expr),
             identity: identity("", text),
             pmid: None,
         })

@@ -11,6 +11,7 @@ use super::output::Output;
 use super::xz::Block;
 use crate::archive::bytes::Bytes;
 use crate::context::pcp_conf::PcpConf;
+use crate::escape;
 
 /// What a compressed file may expand to, in bytes, unless it was said,
 const ALLOWED: u64 = 16 << 30;
@@ -220,7 +221,7 @@ impl Write for Sink<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_all_at(bytes, self.position).map_err(|e| {
             let folder = temporary_folder();
-            io::Error::other(format!("its contents do not fit into {}: {e}", folder.display()))
+            io::Error::other(format!("its contents do not fit into {}: {e}", escape::path(&folder)))
         })?;
         self.position += bytes.len() as u64;
         Ok(bytes.len())
@@ -240,8 +241,8 @@ fn temporary_file() -> io::Result<File> {
     let folder = temporary_folder();
     tempfile::tempfile_in(&folder).or_else(|error| {
         let cannot = |_| {
-            let (folder, other) = (folder.display(), std::env::temp_dir());
-            let other = other.display();
+            let (folder, other) = (escape::path(&folder), std::env::temp_dir());
+            let other = escape::path(&other);
             io::Error::other(format!(
                 "it cannot be expanded, as no temporary file can be made in {folder}, which \
                  PCP_TMPFILE_DIR names, nor in {other}: {error}"

@@ -1,19 +1,25 @@
 //! Binding: from the names in expressions to what a source knows of them.
 //!
-//! All names of all definitions are looked up together, so that binding costs
-//! a few round trips however many there are. What a name's absence means for
-//! an expression is for the checker to say.
+//! `questions` says what is asked, and asks; [`Names`] is what the answers
+//! mean; `fingerprint` is what the answers of like sources have in common. What
+//! a name's absence means for an expression is for the checker to say.
+
+mod fingerprint;
+mod questions;
 
 use std::sync::Arc;
 
 use pmderive_runtime::model::{MetricDesc, PmStatus};
-use pmderive_runtime::source::{MetadataSource, SourceError};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::check::typed::Desc;
 use crate::equivalent_domains::EquivalentDomains;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
+
+pub(crate) use fingerprint::{Fingerprint, Identities, Literals};
+pub use questions::Found;
+pub(crate) use questions::{ask, ask_host, questions};
 
 /// What a name stands for in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,47 +56,26 @@ pub struct Names {
 }
 
 impl Names {
-    /// Looks up all names that `expressions` mention, and `others`.
-    /// `is_derived` tells which names are derived metrics, unless the source
-    /// has a metric of that name.
-    ///
-    /// # Errors
-    /// The source failed.
-    pub fn look_up<'e>(
-        expressions: impl IntoIterator<Item = &'e Expr>,
-        others: impl IntoIterator<Item = &'e str>,
+    /// What names stand for by a source's answers, which are parallel to
+    /// them. `is_derived` tells which names are derived metrics, unless the
+    /// source has a metric of that name.
+    pub(crate) fn new(
+        names: &[&str],
+        found: &[Found],
         is_derived: impl Fn(&str) -> bool,
-        source: &mut dyn MetadataSource,
-    ) -> Result<Names, SourceError> {
-        let mut wanted: Vec<&str> = Vec::new();
-        let mut seen: FxHashSet<&str> = FxHashSet::default();
-        let mut want = |name: &'e str| {
-            if seen.insert(name) {
-                wanted.push(name);
-            }
-        };
-        others.into_iter().for_each(&mut want);
-        for expr in expressions {
-            references(expr).map(|reference| reference.name).for_each(&mut want);
-        }
-        let found = source.lookup_names(&wanted)?;
-        let pmids: Vec<_> = found.iter().filter_map(|found| found.ok()).collect();
-        let mut descs = source.lookup_descs(&pmids)?.into_iter();
-        let mut known = FxHashMap::default();
-        known.reserve(wanted.len());
-        for (name, found) in wanted.into_iter().zip(found) {
-            let meaning = match found {
-                Ok(_) => match descs.next() {
-                    Some(Ok(desc)) => Name::Metric(desc),
-                    Some(Err(status)) => Name::NoDescriptor(status),
-                    None => Name::NoDescriptor(PmStatus::PMID),
-                },
-                Err(_) if is_derived(name) => Name::Derived,
-                Err(status) => Name::Unknown(status),
+        equivalent_domains: Arc<EquivalentDomains>,
+    ) -> Names {
+        let meaning = |(name, found): (&&str, &Found)| {
+            let meaning = match *found {
+                Found::Metric(desc) => Name::Metric(desc),
+                Found::NoDescriptor(status) => Name::NoDescriptor(status),
+                Found::Unknown(_) if is_derived(name) => Name::Derived,
+                Found::Unknown(status) => Name::Unknown(status),
             };
-            known.insert(name.into(), meaning);
-        }
-        Ok(Names { known, ..Names::default() })
+            (Box::from(*name), meaning)
+        };
+        let known = names.iter().zip(found).map(meaning).collect();
+        Names { known, equivalent_domains, ..Names::default() }
     }
 
     /// Lets operands that are not metrics of the source count as `novalue()`,

@@ -11,7 +11,9 @@
 //! text goes, and whether it has to be escaped there, is not known here.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::ffi::OsStr;
+use std::fmt::{self, Write as _};
+use std::os::unix::ffi::OsStrExt;
 
 /// Characters beyond ASCII that are not shown as themselves: those of Unicode's
 /// general categories Cc, Cf, Zl and Zp, ascending.
@@ -64,6 +66,30 @@ pub fn lines(text: &[u8]) -> Cow<'_, str> {
 /// the line escapes all else.
 pub fn joined(text: &str) -> Cow<'_, str> {
     escaped(text.as_bytes(), |character| matches!(character, '\n' | '\t'))
+}
+
+/// The name of a file as text, which may hold bytes that are not UTF-8: only
+/// these are escaped.
+pub fn path(name: &(impl AsRef<OsStr> + ?Sized)) -> Cow<'_, str> {
+    escaped(name.as_ref().as_bytes(), |_| false)
+}
+
+/// Text of others in a message of several lines: as it is, and on one line
+/// where the message is shown, which it asks for by the flag `#`.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign<'t>(pub &'t str);
+
+impl fmt::Display for Foreign<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.form(f.alternate()))
+    }
+}
+
+impl<'t> Foreign<'t> {
+    /// The text, on one line if it is to be shown.
+    pub fn form(self, is_shown: bool) -> Cow<'t, str> {
+        if is_shown { line(self.0.as_bytes()) } else { self.0.into() }
+    }
 }
 
 /// The text with those characters escaped that are to be, and what is not UTF-8.
@@ -138,6 +164,10 @@ mod tests {
             // What is escaped stays as it is.
             assert_eq!(line(line(text).as_bytes()), on_one_line);
         }
+        assert_eq!(path(OsStr::from_bytes(b"gr\xc3\xbcn\xff\n")), "gr\u{fc}n\\xff\n");
         assert_eq!(joined("a\tb\nc\x1b"), "a\\x09b\\x0ac\x1b");
+        let foreign = Foreign("a\tb\nc\x1b");
+        assert_eq!(format!("{foreign}"), "a\tb\nc\x1b");
+        assert_eq!(format!("{foreign:#}"), "a\\x09b\\x0ac\\x1b");
     }
 }

@@ -1,0 +1,143 @@
+//! Instances that come and go at each fetch, in proportion to fetches in which
+//! none does. There is no network: values come from memory, already encoded but
+//! for those that change, and the source's own time is left out.
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use pmderive::engine::Backend;
+use pmderive_runtime::eval::{Evaluator, Workspace};
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
+use pmderive_runtime::model::{
+    InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType,
+};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
+use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+
+use super::Sizes;
+use super::client::Definitions;
+use super::oracle;
+use super::rows::Row;
+
+const DOMAIN: u32 = 250;
+
+/// Counters, each over a domain of its own.
+struct Counters {
+    instances: InstId,
+    /// Whether an instance leaves the first domain and another one joins it at
+    /// each fetch.
+    churns: bool,
+    fetch: u64,
+    spent: Duration,
+}
+
+impl Feed for Counters {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        _: &mut MemoryMetadata,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        let begin = Instant::now();
+        self.fetch += 1;
+        let time = Timestamp::new(self.fetch.cast_signed(), 0);
+        let mut writer = ResultWriter::new(batch.add_part(), time);
+        for pmid in list.pmids() {
+            let churns = self.churns && pmid.item() == 0 && pmid.cluster() == 0;
+            let first = if churns { self.fetch as InstId } else { 0 };
+            writer.set(*pmid);
+            for instance in first..first + self.instances {
+                let rate = 1_000 + u64::from(instance.cast_unsigned() % 97);
+                writer.block(instance, BlockValue::U64(rate * self.fetch));
+            }
+        }
+        writer.finish();
+        self.spent += begin.elapsed();
+        Ok(FetchEvents::default())
+    }
+}
+
+struct Run {
+    source: MemorySource<Counters>,
+    evaluator: Evaluator,
+    workspace: Workspace,
+}
+
+impl Run {
+    /// `rate()` of each of so many counters.
+    fn new(metrics: u32, instances: InstId, churns: bool) -> Result<Run, Box<dyn Error>> {
+        let mut metadata = MemoryMetadata::default();
+        let mut text = String::new();
+        for number in 0..metrics {
+            let (cluster, item) = (number / 1000, number % 1000);
+            let indom = InDom::new(DOMAIN, number);
+            metadata.add_metric(
+                format!("churn.m{number}"),
+                MetricDesc {
+                    pmid: Pmid::new(DOMAIN, cluster, item),
+                    value_type: ValueType::U64,
+                    indom: Some(indom),
+                    semantics: Semantics::Counter,
+                    units: Units::NONE,
+                },
+            );
+            text += &format!("churn.rate{number} = rate(churn.m{number})\n");
+        }
+        let feed = Counters { instances, churns, fetch: 0, spent: Duration::ZERO };
+        let mut source = MemorySource::new("memory", metadata, feed);
+        let compiled = Definitions::new(&text, Backend::Jit).compile(&mut source)?;
+        let evaluator = compiled.evaluator();
+        Ok(Run { source, evaluator, workspace: Workspace::default() })
+    }
+
+    /// Fetches; gives the time without the source's, and what came of the last.
+    fn fetch(&mut self, times: u32) -> Result<(Duration, u64), Box<dyn Error>> {
+        let (spent, begin) = (self.source.feed().spent, Instant::now());
+        let mut print = None;
+        for time in 1..=times {
+            let (values, _) = self.evaluator.fetch(&mut self.source, &mut self.workspace)?;
+            print = (time == times).then(|| (begin.elapsed(), oracle::print(&values)));
+        }
+        let (time, print) = print.ok_or("no fetch")?;
+        Ok((time.saturating_sub(self.source.feed().spent - spent), print))
+    }
+}
+
+/// The proportion, of runs that take turns, medians.
+fn proportion(metrics: u32, instances: InstId, sizes: Sizes) -> Result<f64, Box<dyn Error>> {
+    let mut steady = Run::new(metrics, instances, false)?;
+    let mut churning = Run::new(metrics, instances, true)?;
+    let mut oracle = Run::new(metrics, instances, true)?;
+    oracle.evaluator.use_general_path();
+    let mut proportions = Vec::new();
+    steady.fetch(3)?;
+    churning.fetch(3)?;
+    oracle.fetch(3)?;
+    for _ in 0..sizes.turns {
+        let (calm, _) = steady.fetch(sizes.rounds)?;
+        let (changing, print) = churning.fetch(sizes.rounds)?;
+        proportions.push(changing.as_secs_f64() / calm.as_secs_f64());
+        if oracle.fetch(sizes.rounds)?.1 != print {
+            return Err("with churn the values are not those of the interpreter".into());
+        }
+    }
+    proportions.sort_unstable_by(f64::total_cmp);
+    Ok(proportions[proportions.len() / 2])
+}
+
+/// Both figures.
+pub fn all(sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> {
+    let one_of_many = proportion(sizes.domains, 10, sizes)?;
+    let many = sizes.domains.cast_signed() * 10;
+    let of_one = proportion(1, many, sizes)?;
+    let what = format!("churn in 1 of {} domains of 10 instances", sizes.domains);
+    Ok(vec![
+        Row::new("churn-one-domain", &what, one_of_many, "x steady"),
+        Row::new(
+            "churn-instances",
+            &format!("one of {many} instances leaves, one joins at each fetch"),
+            of_one,
+            "x steady",
+        ),
+    ])
+}

@@ -1,0 +1,93 @@
+//! Whether values are right: what the interpreter gives, node by node, with
+//! plans that were made for nothing else and from the same fetched bytes.
+
+use std::hash::{Hash, Hasher};
+
+use pmderive::engine::Compiled;
+use pmderive_runtime::eval::{Evaluation, Value, Workspace};
+use pmderive_runtime::program::{Reason, Status};
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::FetchEvents;
+use rustc_hash::FxHasher;
+
+use super::client::evaluate;
+
+/// Another batch of the same content.
+pub fn copy(batch: &ResultBatch) -> ResultBatch {
+    let mut copy = ResultBatch::default();
+    for part in batch.parts() {
+        let twin = copy.add_part();
+        twin.bytes.extend_from_slice(&part.bytes);
+        twin.timestamp = part.timestamp;
+        twin.first_set = part.first_set;
+        twin.set_count = part.set_count;
+        twin.block_origin = part.block_origin;
+    }
+    copy.domains.clone_from(&batch.domains);
+    copy
+}
+
+/// All that there is to an evaluation: statuses, instances and bits. Why there
+/// is no difference yet does not count, for a gap and a beginning are the same
+/// to an oracle that saw nothing before.
+pub fn print(evaluation: &Evaluation<'_>) -> u64 {
+    let mut hasher = FxHasher::default();
+    for output in 0..evaluation.len() {
+        let values = evaluation.get(output);
+        match values.status {
+            Status::Values => 0.hash(&mut hasher),
+            Status::Empty(Reason::Gap | Reason::FirstSample) => 1.hash(&mut hasher),
+            other => format!("{other:?}").hash(&mut hasher),
+        }
+        for (instance, value) in values.iter() {
+            instance.hash(&mut hasher);
+            bits(value).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+/// All NaN are one.
+fn bits(value: Value<'_>) -> u64 {
+    match value {
+        Value::F64(number) if number.is_nan() => f64::NAN.to_bits(),
+        Value::F32(number) if number.is_nan() => f32::NAN.to_bits().into(),
+        Value::F64(number) => number.to_bits(),
+        Value::F32(number) => number.to_bits().into(),
+        Value::I32(number) => i64::from(number).cast_unsigned(),
+        Value::U32(number) => number.into(),
+        Value::I64(number) => number.cast_unsigned(),
+        Value::U64(number) => number,
+        Value::Text(bytes) | Value::Bytes(bytes) => {
+            let mut hasher = FxHasher::default();
+            bytes.hash(&mut hasher);
+            hasher.finish()
+        }
+    }
+}
+
+/// Reads all values; gives their number and something that depends on each.
+pub fn read(evaluation: &Evaluation<'_>) -> (usize, u64) {
+    let (mut count, mut sum) = (0, 0u64);
+    for output in 0..evaluation.len() {
+        let values = evaluation.get(output);
+        count += values.len();
+        if let Some(numbers) = values.numbers() {
+            sum = numbers.fold(sum, |sum, (_, bits)| sum.wrapping_add(bits));
+        }
+    }
+    (count, sum)
+}
+
+/// What some fetches in a row give, by the [`print`] of the last.
+pub fn expected(compiled: &Compiled, batches: Vec<ResultBatch>) -> u64 {
+    let mut evaluator = compiled.evaluator();
+    evaluator.use_general_path();
+    let mut workspace = Workspace::default();
+    let mut last = 0;
+    for mut batch in batches {
+        let events = FetchEvents::default();
+        last = print(&evaluate(&mut evaluator, &mut batch, events, &mut workspace));
+    }
+    last
+}

@@ -1,0 +1,264 @@
+//! Many hosts in one thread: a task each, which waits for the next round and
+//! then fetches and evaluates. In an ordinary round a few hosts at a time are on
+//! their way, as in a fleet whose fetches are spread over an interval; after all
+//! connections were cut, all of them are.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use pmderive::engine::Backend;
+use pmderive_runtime::context::HostSpec;
+use pmderive_runtime::eval::Workspace;
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::SourceError;
+use tokio::sync::{Notify, Semaphore, watch};
+
+use super::client::{Client, Definitions};
+use super::oracle;
+
+/// Hosts that are on their way at a time.
+const AT_A_TIME: usize = 32;
+
+/// What every host does once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// Nothing yet.
+    Begin,
+    /// Fetches and evaluates.
+    Evaluate,
+    /// The same, and reads all values.
+    Read,
+    /// Twice the same, and asks the oracle about the second time.
+    Check,
+    /// Fetches, all at once and until it succeeds.
+    Return,
+    /// Asks the oracle about what came of [`Round::Return`].
+    CheckReturn,
+}
+
+/// What tasks share.
+struct Shared {
+    definitions: Definitions,
+    workspace: RefCell<Workspace>,
+    batches: RefCell<Vec<ResultBatch>>,
+    places: Semaphore,
+    running: Cell<u32>,
+    all_done: Notify,
+    found: RefCell<Found>,
+}
+
+/// What happened in a round.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Values that were read.
+    pub values: usize,
+    /// Something that depends on each of them.
+    pub sum: u64,
+    /// Attempts to connect or fetch that failed for lack of time.
+    pub time_outs: u32,
+    /// Attempts that failed otherwise.
+    pub failures: u32,
+    /// The first failure, or difference to the oracle.
+    pub problem: Option<String>,
+}
+
+/// The hosts under way.
+pub struct Fleet {
+    shared: Rc<Shared>,
+    rounds: watch::Sender<(u64, Round)>,
+    hosts: u32,
+}
+
+impl Fleet {
+    /// No host yet.
+    pub fn new(definitions: &str) -> Fleet {
+        let shared = Shared {
+            definitions: Definitions::new(definitions, Backend::Jit),
+            workspace: RefCell::default(),
+            batches: RefCell::default(),
+            places: Semaphore::new(AT_A_TIME),
+            running: Cell::new(0),
+            all_done: Notify::new(),
+            found: RefCell::default(),
+        };
+        Fleet { shared: Rc::new(shared), rounds: watch::Sender::new((0, Round::Begin)), hosts: 0 }
+    }
+
+    /// Connects to further hosts, compiles the definitions for each and
+    /// evaluates them once.
+    pub async fn bring_up(&mut self, specs: impl IntoIterator<Item = HostSpec>) -> Found {
+        for spec in specs {
+            let rounds = self.rounds.subscribe();
+            self.hosts += 1;
+            self.shared.running.set(self.shared.running.get() + 1);
+            tokio::task::spawn_local(live(spec, Rc::clone(&self.shared), rounds));
+        }
+        self.outcome().await
+    }
+
+    /// Lets every host do something once.
+    pub async fn round(&self, round: Round) -> Found {
+        self.shared.running.set(self.hosts);
+        self.rounds.send_modify(|(number, now)| {
+            *number += 1;
+            *now = round;
+        });
+        self.outcome().await
+    }
+
+    async fn outcome(&self) -> Found {
+        while self.shared.running.get() > 0 {
+            self.shared.all_done.notified().await;
+        }
+        std::mem::take(&mut *self.shared.found.borrow_mut())
+    }
+}
+
+/// The life of a host.
+async fn live(spec: HostSpec, shared: Rc<Shared>, mut rounds: watch::Receiver<(u64, Round)>) {
+    let mut host = {
+        let _place = shared.places.acquire().await;
+        match Client::open(&spec, &shared.definitions).await {
+            Ok(client) => Some(Host { client, returned: None }),
+            Err(error) => {
+                shared.failed(&error);
+                None
+            }
+        }
+    };
+    let mut round = Round::Read;
+    loop {
+        if let Some(host) = &mut host {
+            let place = match round {
+                Round::Return => None,
+                _ => shared.places.acquire().await.ok(),
+            };
+            if let Err(error) = host.take_part(round, &shared).await {
+                shared.failed(&error);
+            }
+            drop(place);
+        }
+        shared.running.set(shared.running.get().saturating_sub(1));
+        if shared.running.get() == 0 {
+            shared.all_done.notify_one();
+        }
+        if rounds.changed().await.is_err() {
+            return;
+        }
+        round = rounds.borrow_and_update().1;
+    }
+}
+
+struct Host {
+    client: Client,
+    /// What the first fetch after a cut gave: the bytes, and the print of the values.
+    returned: Option<Box<(ResultBatch, u64)>>,
+}
+
+impl Host {
+    async fn take_part(&mut self, round: Round, shared: &Shared) -> Result<(), SourceError> {
+        match round {
+            Round::Begin => Ok(()),
+            Round::Evaluate | Round::Read => self.evaluate(round, shared).await,
+            Round::Check => self.check(shared).await,
+            Round::Return => {
+                self.come_back(shared).await;
+                Ok(())
+            }
+            Round::CheckReturn => {
+                let Some(returned) = self.returned.take() else {
+                    shared.differs("nothing to check");
+                    return Ok(());
+                };
+                let compiled = self.client.compile_alone(&shared.definitions).await?;
+                if oracle::expected(&compiled, vec![returned.0]) != returned.1 {
+                    shared.differs("the first values after a cut are wrong");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn evaluate(&mut self, round: Round, shared: &Shared) -> Result<(), SourceError> {
+        let mut batch = shared.batch();
+        let events = self.client.fetch(&shared.definitions, &mut batch).await?;
+        {
+            let mut workspace = shared.workspace.borrow_mut();
+            let evaluation = self.client.evaluate(&mut batch, events, &mut workspace);
+            if round == Round::Read {
+                let (values, sum) = oracle::read(&evaluation);
+                let mut found = shared.found.borrow_mut();
+                found.values += values;
+                found.sum = found.sum.wrapping_add(sum);
+            }
+        }
+        shared.batches.borrow_mut().push(batch);
+        Ok(())
+    }
+
+    async fn check(&mut self, shared: &Shared) -> Result<(), SourceError> {
+        let mut batch = shared.batch();
+        let mut batches = Vec::new();
+        let mut print = 0;
+        for _ in 0..2 {
+            let events = self.client.fetch(&shared.definitions, &mut batch).await?;
+            batches.push(oracle::copy(&batch));
+            let mut workspace = shared.workspace.borrow_mut();
+            let evaluation = self.client.evaluate(&mut batch, events, &mut workspace);
+            print = oracle::print(&evaluation);
+            let mut found = shared.found.borrow_mut();
+            found.values += oracle::read(&evaluation).0;
+        }
+        shared.batches.borrow_mut().push(batch);
+        let compiled = self.client.compile_alone(&shared.definitions).await?;
+        if oracle::expected(&compiled, batches) != print {
+            shared.differs("the values are not those of the interpreter with fresh plans");
+        }
+        Ok(())
+    }
+
+    async fn come_back(&mut self, shared: &Shared) {
+        let mut batch = shared.batch();
+        // The connection at hand was cut: that it fails is no wonder.
+        let mut is_known_to_be_cut = false;
+        loop {
+            match self.client.fetch(&shared.definitions, &mut batch).await {
+                Ok(events) => {
+                    let bytes = oracle::copy(&batch);
+                    let mut workspace = shared.workspace.borrow_mut();
+                    let evaluation = self.client.evaluate(&mut batch, events, &mut workspace);
+                    self.returned = Some(Box::new((bytes, oracle::print(&evaluation))));
+                    break;
+                }
+                Err(SourceError::TooSoon { seconds, .. }) => {
+                    tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+                }
+                Err(SourceError::Io { .. }) if !is_known_to_be_cut => is_known_to_be_cut = true,
+                Err(error) => shared.failed(&error),
+            }
+        }
+        shared.batches.borrow_mut().push(batch);
+    }
+}
+
+impl Shared {
+    fn batch(&self) -> ResultBatch {
+        self.batches.borrow_mut().pop().unwrap_or_default()
+    }
+
+    fn failed(&self, error: &SourceError) {
+        let mut found = self.found.borrow_mut();
+        match error {
+            SourceError::Timeout { .. } => found.time_outs += 1,
+            _ => found.failures += 1,
+        }
+        found.problem.get_or_insert_with(|| error.to_string());
+    }
+
+    fn differs(&self, what: &str) {
+        let mut found = self.found.borrow_mut();
+        found.failures += 1;
+        found.problem.get_or_insert_with(|| what.to_owned());
+    }
+}

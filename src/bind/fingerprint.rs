@@ -1,0 +1,194 @@
+//! What sources have in common when the same definitions mean the same in
+//! them: answers to the same questions, freed of what is each source's own.
+//!
+//! Identifiers of metrics and of instance domains are replaced by numbers in
+//! the order of first appearance, after those that the definitions themselves
+//! name. [`Identities`] keeps what the numbers stand for in one source.
+
+use std::hash::{Hash, Hasher};
+
+use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid};
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::questions::Found;
+use crate::equivalent_domains::EquivalentDomains;
+
+/// Answers that are the same for all sources of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    /// In the order of the questions. Metrics and domains are numbers.
+    found: Box<[Found]>,
+    /// The domains, by their numbers, that operators take for the same.
+    equivalent: Box<[(u32, u32)]>,
+}
+
+/// The metrics and domains of one source behind the numbers of a [`Fingerprint`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identities {
+    pmids: Box<[Pmid]>,
+    domains: Box<[InDom]>,
+}
+
+/// Identifiers that are in the definitions, and hence the same for every source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Literals {
+    /// Of derived metrics that can be mentioned.
+    pub pmids: Vec<Pmid>,
+    /// Of `indom=`.
+    pub domains: Vec<InDom>,
+}
+
+impl Fingerprint {
+    /// The fingerprint of a source's answers, and what is its own in them.
+    /// `equivalent` is nothing where operators know no equivalent domains.
+    pub fn new(
+        found: &[Found],
+        literals: &Literals,
+        equivalent: Option<&EquivalentDomains>,
+    ) -> (Fingerprint, Identities) {
+        let mut pmids = Numbers::new(&literals.pmids);
+        let mut domains = Numbers::new(&literals.domains);
+        let found = found.iter().map(|found| match found {
+            Found::Metric(desc) => {
+                let pmid = Pmid(pmids.of(desc.pmid));
+                let indom = desc.indom.map(|indom| InDom(domains.of(indom)));
+                Found::Metric(MetricDesc { pmid, indom, ..*desc })
+            }
+            other => *other,
+        });
+        let found = found.collect();
+        let identities = Identities { pmids: pmids.list.into(), domains: domains.list.into() };
+        let equivalent = equivalent.map(|known| known.pairs(&identities.domains));
+        let equivalent = equivalent.unwrap_or_default().into();
+        (Fingerprint { found, equivalent }, identities)
+    }
+
+    /// A number that like fingerprints share.
+    pub fn hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        for found in &self.found {
+            let (kind, PmStatus(status)) = match found {
+                Found::Metric(desc) => {
+                    let MetricDesc { pmid, value_type, indom, semantics, units } = desc;
+                    (pmid, value_type, indom, semantics, units).hash(&mut hasher);
+                    continue;
+                }
+                Found::Unknown(status) => (0u8, *status),
+                Found::NoDescriptor(status) => (1, *status),
+            };
+            (kind, status).hash(&mut hasher);
+        }
+        self.equivalent.hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Identities {
+    /// A number that equal ones share.
+    pub fn hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (&self.pmids, &self.domains).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// From the identifiers of this source to those of another one with the
+    /// same fingerprint. What is not numbered stays.
+    pub fn translation(&self, other: &Identities) -> Translation {
+        Translation {
+            pmids: self.pmids.iter().copied().zip(other.pmids.iter().copied()).collect(),
+            domains: self.domains.iter().copied().zip(other.domains.iter().copied()).collect(),
+        }
+    }
+}
+
+/// Identifiers of one source by those of another one.
+pub(crate) struct Translation {
+    pmids: FxHashMap<Pmid, Pmid>,
+    domains: FxHashMap<InDom, InDom>,
+}
+
+impl Translation {
+    pub fn domain(&self, indom: InDom) -> InDom {
+        self.domains.get(&indom).copied().unwrap_or(indom)
+    }
+
+    pub fn desc(&self, desc: MetricDesc) -> MetricDesc {
+        let pmid = self.pmids.get(&desc.pmid).copied().unwrap_or(desc.pmid);
+        MetricDesc { pmid, indom: desc.indom.map(|indom| self.domain(indom)), ..desc }
+    }
+}
+
+/// Numbers in the order of first appearance.
+struct Numbers<I> {
+    list: Vec<I>,
+    numbers: FxHashMap<I, u32>,
+}
+
+impl<I: Copy + Eq + Hash> Numbers<I> {
+    fn new(first: &[I]) -> Numbers<I> {
+        let mut numbers = Numbers { list: Vec::new(), numbers: FxHashMap::default() };
+        for one in first {
+            numbers.of(*one);
+        }
+        numbers
+    }
+
+    fn of(&mut self, one: I) -> u32 {
+        *self.numbers.entry(one).or_insert_with(|| {
+            self.list.push(one);
+            self.list.len() as u32 - 1
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmderive_runtime::model::{Semantics, Units, ValueType};
+
+    fn metric(pmid: u32, indom: Option<u32>) -> Found {
+        Found::Metric(MetricDesc {
+            pmid: Pmid(pmid),
+            value_type: ValueType::U64,
+            indom: indom.map(InDom),
+            semantics: Semantics::Counter,
+            units: Units::NONE,
+        })
+    }
+
+    fn of(found: &[Found]) -> (Fingerprint, Identities) {
+        Fingerprint::new(found, &Literals::default(), None)
+    }
+
+    #[test]
+    fn identifiers_take_no_part_but_what_shares_them_does() {
+        let (one, ids) = of(&[metric(7, Some(3)), metric(9, Some(4)), metric(8, Some(3))]);
+        let (other, others) = of(&[metric(20, Some(6)), metric(21, Some(1)), metric(22, Some(6))]);
+        assert_eq!(one, other);
+        assert_eq!(one.hash(), other.hash());
+        let Found::Metric(desc) = metric(8, Some(3)) else { unreachable!("made as a metric") };
+        let translated = Found::Metric(ids.translation(&others).desc(desc));
+        assert_eq!(translated, metric(22, Some(6)));
+        for different in [
+            [metric(7, Some(3)), metric(9, Some(4)), metric(8, Some(4))],
+            [metric(7, Some(3)), metric(9, Some(3)), metric(8, Some(3))],
+            [metric(7, Some(3)), metric(9, Some(4)), metric(7, Some(3))],
+            [metric(7, Some(3)), metric(9, None), metric(8, Some(3))],
+            [metric(7, Some(3)), metric(9, Some(4)), Found::Unknown(PmStatus::NAME)],
+            [metric(7, Some(3)), metric(9, Some(4)), Found::NoDescriptor(PmStatus::NAME)],
+        ] {
+            assert_ne!(of(&different).0, one, "{different:?}");
+        }
+    }
+
+    #[test]
+    fn a_literal_domain_is_the_same_in_every_source() {
+        let literals = Literals { domains: vec![InDom(3)], pmids: Vec::new() };
+        let of = |indom| {
+            let found = [metric(1, Some(indom))];
+            Fingerprint::new(&found, &literals, None).0
+        };
+        assert_eq!(of(4), of(5));
+        assert_ne!(of(3), of(4));
+    }
+}

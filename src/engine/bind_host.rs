@@ -1,0 +1,106 @@
+//! Binding to hosts that must not be waited for: the questions go out without
+//! blocking, and what has to be compiled is compiled on the engine's own
+//! threads, once for all hosts of a class however many wait.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use pmderive_runtime::context::AsyncHostContext;
+use pmderive_runtime::source::SourceError;
+use pmderive_runtime::transport::Transport;
+
+use super::classes::{Class, Compiled};
+use super::{Engine, Selection};
+use crate::bind::ask_host;
+
+/// How far compiling for a class has come on the engine's threads.
+#[derive(Debug, Default)]
+pub(super) struct Flight {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    /// Nobody has asked for it.
+    #[default]
+    Grounded,
+    /// Under way, and waited for.
+    Flying(Vec<Waker>),
+    /// It came to an end: there is a program, unless the compiler panicked.
+    Over,
+}
+
+impl Flight {
+    /// Ready at the end; the first who asks begins with `start`.
+    fn poll(&self, context: &Context<'_>, start: impl FnOnce()) -> Poll<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waker = || context.waker().clone();
+        match &mut *state {
+            State::Over => return Poll::Ready(()),
+            State::Flying(waiting) => {
+                if !waiting.iter().any(|one| one.will_wake(context.waker())) {
+                    waiting.push(waker());
+                }
+                return Poll::Pending;
+            }
+            State::Grounded => *state = State::Flying(vec![waker()]),
+        }
+        drop(state);
+        start();
+        Poll::Pending
+    }
+
+    fn end(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Flying(waiting) = std::mem::replace(&mut *state, State::Over) {
+            drop(state);
+            waiting.into_iter().for_each(Waker::wake);
+        }
+    }
+}
+
+/// Tells those who wait of the end, whatever it is.
+struct Landing(Arc<Class>);
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.0.flight().end();
+    }
+}
+
+impl Engine {
+    /// [`Engine::bind`] for a host, without blocking: two round trips, and for
+    /// the first host of its kind the time that compiling takes on another
+    /// thread. When it is dropped nothing is lost but the answers.
+    ///
+    /// # Errors
+    /// The host failed.
+    pub async fn bind_host<T: Transport>(
+        self: &Arc<Self>,
+        selection: &Arc<Selection>,
+        host: &mut AsyncHostContext<T>,
+    ) -> Result<Arc<Compiled>, SourceError> {
+        let found = ask_host(&selection.names(), host).await?;
+        let (class, identities) = self.class_of(selection, &found);
+        if !class.is_built() {
+            let mut work = Some((found.clone(), identities.clone()));
+            poll_fn(|context| {
+                class.flight().poll(context, || {
+                    let Some((found, identities)) = work.take() else { return };
+                    let (engine, class) = (Arc::clone(self), Arc::clone(&class));
+                    self.threads.run(Box::new(move || {
+                        let landing = Landing(class);
+                        let selection = landing.0.selection();
+                        let make = || engine.build(selection, &found, identities, &|_| None);
+                        landing.0.build(make);
+                    }));
+                })
+            })
+            .await;
+        }
+        // Made here only if the thread could not, so that it is seen why.
+        let make = || self.build(selection, &found, identities.clone(), &|_| None);
+        Ok(class.compiled(class.build(make), identities))
+    }
+}

@@ -1,0 +1,169 @@
+//! Sources in which the same definitions mean the same share one program.
+//!
+//! A [`Class`] is a selection of definitions and a [`Fingerprint`] of all that
+//! binding them asks a source. The first source of a class is compiled for;
+//! for each later one the program is there, and what the source calls its
+//! metrics and domains is put into a binding. Classes exist as long as someone
+//! uses what was compiled for them.
+
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use pmderive_runtime::eval::Evaluator;
+use pmderive_runtime::program::{Binding, Program};
+
+use super::Metric;
+use super::bind_host::Flight;
+use super::selection::Selection;
+use super::weak_table::WeakTable;
+use crate::bind::{Fingerprint, Identities};
+use crate::diag::Diagnostics;
+use crate::plan::Operands;
+
+/// The classes in use.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    /// By a hash of selection and fingerprint.
+    table: Mutex<WeakTable<Class>>,
+}
+
+/// Sources that are alike for a selection of definitions.
+#[derive(Debug)]
+pub(super) struct Class {
+    selection: Arc<Selection>,
+    fingerprint: Fingerprint,
+    /// Made once, by whoever comes first; others wait.
+    build: OnceLock<Build>,
+    /// Who waits for that without blocking.
+    flight: Flight,
+    /// What was made for single sources, by a hash of their identifiers.
+    compiled: Mutex<WeakTable<Compiled>>,
+}
+
+/// What was compiled for the first source of a class.
+#[derive(Debug)]
+pub(super) struct Build {
+    pub identities: Identities,
+    pub metrics: Arc<[Metric]>,
+    pub program: Arc<Program>,
+    pub operands: Operands,
+    /// As of the first source: others may have other domains, and names to suggest.
+    pub diagnostics: Diagnostics,
+}
+
+/// Definitions compiled against one source. Sources that are alike share the
+/// program, and all of it if their metrics have the same identifiers.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The selection, in the order asked for.
+    pub metrics: Arc<[Metric]>,
+    /// What computes those that can be used.
+    pub program: Arc<Program>,
+    /// What the program's inputs are in this source.
+    pub binding: Arc<Binding>,
+    identities: Identities,
+    class: Arc<Class>,
+}
+
+impl Compiled {
+    /// An evaluator without previous samples.
+    pub fn evaluator(&self) -> Evaluator {
+        Evaluator::new(Arc::clone(&self.program), Arc::clone(&self.binding))
+    }
+
+    /// What was found when the program was made, for the first source of its
+    /// kind. For like sources the same is wrong; numbers of instance domains
+    /// and suggestions may be others.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        static NONE: Diagnostics = Diagnostics::none();
+        self.class.build.get().map_or(&NONE, |build| &build.diagnostics)
+    }
+
+    /// The definitions that were compiled.
+    pub fn selection(&self) -> &Arc<Selection> {
+        &self.class.selection
+    }
+}
+
+impl Classes {
+    /// The class of sources with a fingerprint, a new one if there is none.
+    pub fn find(&self, selection: &Arc<Selection>, fingerprint: Fingerprint) -> Arc<Class> {
+        let hash = selection.hash() ^ fingerprint.hash().rotate_left(32);
+        let is_same =
+            |class: &Class| class.fingerprint == fingerprint && class.selection == *selection;
+        lock(&self.table).find_or_insert(hash, is_same, || {
+            Arc::new(Class {
+                selection: Arc::clone(selection),
+                fingerprint: fingerprint.clone(),
+                build: OnceLock::new(),
+                flight: Flight::default(),
+                compiled: Mutex::default(),
+            })
+        })
+    }
+
+    /// How many are in use.
+    pub fn count(&self) -> usize {
+        lock(&self.table).count()
+    }
+}
+
+impl Class {
+    /// What its definitions are.
+    pub fn selection(&self) -> &Arc<Selection> {
+        &self.selection
+    }
+
+    /// Compiling for it on the engine's threads.
+    pub fn flight(&self) -> &Flight {
+        &self.flight
+    }
+
+    /// What was compiled for it; `make` does that if nobody has.
+    pub fn build(&self, make: impl FnOnce() -> Build) -> &Build {
+        self.build.get_or_init(make)
+    }
+
+    /// True once it is compiled.
+    pub fn is_built(&self) -> bool {
+        self.build.get().is_some()
+    }
+
+    /// What was compiled, for a source with these identifiers.
+    pub fn compiled(self: &Arc<Class>, build: &Build, identities: Identities) -> Arc<Compiled> {
+        let is_same = |one: &Compiled| one.identities == identities;
+        lock(&self.compiled).find_or_insert(identities.hash(), is_same, || {
+            let (metrics, binding) = build.translated(&identities);
+            let program = Arc::clone(&build.program);
+            let (identities, class) = (identities.clone(), Arc::clone(self));
+            Arc::new(Compiled { metrics, program, binding, identities, class })
+        })
+    }
+}
+
+impl Build {
+    /// Metrics and binding in a source with other identifiers.
+    fn translated(&self, identities: &Identities) -> (Arc<[Metric]>, Arc<Binding>) {
+        if *identities == self.identities {
+            return (Arc::clone(&self.metrics), Arc::new(self.operands.binding()));
+        }
+        let to = self.identities.translation(identities);
+        let metric = |metric: &Metric| {
+            let mut metric = metric.clone();
+            if let Ok(desc) = &mut metric.desc {
+                desc.indom = desc.indom.map(|indom| to.domain(indom));
+            }
+            metric
+        };
+        let Operands { metrics, fetched_domains, named_domains } = &self.operands;
+        let operands = Operands {
+            metrics: metrics.iter().map(|desc| to.desc(*desc)).collect(),
+            fetched_domains: fetched_domains.iter().map(|indom| to.domain(*indom)).collect(),
+            named_domains: named_domains.iter().map(|indom| to.domain(*indom)).collect(),
+        };
+        (self.metrics.iter().map(metric).collect(), Arc::new(operands.binding()))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,144 @@
+//! Definitions chosen to be compiled, with everything that compiling them
+//! reads of the registry.
+//!
+//! A selection is made once and bound to any number of sources. It asks no
+//! source and holds no answers.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use pmderive_runtime::model::InDom;
+use rustc_hash::FxHasher;
+
+use super::nesting::needed;
+use super::registry::{Registered, Registry};
+use super::{anonymous_descs, is_anonymous};
+use crate::bind::{Literals, questions};
+use crate::syntax::ControlOption;
+use crate::syntax::ast::NodeKind;
+
+/// Derived metrics of a registry, chosen in an order, as of the time of
+/// choosing: what changes in the registry later changes nothing here.
+#[derive(Debug)]
+pub struct Selection {
+    registry: Registry,
+    /// Those that were chosen, and after them those that they mention,
+    /// directly or indirectly.
+    definitions: Box<[Registered]>,
+    /// How many were chosen.
+    count: usize,
+    /// What a source is asked for.
+    questions: Box<[Question]>,
+    /// Identifiers that the definitions themselves name.
+    literals: Literals,
+    /// What the registry says that changes what definitions mean.
+    missing_is_novalue: bool,
+    hash: u64,
+}
+
+/// A name to look up, and what it is if the source does not know it.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Question {
+    name: Box<str>,
+    is_derived: bool,
+    is_refused: bool,
+}
+
+impl Selection {
+    /// Chooses definitions, and expressions without a name, of a registry.
+    pub fn new(registry: &Registry, chosen: &[&Registered]) -> Selection {
+        let definitions = needed(registry, chosen);
+        let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
+        let expressions = definitions.iter().map(|one| &*one.expr);
+        let question = |name: &str| Question {
+            name: name.into(),
+            is_derived: registry.get(name).is_some() || is_anonymous(name),
+            is_refused: registry.is_refused(name),
+        };
+        let questions: Box<[Question]> =
+            questions(expressions, own_names).into_iter().map(question).collect();
+        let anonymous = anonymous_descs(registry).map(|(_, desc)| desc.pmid);
+        let literals = Literals {
+            pmids: definitions.iter().filter_map(|one| one.pmid).chain(anonymous).collect(),
+            domains: definitions.iter().flat_map(|one| literal_domains(one)).collect(),
+        };
+        let mut hasher = FxHasher::default();
+        definitions.iter().for_each(|one| (one.identity, one.pmid).hash(&mut hasher));
+        chosen.len().hash(&mut hasher);
+        Selection {
+            registry: registry.clone(),
+            definitions: definitions.into_iter().cloned().collect(),
+            count: chosen.len(),
+            questions,
+            literals,
+            missing_is_novalue: registry.control(ControlOption::NoValue) == 1,
+            hash: hasher.finish(),
+        }
+    }
+
+    /// How many metrics were chosen.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True if none was chosen.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The registry as it was.
+    pub(super) fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Those that were chosen, in the order asked for, and after them those
+    /// that they mention.
+    pub(super) fn definitions(&self) -> Vec<&Registered> {
+        self.definitions.iter().collect()
+    }
+
+    /// The names that a source is asked for.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.questions.iter().map(|question| &*question.name).collect()
+    }
+
+    /// Identifiers that the definitions themselves name.
+    pub(super) fn literals(&self) -> &Literals {
+        &self.literals
+    }
+
+    /// A number that equal selections share.
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+}
+
+impl PartialEq for Selection {
+    /// True if compiling both against the same answers gives the same,
+    /// diagnostics and the places that these point at included.
+    fn eq(&self, other: &Selection) -> bool {
+        let same = |(a, b): (&Registered, &Registered)| {
+            let same = (&a.name, a.name_span, a.is_named, a.identity, a.pmid)
+                == (&b.name, b.name_span, b.is_named, b.identity, b.pmid);
+            same && (Arc::ptr_eq(&a.expr, &b.expr) || a.expr == b.expr)
+        };
+        std::ptr::eq(self, other)
+            || self.hash == other.hash
+                && self.count == other.count
+                && self.definitions.len() == other.definitions.len()
+                && self.missing_is_novalue == other.missing_is_novalue
+                && self.literals == other.literals
+                && self.questions == other.questions
+                && self.definitions.iter().zip(&other.definitions).all(same)
+    }
+}
+
+/// The domains of `indom=` in a definition.
+fn literal_domains(one: &Registered) -> impl Iterator<Item = InDom> {
+    one.expr.nodes().filter_map(|(_, node)| match &node.kind {
+        NodeKind::MkConst { attributes, .. } | NodeKind::NoValue(attributes) => {
+            attributes.indom.as_ref().and_then(|indom| indom.value)
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,88 @@
+//! The engine's own threads, for work that must not hold up whoever asks for
+//! it: there are no more of them than processors, and none without work.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Something to do.
+pub(super) type Job = Box<dyn FnOnce() + Send>;
+
+/// See the module's description.
+#[derive(Default)]
+pub(super) struct Threads {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    running: usize,
+}
+
+impl Threads {
+    /// Has a job done soon, after those that wait already. If there is no
+    /// thread to be had, it is done here and now.
+    pub fn run(&self, job: Job) {
+        let most = std::thread::available_parallelism().map_or(1, |count| count.get());
+        {
+            let mut state = lock(&self.state);
+            state.waiting.push_back(job);
+            if state.running >= most {
+                return;
+            }
+            state.running += 1;
+        }
+        let state = Arc::clone(&self.state);
+        let thread = std::thread::Builder::new().name("pmderive-compile".to_string());
+        if thread.spawn(move || work(&state)).is_err() {
+            work(&self.state);
+        }
+    }
+}
+
+/// Does what waits, until nothing does.
+fn work(state: &Mutex<State>) {
+    loop {
+        let job = {
+            let mut state = lock(state);
+            match state.waiting.pop_front() {
+                Some(job) => job,
+                None => {
+                    state.running -= 1;
+                    return;
+                }
+            }
+        };
+        // Whoever waits for the job finds out that it was not done.
+        drop(catch_unwind(AssertUnwindSafe(job)));
+    }
+}
+
+fn lock(state: &Mutex<State>) -> std::sync::MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn every_job_is_done_also_after_one_that_panics() {
+        let threads = Threads::default();
+        let (send, receive) = mpsc::channel();
+        for number in 0..100 {
+            let send = send.clone();
+            threads.run(Box::new(move || {
+                assert!(number % 10 != 3, "a job that fails, for the test");
+                send.send(number).expect("the test waits");
+            }));
+        }
+        drop(send);
+        let mut done: Vec<i32> = receive.iter().collect();
+        done.sort_unstable();
+        let expected: Vec<i32> = (0..100).filter(|number| number % 10 != 3).collect();
+        assert_eq!(done, expected);
+    }
+}

@@ -1,0 +1,79 @@
+//! A table of shared things that are found by what they are, for as long as
+//! someone uses them.
+
+use std::sync::{Arc, Weak};
+
+use rustc_hash::FxHashMap;
+
+/// See the module's description. Things with the same hash are told apart by
+/// whoever looks for one.
+#[derive(Debug)]
+pub(super) struct WeakTable<T> {
+    by_hash: FxHashMap<u64, Vec<Weak<T>>>,
+    /// Entries at which those that nobody uses are cleared away.
+    crowded: usize,
+}
+
+/// Entries that are not worth clearing away.
+const FEW: usize = 16;
+
+impl<T> Default for WeakTable<T> {
+    fn default() -> Self {
+        WeakTable { by_hash: FxHashMap::default(), crowded: FEW }
+    }
+}
+
+impl<T> WeakTable<T> {
+    /// The thing that is meant, or the one that `make` gives, which is entered.
+    pub fn find_or_insert(
+        &mut self,
+        hash: u64,
+        is_meant: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> Arc<T>,
+    ) -> Arc<T> {
+        let known = self.by_hash.get(&hash).into_iter().flatten().filter_map(Weak::upgrade);
+        if let Some(known) = known.into_iter().find(|one| is_meant(one)) {
+            return known;
+        }
+        if self.by_hash.len() >= self.crowded {
+            self.by_hash.retain(|_, list| {
+                list.retain(|one| one.strong_count() > 0);
+                !list.is_empty()
+            });
+            self.crowded = (self.by_hash.len() * 2).max(FEW);
+        }
+        let made = make();
+        let list = self.by_hash.entry(hash).or_default();
+        list.retain(|one| one.strong_count() > 0);
+        list.push(Arc::downgrade(&made));
+        made
+    }
+
+    /// How many things are in use.
+    pub fn count(&self) -> usize {
+        self.by_hash.values().flatten().filter(|one| one.strong_count() > 0).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_use_is_found_and_nothing_else_is_kept() {
+        let mut table = WeakTable::default();
+        let mut get = |hash, value: u32| {
+            table.find_or_insert(hash, |have| *have == value, || Arc::new(value))
+        };
+        let (one, other) = (get(1, 10), get(1, 11));
+        assert!(Arc::ptr_eq(&one, &get(1, 10)) && Arc::ptr_eq(&other, &get(1, 11)));
+        let former = Arc::downgrade(&one);
+        drop(one);
+        assert!(!former.ptr_eq(&Arc::downgrade(&get(1, 10))));
+        for hash in 2..1000 {
+            get(hash, 0);
+        }
+        assert_eq!(table.count(), 1);
+        assert!(table.by_hash.len() <= FEW, "{}", table.by_hash.len());
+    }
+}
