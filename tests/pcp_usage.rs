@@ -6,10 +6,10 @@ mod side_by_side;
 
 use std::path::Path;
 
-use side_by_side::{SUITE, first_difference, ours, theirs, tools_are_installed};
+use side_by_side::{SUITE, first_difference, ours_with, theirs_with, tools_are_installed};
 
-/// Command lines with a blank between arguments; `@` is an archive, `$` another
-/// one of another host, and `''` is nothing.
+/// Command lines with a blank between arguments, and variables in front of them;
+/// `@` is an archive, `$` another one of another host, and `''` is nothing.
 const LINES: &str = include_str!("pcp_usage/lines.txt");
 
 /// Options with arguments, and some of these that make sense and others that do not.
@@ -83,6 +83,29 @@ const FLAGS: &[&str] = &[
     "-zL",
 ];
 
+/// Variables in place of options, and some values of theirs. Those of the time
+/// control and of this machine's own metrics cannot be compared.
+const VARIABLES: &[(&str, &[&str])] = &[
+    ("PCP_ALIGN_TIME", &["1sec", "3sec", "0", "x", "''"]),
+    ("PCP_ARCHIVE", &["@", "$", "nosuch"]),
+    ("PCP_ARCHIVE_LIST", &["@", "nosuch,nosuch"]),
+    ("PCP_DEBUG", &["foo", "''", "fetch,,pdu"]),
+    ("PCP_FINISH_TIME", &["+3sec", "-1sec", "foo", "''"]),
+    ("PCP_FOLIO", &["nosuch", "''"]),
+    ("PCP_HOST", &["a:b", "''"]),
+    ("PCP_HOSTZONE", &["1", "''"]),
+    ("PCP_HOST_LIST", &["a,b", ",", "''"]),
+    ("PCP_INTERVAL", &["2", "500msec", "2foo", "''"]),
+    ("PCP_NAMESPACE", &["nosuch", "''"]),
+    ("PCP_ORIGIN", &["+2sec", "-1sec", "foo"]),
+    ("PCP_ORIGIN_TIME", &["+2sec", "''"]),
+    ("PCP_SAMPLES", &["2", "0", "-1", "x", "''"]),
+    ("PCP_SPECLOCAL", &["x", "''"]),
+    ("PCP_START_TIME", &["+2sec", "@18:34:35", "foo", "''"]),
+    ("PCP_TIMEZONE", &["EST5", "UTC", "''"]),
+    ("PCP_UNIQNAMES", &["nosuch"]),
+];
+
 const OPERANDS: &[&str] =
     &["sample.bin", "sample.colour", "sample.seconds", "nosuch", "sample", "29.0.5", "sample.bin["];
 
@@ -104,8 +127,13 @@ impl Lots {
 }
 
 /// A command line: an archive most of the time, so that it comes to an end.
-fn line(lots: &mut Lots) -> String {
-    let mut words = vec![lots.one(&["pminfo", "pmval", "pmprobe"]).to_owned()];
+fn line(lots: &mut Lots, variables: usize) -> String {
+    let mut words = Vec::new();
+    for _ in 0..variables {
+        let (variable, values) = lots.one(VARIABLES);
+        words.push(format!("{variable}={}", lots.one(values)));
+    }
+    words.push(lots.one(&["pminfo", "pmval", "pmprobe"]).to_owned());
     if lots.below(4) > 0 {
         words.push("-a @".to_owned());
     }
@@ -128,17 +156,20 @@ fn line(lots: &mut Lots) -> String {
 fn difference(line: &str) -> Option<String> {
     let archives = Path::new(SUITE).join("archives");
     let [known, other] = ["ok-foo", "gap"].map(|name| archives.join(name).display().to_string());
-    let mut words = line.split_whitespace();
+    let meaning = |word| match word {
+        "@" => known.as_str(),
+        "$" => other.as_str(),
+        "''" => "",
+        _ => word,
+    };
+    let (variables, line_of_tool) = line.split_at(line.find("pm").expect("a tool"));
+    let variables = variables.split_whitespace().filter_map(|one| one.split_once('='));
+    let variables: Vec<_> = variables.map(|(name, value)| (name, meaning(value))).collect();
+    let mut words = line_of_tool.split_whitespace().map(meaning);
     let tool = words.next().expect("a tool");
-    let arguments: Vec<&str> = words
-        .map(|word| match word {
-            "@" => known.as_str(),
-            "$" => other.as_str(),
-            "''" => "",
-            _ => word,
-        })
-        .collect();
-    let (theirs, ours) = (theirs(tool, &arguments), ours(tool, &arguments));
+    let arguments: Vec<&str> = words.collect();
+    let theirs = theirs_with(&variables, tool, &arguments);
+    let ours = ours_with(&variables, tool, &arguments);
     if theirs == ours {
         return None;
     }
@@ -169,6 +200,29 @@ fn what_is_refused_is_refused_in_the_words_of_the_tools() {
     check(&lines);
 }
 
+/// Each of the variables, with each of its values, beside each of the tools.
+#[test]
+fn variables_are_taken_for_options_as_by_the_tools() {
+    if !archives_are_there() {
+        return;
+    }
+    let tools = [
+        "pminfo -f -a @ sample.seconds",
+        "pmprobe -v -a @ sample.seconds",
+        "pmval -a @ sample.seconds",
+        "pmval -s 2 -a @ sample.bin",
+        "pminfo -d -Y",
+        "pmprobe -z x",
+    ];
+    let mut lines = Vec::new();
+    for (variable, values) in VARIABLES {
+        for value in *values {
+            lines.extend(tools.iter().map(|line| format!("{variable}={value} {line}")));
+        }
+    }
+    check(&lines);
+}
+
 /// `PCP_USAGE_LINES` is how many, `PCP_USAGE_SEED` what they are made from.
 #[test]
 fn random_command_lines_are_answered_as_by_the_tools() {
@@ -180,9 +234,11 @@ fn random_command_lines_are_answered_as_by_the_tools() {
     let count = setting("PCP_USAGE_LINES").unwrap_or(300);
     let mut lines = Vec::new();
     while lines.len() < count as usize {
-        let line = line(&mut lots);
+        // Every third line has variables, one or two.
+        let variables = [0, 0, 0, 0, 1, 2][lots.below(6)];
+        let line = line(&mut lots, variables);
         let is_allowed =
-            |(tool, part, _): &(&str, &str, &str)| line.starts_with(tool) && line.contains(part);
+            |(tool, part, _): &(&str, &str, &str)| line.contains(tool) && line.contains(part);
         if !NOT_COMPARED.iter().any(is_allowed) {
             lines.push(line);
         }

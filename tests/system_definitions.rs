@@ -225,3 +225,29 @@ fn operands_that_a_source_does_not_have() {
         assert!(err.contains("unknown metric `no.such`"), "{arguments:?}: {err}");
     }
 }
+
+#[test]
+fn recorded_groups_say_what_they_lack() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "t.u.found = a.i.i32\nt.u.lost = no.such\nt.u.more = no.such + 1\n";
+    let file = write(folder.path(), "t.conf", text);
+    let environment: Environment<'_> = &[("PCP_DERIVED_CONFIG", &file)];
+    let record = |number: u8, environment, arguments: &[&str]| {
+        let out = folder.path().join(format!("r{number}")).display().to_string();
+        run(environment, &[&["record", "-a", TYPES, "-s", "1", "-o", &out], arguments].concat())
+    };
+    for (number, group) in ["t", "t.u", "."].into_iter().enumerate() {
+        let (status, _, err) = record(number as u8, environment, &[group]);
+        let counted = "left out: 2 definitions whose operands this source does not have\n";
+        assert_eq!(status, Some(0), "{group}: {err}");
+        assert!(err.starts_with(counted) && err.contains(": 1 record of "), "{group}: {err}");
+    }
+    // What is asked for by its name, and what the user has written, is missed.
+    for (number, environment, arguments) in
+        [(3, environment, &["t", "t.u.lost"][..]), (4, &[], &["-c", &file, "t"])]
+    {
+        let (status, _, err) = record(number, environment, arguments);
+        assert_eq!(status, Some(1), "{arguments:?}: {err}");
+        assert!(err.contains("unknown metric `no.such`"), "{arguments:?}: {err}");
+    }
+}

@@ -3,7 +3,7 @@
 
 mod side_by_side;
 
-use side_by_side::{Printed, pmderive};
+use side_by_side::{Printed, Variables, pmderive, pmderive_with};
 
 const FLEET: &str = "tests/archives/own-fleet";
 
@@ -123,4 +123,38 @@ fn name_spaces_of_files_are_read_as_by_libpcp() {
          pminfo: Cannot load namespace from \"{file}\": Problems parsing PMNS definitions\n"
     );
     assert_eq!((printed.status, printed.err), (Some(1), expected));
+}
+
+/// Variables are options of the commands called after PCP's tools, and what they
+/// say wrong is told with their names.
+#[test]
+fn variables_stand_for_options() {
+    let with = |variables: &Variables<'_>, line: &str| {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let Printed { status, out, err } = pmderive_with(variables, &arguments);
+        let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
+        (status, last(&out), last(&err))
+    };
+    let fleet = ("PCP_ARCHIVE", FLEET);
+    let no = String::new;
+    let value = |text: &str| (Some(0), format!("    value {text}"), no());
+    assert_eq!(with(&[fleet], "info -f hinv.ncpu"), value("2"));
+    assert_eq!(with(&[fleet, ("PCP_ORIGIN", "+5")], "info -f mem.util.free"), value("19818203"));
+    assert_eq!(
+        with(&[fleet, ("PCP_START_TIME", "+9")], "info -f mem.util.free"),
+        value("19818206")
+    );
+    // An option prevails, and an empty variable is none.
+    let later = [fleet, ("PCP_ORIGIN", "+5"), ("PCP_HOST", "")];
+    assert_eq!(with(&later, "info -f -O +9 mem.util.free"), value("19818206"));
+    // Of this machine nothing can be chosen, and other commands read no variables.
+    assert_eq!(with(&[("PCP_ARCHIVE", "nosuch")], "info -L pmcd.none").0, Some(1));
+    assert_eq!(with(&[("PCP_SAMPLES", "x")], "archive tests/archives/own-fleet").0, Some(0));
+    let (status, out, note) = with(&[fleet, ("PCP_SAMPLES", "x")], "val hinv.ncpu");
+    let expected =
+        "pmderive: options were also taken from the environment: PCP_ARCHIVE, PCP_SAMPLES";
+    assert_eq!((status, &*out, &*note), (Some(1), "", expected));
+    let (status, out, err) = with(&[("PCP_FOLIO", "nosuch")], "probe hinv.ncpu");
+    let expected = "pmderive: cannot open archive folio nosuch: No such file or directory";
+    assert_eq!((status, &*out, &*err), (Some(1), "", expected));
 }

@@ -19,6 +19,7 @@ use super::source::tell_warnings;
 use super::terminal::{Output, Purpose, RawArgument};
 use super::val::Detail;
 use super::{Outcome, Stop};
+use crate::dialect::Dialect;
 
 /// Arguments of `archive`.
 #[derive(Debug, Args)]
@@ -47,7 +48,7 @@ const MOST_DAMAGE: usize = 20;
 /// Runs the command.
 pub fn run(arguments: &ArchiveArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let archives = joined(&arguments.archives).unwrap_or_default();
-    let mut context = arguments.expansion.open(&archives)?;
+    let mut context = arguments.expansion.open(&archives, Dialect::Fixed)?;
     let told = tell_warnings(&mut context, messages);
     let zone = match &arguments.zone.timezone {
         Some(zone) => TimeZone::parse(zone),

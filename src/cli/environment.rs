@@ -1,87 +1,141 @@
-//! Variables of the environment that stand for options, see pmGetOptions(3),
-//! as far as they choose the source. For the commands called after PCP's tools
-//! only: those read them.
+//! Variables of the environment that stand for options, see pmGetOptions(3).
+//! For the commands called after PCP's tools only: those read them.
+//!
+//! A variable is an option in front of all arguments. What the options mean is
+//! not known here.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
-use super::Stop;
-use super::args::SourceArguments;
-use crate::escape::Foreign;
+use pmderive_runtime::record::archives_of_folio;
 
-impl SourceArguments {
-    /// Takes over what variables say: `PCP_ARCHIVE` and `PCP_ARCHIVE_LIST`
-    /// come before the archives of options, `PCP_HOST` is a host. With `-L`
-    /// they do not count.
+/// Variables, and the words of the options that they stand for.
+const VARIABLES: &[(&str, &str)] = &[
+    ("PCP_ALIGN_TIME", "align"),
+    ("PCP_ARCHIVE", "archive"),
+    ("PCP_ARCHIVE_LIST", "archive-list"),
+    ("PCP_DEBUG", "debug"),
+    ("PCP_FINISH_TIME", "finish"),
+    ("PCP_FOLIO", "archive-folio"),
+    ("PCP_GUIMODE", "guimode"),
+    ("PCP_GUIPORT", "guiport"),
+    ("PCP_HOST", "host"),
+    ("PCP_HOST_LIST", "host-list"),
+    ("PCP_HOSTZONE", "hostzone"),
+    ("PCP_INTERVAL", "interval"),
+    ("PCP_LOCALMODE", "local-PMDA"),
+    ("PCP_LOCALPMDA", "local-PMDA"),
+    ("PCP_NAMESPACE", "namespace"),
+    ("PCP_ORIGIN", "origin"),
+    ("PCP_ORIGIN_TIME", "origin"),
+    ("PCP_SAMPLES", "samples"),
+    ("PCP_SPECLOCAL", "spec-local"),
+    ("PCP_START_TIME", "start"),
+    ("PCP_TIMEZONE", "timezone"),
+    ("PCP_UNIQNAMES", "uniqnames"),
+];
+
+/// Options that choose a host or an archive.
+const SOURCES: &[&str] = &["archive", "archive-list", "archive-folio", "host", "host-list"];
+
+/// An option that a variable gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The variable.
+    pub variable: &'static str,
+    /// The word of the option.
+    pub option: &'static str,
+    /// The value of the variable.
+    pub value: OsString,
+}
+
+/// The options that variables give, in the order of these; what is to be
+/// traced comes first.
+pub fn settings(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<Setting> {
+    let mut settings: Vec<Setting> = variables
+        .filter_map(|(name, value)| {
+            let (variable, option) = VARIABLES.iter().find(|(variable, _)| name == *variable)?;
+            Some(Setting { variable, option, value })
+        })
+        .collect();
+    settings.sort_by_key(|setting| setting.option != "debug");
+    settings
+}
+
+impl Setting {
+    /// True if it says where metrics come from.
+    pub fn chooses_source(&self) -> bool {
+        SOURCES.contains(&self.option)
+    }
+
+    /// The words that a command takes in its place: none if the command has no
+    /// such option, or the variable is empty.
     ///
     /// # Errors
-    /// Hosts and archives are chosen at once, or two hosts.
-    pub fn add_environment(
-        &mut self,
-        variable: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<(), Stop> {
-        if self.local {
-            return Ok(());
-        }
-        let set = |name| variable(name).filter(|value| !value.is_empty());
-        let archives = ["PCP_ARCHIVE", "PCP_ARCHIVE_LIST"].map(set).into_iter().flatten();
-        self.archive.splice(0..0, archives.map(PathBuf::from));
-        if let Some(host) = set("PCP_HOST") {
-            if let Some(given) = &self.host {
-                return Err(Stop::tool(&[
-                    &"too many hosts requested: ",
-                    &Foreign(&given.to_string()),
-                    &"; PCP_HOST asks for another one",
-                ]));
+    /// What the variable says cannot be followed, and why.
+    pub fn words(&self, command: &clap::Command) -> Result<Vec<OsString>, String> {
+        let option = match self.option {
+            "archive-list" | "archive-folio" => "archive",
+            "host-list" => "host",
+            option => option,
+        };
+        let is_option = |argument: &&clap::Arg| {
+            let mut aliases = argument.get_all_aliases().into_iter().flatten();
+            argument.get_long() == Some(option) || aliases.any(|alias| alias == option)
+        };
+        let argument = command.get_arguments().find(is_option);
+        let Some(argument) = argument.filter(|_| !self.value.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let word = |value: &OsStr| {
+            let mut word = OsString::from(format!("--{option}="));
+            word.push(value);
+            word
+        };
+        Ok(match self.option {
+            "archive-folio" => {
+                let archives = archives_of_folio(Path::new(&self.value))?;
+                archives.iter().map(|archive| word(archive.as_os_str())).collect()
             }
-            let spec = host.to_string_lossy().parse();
-            self.host = Some(spec.map_err(|error| Stop::tool(&[&"PCP_HOST: ", &error]))?);
-        }
-        if self.host.is_some() && !self.archive.is_empty() {
-            return Err(Stop::tool(&[&"only one host or archive allowed"]));
-        }
-        Ok(())
+            _ if argument.get_action().takes_values() => vec![word(&self.value)],
+            _ => vec![format!("--{option}").into()],
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::{Arg, ArgAction, Command};
+
     use super::*;
 
-    fn chosen(host: Option<&str>, archives: &[&str], variables: &[(&str, &str)]) -> String {
-        let mut source = SourceArguments {
-            host: host.map(|host| host.parse().expect("a host")),
-            archive: archives.iter().map(PathBuf::from).collect(),
-            ..SourceArguments::default()
-        };
-        let value = |name: &str| {
-            let found = variables.iter().find(|(variable, _)| *variable == name);
-            found.map(|(_, value)| OsString::from(value))
-        };
-        match source.add_environment(value) {
-            Err(stop) => stop.to_string(),
-            Ok(()) => match (source.host.clone(), source.archives()) {
-                (Some(host), None) => format!("host {host}"),
-                (None, Some(archives)) => archives.display().to_string(),
-                _ => "nothing".to_owned(),
-            },
+    #[test]
+    fn variables_are_options() {
+        let command = Command::new("x")
+            .arg(Arg::new("archive").long("archive"))
+            .arg(Arg::new("host").long("host"))
+            .arg(Arg::new("samples").long("samples"))
+            .arg(Arg::new("local").long("local").alias("local-PMDA").action(ArgAction::SetTrue));
+        for (variables, expected) in [
+            ("PCP_ARCHIVE_LIST=d,e PCP_ARCHIVE=a", "--archive=d,e --archive=a"),
+            ("PCP_HOST= PCP_ARCHIVE= HOME=x PCP_ALIGN_TIME=1", ""),
+            ("PCP_HOST_LIST=b PCP_DEBUG=pdu", "--host=b"),
+            ("PCP_SAMPLES=2=3 PCP_LOCALMODE=0", "--samples=2=3 --local"),
+        ] {
+            let variables = variables.split(' ').filter_map(|one| one.split_once('='));
+            let settings = settings(variables.map(|(name, value)| (name.into(), value.into())));
+            let words = settings.iter().map(|setting| setting.words(&command).expect("words"));
+            let words: Vec<_> = words.flatten().map(|word| word.into_string()).collect();
+            let words: Vec<_> = words.into_iter().map(|word| word.expect("text")).collect();
+            assert_eq!(words.join(" "), expected.replace("--local", "--local-PMDA"));
         }
     }
 
     #[test]
-    fn variables_are_options_that_come_first() {
-        let archive = ("PCP_ARCHIVE", "a");
-        let host = ("PCP_HOST", "b.invalid");
-        assert_eq!(chosen(None, &[], &[]), "nothing");
-        assert_eq!(chosen(None, &[], &[("PCP_ARCHIVE", ""), ("PCP_HOST", "")]), "nothing");
-        assert_eq!(chosen(None, &["c"], &[("PCP_ARCHIVE_LIST", "d,e"), archive]), "a,d,e,c");
-        assert_eq!(chosen(None, &["a"], &[archive]), "a");
-        assert_eq!(chosen(None, &[], &[host]), "host b.invalid");
-        assert_eq!(chosen(Some("c.invalid"), &[], &[]), "host c.invalid");
-        let both = "only one host or archive allowed";
-        assert_eq!(chosen(None, &[], &[host, archive]), both);
-        assert_eq!(chosen(None, &["c"], &[host]), both);
-        assert_eq!(chosen(Some("c.invalid"), &[], &[archive]), both);
-        assert!(chosen(Some("c.invalid"), &[], &[host]).contains("too many hosts requested"));
+    fn what_is_traced_comes_first() {
+        let variables = [("PCP_SAMPLES", "1"), ("PCP_DEBUG", "x"), ("PCP_HOST", "b")];
+        let settings = settings(variables.iter().map(|(name, value)| (name.into(), value.into())));
+        let options: Vec<_> = settings.iter().map(|setting| setting.option).collect();
+        assert_eq!(options, ["debug", "samples", "host"]);
     }
 }

@@ -90,11 +90,17 @@ impl LeftOut {
                 let missing = missing.join(", ");
                 messages.line(&format_args!("left out: {name}: {missing}"));
             }
-        } else if !self.found.is_empty() {
+        } else {
+            self.tell_number(" (-v lists them)", messages);
+        }
+    }
+
+    /// Says in one line how many there are, if any, and a `hint` behind it.
+    pub fn tell_number(&self, hint: &str, messages: &Messages) {
+        if !self.found.is_empty() {
             let count = counted(self.len(), "definition");
-            messages.line(&format_args!(
-                "left out: {count} whose operands this source does not have (-v lists them)"
-            ));
+            let what = "whose operands this source does not have";
+            messages.line(&format_args!("left out: {count} {what}{hint}"));
         }
     }
 }

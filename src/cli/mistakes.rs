@@ -67,7 +67,8 @@ impl Mistakes {
             if diagnostic.code == Code::UnreadableFile && is_fatal {
                 let reason = diagnostic.pcp.as_deref().unwrap_or_default();
                 if unreadable == UnreadableFiles::Fatal {
-                    return Err(Stop::tool(&[&"pmLoadDerivedConfig failed: ", &Foreign(reason)]));
+                    messages.error_lines(&[&"pmLoadDerivedConfig failed: ", &Foreign(reason)]);
+                    return Err(messages.usage());
                 }
                 messages.error(&format_args!("derived configuration(s) error: {reason}"));
             }

@@ -15,6 +15,7 @@ mod archive;
 mod archives;
 mod args;
 mod check;
+mod command_line;
 mod definitions;
 mod deps;
 mod ending;
@@ -49,19 +50,16 @@ mod test;
 mod time_options;
 mod val;
 mod walk;
+mod window_options;
 
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, Parser, Subcommand};
 use pmderive_runtime::source::SourceError;
 
 use self::lines::Lines;
-use crate::escape;
 use messages::{MAX_DIAGNOSTICS, Messages};
-use pcp_arguments::{Impersonated, OwnOption, Tool};
 
 /// Derived metrics of Performance Co-Pilot, compiled to native code.
 #[derive(Debug, Parser)]
@@ -189,17 +187,13 @@ impl Stop {
 pub fn main() -> ExitCode {
     ending::outlive_file_size_limit();
     let mut messages = Messages::to_standard_error();
-    let mut arguments = match read(std::env::args_os().collect(), &mut messages) {
+    let arguments = match command_line::read(std::env::args_os().collect(), &mut messages) {
         Ok(arguments) => arguments,
         Err(outcome) => return outcome.into(),
     };
     messages.set_limit(arguments.max_diagnostics);
     messages.set_raw(arguments.command.is_raw());
-    let outcome = match arguments.command.source_of_tool() {
-        Some(source) => source.add_environment(|name| std::env::var_os(name)),
-        None => Ok(()),
-    };
-    let outcome = outcome.and_then(|()| match &arguments.command {
+    let outcome = match &arguments.command {
         Command::Eval(arguments) => eval::run(arguments, &mut messages),
         Command::Export(arguments) => export::run(arguments, &mut messages),
         Command::Check(arguments) => check::run(arguments, &mut messages),
@@ -213,7 +207,7 @@ pub fn main() -> ExitCode {
         Command::Record(arguments) => record::run(arguments, &mut messages),
         Command::Archive(arguments) => archive::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
-    });
+    };
     let outcome = outcome.unwrap_or_else(|stop| {
         let outcome = match &stop {
             Stop::OutputClosed(known) => return *known,
@@ -262,118 +256,14 @@ impl Command {
         }
     }
 
-    /// The source of a command called after a tool of PCP, which reads the
-    /// environment as that does.
-    fn source_of_tool(&mut self) -> Option<&mut args::SourceArguments> {
+    /// True if the arguments of a command called after a tool of PCP choose this
+    /// machine without pmcd.
+    fn is_local(&self) -> bool {
         match self {
-            Command::Info(arguments) => Some(&mut arguments.options.source),
-            Command::Val(arguments) => Some(&mut arguments.options.source),
-            Command::Probe(arguments) => Some(&mut arguments.options.source),
-            _ => None,
+            Command::Info(arguments) => arguments.options.source.local,
+            Command::Val(arguments) => arguments.options.source.local,
+            Command::Probe(arguments) => arguments.options.source.local,
+            _ => false,
         }
-    }
-}
-
-/// Reads the arguments. Where they leave nothing to do, or make no sense, that
-/// is told, and the error is what the run comes to.
-fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, Outcome> {
-    let mut command = command();
-    let is_of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?)).is_some();
-    let given = match Impersonated::by(&given) {
-        None => given,
-        Some(tool) => {
-            messages.speak_as(tool);
-            let own = own_options(&command, tool.tool);
-            tool.translate(&given, &own).map_err(|ending| {
-                messages.text(&ending.text);
-                if ending.is_good { Outcome::Good } else { Outcome::Failed }
-            })?
-        }
-    };
-    parse(&mut command, &given).map_err(|error| {
-        print(&error, &mut command, &given);
-        match (error.use_stderr(), is_of_tool) {
-            (false, _) => Outcome::Good,
-            (true, true) => Outcome::Failed,
-            (true, false) => Outcome::Mistake,
-        }
-    })
-}
-
-fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, clap::Error> {
-    let mut matches = command.try_get_matches_from_mut(given)?;
-    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
-}
-
-/// Prints help, or what is wrong with the arguments, escaped if they are shown.
-fn print(error: &clap::Error, command: &mut clap::Command, given: &[OsString]) {
-    let escaped: Vec<OsString> =
-        given.iter().map(|one| escape::line(one.as_bytes()).into_owned().into()).collect();
-    let are_shown = error.use_stderr() && given != escaped;
-    // When nobody reads what it says, there is nothing left to do.
-    let _ = match are_shown.then(|| parse(command, &escaped)) {
-        None => error.print(),
-        Some(Err(error)) => error.print(),
-        // What was wrong is not wrong any more.
-        Some(Ok(_)) => {
-            terminal::write_error(escape::lines(error.render().to_string().as_bytes()).as_bytes())
-        }
-    };
-}
-
-/// The command line, with what the commands called after PCP's tools have in
-/// common with these.
-fn command() -> clap::Command {
-    let mut command = Arguments::command();
-    for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {
-        let version = clap::Arg::new("version").long("version").action(ArgAction::Version);
-        let version = version.help("Print version").display_order(1000);
-        let debug = clap::Arg::new("debug").short('D').long("debug").action(ArgAction::Append);
-        let debug = debug.value_name("DEBUG").help("Taken, and of no effect").hide(true);
-        command = command.mut_subcommand(name, |command| {
-            command
-                .mut_args(again)
-                .version(env!("CARGO_PKG_VERSION"))
-                .disable_version_flag(true)
-                .arg(if has_letter { version.short('V') } else { version })
-                .arg(debug)
-        });
-    }
-    command
-}
-
-/// Of an option that is given again the last one counts, as with PCP's tools;
-/// but two hosts are a mistake.
-fn again(argument: clap::Arg) -> clap::Arg {
-    let is_single = matches!(argument.get_action(), ArgAction::Set | ArgAction::SetTrue);
-    let id = argument.get_id().clone();
-    match is_single && !argument.is_positional() && id != "host" {
-        true => argument.overrides_with(id),
-        false => argument,
-    }
-}
-
-/// The options of a command that the tool it is called after does not have.
-fn own_options(command: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
-    let Some(command) = command.find_subcommand(tool.command) else { return Vec::new() };
-    let mut own = Vec::new();
-    for argument in command.get_arguments() {
-        let Some(long) = argument.get_long().filter(|long| !Tool::any_has(long)) else { continue };
-        let takes_argument =
-            argument.get_action().takes_values() && !argument.is_require_equals_set();
-        let letter = argument.get_short().filter(|letter| !tool.has_letter(*letter));
-        let forms = [Some(format!("--{long}")), letter.map(|letter| format!("-{letter}"))];
-        own.extend(forms.into_iter().flatten().map(|form| OwnOption { form, takes_argument }));
-    }
-    own
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_arguments_are_consistent() {
-        command().debug_assert();
     }
 }

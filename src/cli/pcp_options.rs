@@ -32,6 +32,7 @@ use super::patience::{Patience, Retry, RetryArgument};
 use super::positional::refuse_files;
 use super::source::tell_warnings;
 use super::terminal::Purpose;
+use super::window_options::WindowOptions;
 use super::{Outcome, Stop};
 
 /// Options of `info`, `probe` and `val`.
@@ -74,33 +75,14 @@ pub struct ZoneOptions {
     pub timezone: Option<String>,
 }
 
-/// The option of tools that report on one time only.
-#[derive(Debug, Default, Args)]
-pub struct OriginOption {
-    /// Values of an archive from this time on.
-    #[arg(short = 'O', long, value_name = "TIME", allow_hyphen_values = true)]
-    pub origin: Option<String>,
-}
-
-/// Options of tools that report on a stretch of time, see pmParseTimeWindow(3).
-#[derive(Debug, Default, Args)]
-pub struct WindowOptions {
-    /// Start of the time that is reported on.
-    #[arg(short = 'S', long, value_name = "TIME", allow_hyphen_values = true)]
-    pub start: Option<String>,
-    /// End of the time that is reported on.
-    #[arg(short = 'T', long, value_name = "TIME", allow_hyphen_values = true)]
-    pub finish: Option<String>,
-    /// Start at a multiple of this, as in `1hour`.
-    #[arg(short = 'A', long, value_name = "ALIGN", allow_hyphen_values = true)]
-    pub align: Option<String>,
-}
-
 /// A source of any kind, with its own names or with those of a file.
 pub type AnyNamed = WithNameSpace<Context>;
 
 /// Said where the zone of a source is wanted and no source was chosen.
 pub const NO_ZONE: &str = "use of timezone from metric source requires a source";
+
+/// Said where a part of a live source's time is wanted.
+pub const ARCHIVES_ONLY: &str = "time window options are supported for archives only";
 
 /// An open source, with what the options say of it.
 pub struct Source {
@@ -212,9 +194,9 @@ impl PcpOptions {
     ///
     /// # Errors
     /// This host has no name.
-    pub fn with_source_of(&self, origin: &OriginOption) -> Result<PcpOptions, Stop> {
+    pub fn with_source_of(&self, time: &WindowOptions) -> Result<PcpOptions, Stop> {
         let mut options = self.clone();
-        if origin.origin.is_some() && !self.source.is_given() {
+        if time.origin.is_some() && !self.source.is_given() {
             options.source.archive = vec![archives_of_this_host()?];
         }
         Ok(options)
@@ -381,24 +363,22 @@ impl Source {
         Ok(())
     }
 
-    /// For tools that report on one time only: chooses the origin. As to those
-    /// tools, zones and origins are matters of archives.
+    /// For tools that report on one time only: chooses it. As to those tools,
+    /// zones and times are matters of archives.
     ///
     /// # Errors
-    /// The origin makes no sense.
-    pub fn start_at(&mut self, option: &OriginOption, messages: &Messages) -> Result<(), Stop> {
-        let origin = option.origin.as_deref();
+    /// The time makes no sense.
+    pub fn start_at(&mut self, time: &WindowOptions, messages: &Messages) -> Result<(), Stop> {
+        let window = time.window();
         if self.is_archive() {
             self.tell_zone(messages)?;
-            if origin.is_some() {
-                let spec = WindowSpec { origin, ..WindowSpec::default() };
-                self.origin = Some(self.window(&spec, messages)?.origin);
+            if window != WindowSpec::default() {
+                self.origin = Some(self.window(&window, messages)?.origin);
             }
             return Ok(());
         }
-        if origin.is_some() {
-            let wrong = "time window options are supported for archives only";
-            return Err(messages.misuse(&wrong));
+        if !window.is_live() {
+            return Err(messages.misuse(&ARCHIVES_ONLY));
         }
         self.zone_note = None;
         if self.dialect == Dialect::Pcp6_0 {

@@ -9,8 +9,9 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use super::fetch::{Domain, Domains, Values, fetch, fetch_next, print_value};
 use super::messages::Messages;
 use super::mistakes::UnreadableFiles;
-use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
+use super::pcp_options::{PcpOptions, Source, batch};
 use super::terminal::{Output, Purpose};
+use super::window_options::WindowOptions;
 use super::{Outcome, Stop, walk};
 use crate::dialect::Dialect;
 use crate::engine::Backend;
@@ -23,7 +24,7 @@ pub struct ProbeArguments {
     pub options: PcpOptions,
     /// From when in an archive values are.
     #[command(flatten)]
-    pub origin: OriginOption,
+    pub window: WindowOptions,
     /// What is printed.
     #[command(flatten)]
     pub shown: Shown,
@@ -88,10 +89,10 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
         let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
         return Err(Stop::tool(&[&wrong]));
     }
-    let options = arguments.options.with_source_of(&arguments.origin)?;
+    let options = arguments.options.with_source_of(&arguments.window)?;
     let mut source =
         options.open(&arguments.names, Backend::Interp, UnreadableFiles::Fatal, messages)?;
-    source.start_at(&arguments.origin, messages)?;
+    source.start_at(&arguments.window, messages)?;
     let mut out = messages.output(Purpose::Exact);
     let metrics = match shown.faster && !arguments.names.is_empty() {
         true => look_up(&mut source, arguments.names.clone(), &mut out)?,
@@ -242,6 +243,20 @@ impl Probe<'_> {
         metrics: &[Metric],
         descs: &[Result<MetricDesc, PmStatus>],
     ) -> Result<(), SourceError> {
+        if let ([(name, pmid @ Pmid::NULL)], true) =
+            (metrics, self.source.dialect != Dialect::Fixed)
+            && let Err(status) = fetch(
+                &mut self.source,
+                &[*pmid],
+                std::iter::empty(),
+                &mut self.domains,
+                self.messages,
+            )?
+        {
+            // pmprobe fetches first, which fails in an archive for a name that is none.
+            self.print_status(name, status, " (pmFetch)");
+            return Ok(());
+        }
         let needs_desc = self.shown.needs_desc();
         let is_fetched = |desc: &Result<MetricDesc, PmStatus>| !needs_desc || desc.is_ok();
         let both = || metrics.iter().zip(descs);

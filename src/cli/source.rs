@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pmderive_runtime::archive::{ArchiveContext, InterpolationRules};
+use pmderive_runtime::archive::{ArchiveContext, InterpolationRules, OpenOptions};
 use pmderive_runtime::context::{ConnectOptions, Context, HostContext, HostSpec};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
@@ -33,8 +33,8 @@ impl SourceArguments {
             return Ok(Context::local());
         }
         if let Some(archives) = self.archives() {
-            let mut context = self.expansion.open(&archives)?;
-            follow(&mut context, dialect)?;
+            let mut context = self.expansion.open(&archives, dialect)?;
+            follow(&mut context, dialect);
             tell_warnings(&mut context, messages);
             if let Some(error) = InterpolationRules::mistake_in_environment()
                 && !messages.are_of_tool()
@@ -57,27 +57,28 @@ impl SourceArguments {
 }
 
 impl ExpansionArguments {
-    /// Opens archives, given as one list with commas.
+    /// Opens archives, given as one list with commas, as the version of PCP does
+    /// whose answers are given.
     ///
     /// # Errors
     /// They cannot be opened.
-    pub fn open(&self, archives: &Path) -> Result<Context, SourceError> {
-        let archive = ArchiveContext::open_within(&expanded(archives), self.max_expanded)?;
+    pub fn open(&self, archives: &Path, dialect: Dialect) -> Result<Context, SourceError> {
+        let options = OpenOptions {
+            max_expanded: self.max_expanded,
+            as_version_6: dialect == Dialect::Pcp6_0,
+        };
+        let archive = ArchiveContext::open_with(&expanded(archives), options)?;
         Ok(Context::Archive(Box::new(archive)))
     }
 }
 
 /// Has the peculiarities that definitions of a dialect count on.
-fn follow(context: &mut Context, dialect: Dialect) -> Result<(), SourceError> {
-    let Context::Archive(archive) = context else { return Ok(()) };
-    if dialect == Dialect::Pcp6_0 {
-        archive.pass_over_nothing()?;
-    }
+fn follow(context: &mut Context, dialect: Dialect) {
+    let Context::Archive(archive) = context else { return };
     if dialect != Dialect::Fixed {
         archive.look_up_instances_by_beginning();
     }
     archive.set_interpolation_rules(dialect.interpolation(archive.interpolation_rules()));
-    Ok(())
 }
 
 /// For who has come to the end of a source: fails if it is an archive with

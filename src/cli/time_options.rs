@@ -19,7 +19,8 @@ use super::Stop;
 use super::args::interval;
 use super::lines::Lines;
 use super::messages::Messages;
-use super::pcp_options::{OriginOption, WindowOptions, ZoneOptions};
+use super::pcp_options::ZoneOptions;
+use super::window_options::WindowOptions;
 
 /// Options about time.
 #[derive(Debug, Default, Args)]
@@ -27,9 +28,6 @@ pub struct TimeArguments {
     /// The time that is looked at.
     #[command(flatten)]
     pub window: WindowOptions,
-    /// Where in it to begin.
-    #[command(flatten)]
-    pub origin: OriginOption,
     /// The zone of times.
     #[command(flatten)]
     pub zone: ZoneOptions,
@@ -75,18 +73,12 @@ impl TimeArguments {
             (None, true) => ZoneOption::OfSource,
             (None, false) => ZoneOption::System,
         };
-        let WindowOptions { start, finish, align } = &self.window;
+        let given = self.window.window();
         // Reverse, samples begin at the end unless another origin is given.
         let end = is_reverse.then_some("-0");
-        let window = WindowSpec {
-            start: start.as_deref(),
-            finish: finish.as_deref(),
-            align: align.as_deref(),
-            origin: self.origin.origin.as_deref().or(end),
-        };
+        let window = WindowSpec { origin: given.origin.or(end), ..given };
         let is_archive = matches!(source, Context::Archive(_));
-        let only_end = WindowSpec { finish: window.finish, ..WindowSpec::default() };
-        if !is_archive && window != only_end {
+        if !is_archive && !window.is_live() {
             let wrong = "-S, -A, -O and --reverse choose a part of an archive (-a ARCHIVE)";
             return Err(Stop::Usage(wrong.to_owned()));
         }

@@ -290,6 +290,7 @@ impl DefinitionReader {
             Spanned { value: name.into(), span: span(&line.origin, &range) };
         let value = trimmed(text, assign + 1..text.len());
         if value.is_empty() {
+            let first = reading.diagnostics.len();
             reading.diagnostics.push(
                 Diagnostic::error(
                     Code::BadDefinitionLine,
@@ -300,6 +301,7 @@ impl DefinitionReader {
                 .label(span(&line.origin, &(assign..assign + 1)), "an expression is due")
                 .pcp(pcp.error_with_line(format_args!("expression missing"))),
             );
+            reading.diagnostics.name_metric(first, &name.value);
             self.refused.insert(name.value);
             return;
         }

@@ -18,13 +18,17 @@ pub struct Printed {
     pub err: String,
 }
 
-fn printed(mut command: Command, arguments: &[&str]) -> Printed {
+/// Names and values of environment variables.
+pub type Variables<'v> = [(&'v str, &'v str)];
+
+fn printed(mut command: Command, variables: &Variables<'_>, arguments: &[&str]) -> Printed {
     let run = command
         .args(arguments)
         .env("TZ", "UTC")
         .env("LC_ALL", "C")
         .env("PCP_DERIVED_CONFIG", "")
         .env("PCP_INDOM_CONFIG", "")
+        .envs(variables.iter().copied())
         .stdin(Stdio::null())
         .output();
     let Output { status, stdout, stderr } = run.expect("it runs");
@@ -35,20 +39,35 @@ fn printed(mut command: Command, arguments: &[&str]) -> Printed {
 
 /// Runs a tool of PCP.
 pub fn theirs(tool: &str, arguments: &[&str]) -> Printed {
-    printed(Command::new(tool), arguments)
+    theirs_with(&[], tool, arguments)
+}
+
+/// The same with variables.
+pub fn theirs_with(variables: &Variables<'_>, tool: &str, arguments: &[&str]) -> Printed {
+    printed(Command::new(tool), variables, arguments)
 }
 
 /// Runs the command called after it, with the answers of version 6.0.
 pub fn ours(tool: &str, arguments: &[&str]) -> Printed {
+    ours_with(&[], tool, arguments)
+}
+
+/// The same with variables.
+pub fn ours_with(variables: &Variables<'_>, tool: &str, arguments: &[&str]) -> Printed {
     let command = tool.strip_prefix("pm").expect("a tool's name");
     let mut ours = Command::new(env!("CARGO_BIN_EXE_pmderive"));
     ours.args([command, "--compat", "6.0"]);
-    printed(ours, arguments)
+    printed(ours, variables, arguments)
 }
 
 /// Runs a command that no tool of PCP is the pattern of.
 pub fn pmderive(arguments: &[&str]) -> Printed {
-    printed(Command::new(env!("CARGO_BIN_EXE_pmderive")), arguments)
+    pmderive_with(&[], arguments)
+}
+
+/// The same with variables.
+pub fn pmderive_with(variables: &Variables<'_>, arguments: &[&str]) -> Printed {
+    printed(Command::new(env!("CARGO_BIN_EXE_pmderive")), variables, arguments)
 }
 
 /// True if the tools of PCP are there; where everything must be, their absence

@@ -109,6 +109,20 @@ pub struct ArchiveContext {
     pub(super) known_end: Option<f64>,
 }
 
+/// How archives are opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenOptions {
+    /// What each compressed file may expand to, in bytes, in the folder for
+    /// temporary files; without that 16 GiB, or nine tenths of the space that is
+    /// free there, whichever is less.
+    pub max_expanded: Option<u64>,
+    /// As libpcp 6 does: nothing is passed over, see
+    /// [`ArchiveContext::pass_over_nothing`], of several archives with mistakes
+    /// the first one named is told, and names of metrics in the others count
+    /// where they lie directly below nodes of the first.
+    pub as_version_6: bool,
+}
+
 impl ArchiveContext {
     /// Opens an archive, given its base name or any of its files; or several
     /// as one, given a directory, or names and directories with commas
@@ -130,33 +144,37 @@ impl ArchiveContext {
     /// archives do not fit together, and of a single archive what is wrong
     /// with it.
     pub fn open(path: &Path) -> Result<ArchiveContext, SourceError> {
-        ArchiveContext::open_within(path, None)
+        ArchiveContext::open_with(path, OpenOptions::default())
     }
 
-    /// As [`ArchiveContext::open`]. Each compressed file may expand to
-    /// `max_expanded` bytes in the folder for temporary files; without that, to
-    /// 16 GiB or nine tenths of the space that is free there, whichever is less.
+    /// As [`ArchiveContext::open`], in a certain way.
     ///
     /// # Errors
     /// As for [`ArchiveContext::open`].
-    pub fn open_within(
-        path: &Path,
-        max_expanded: Option<u64>,
-    ) -> Result<ArchiveContext, SourceError> {
+    pub fn open_with(path: &Path, options: OpenOptions) -> Result<ArchiveContext, SourceError> {
+        let OpenOptions { max_expanded, as_version_6 } = options;
         let name = escape::path(&path).into_owned();
-        let mut context = ArchiveContext::of(name, resolve(path, max_expanded)?)?;
+        let mut context = ArchiveContext::of(name, resolve(path, max_expanded)?, as_version_6)?;
         context.rules = InterpolationRules::of_environment();
+        if as_version_6 {
+            context.pass_over_nothing()?;
+        }
         Ok(context)
     }
 
     /// Opens an archive whose files are known.
     pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
         let name = files.base.clone();
-        ArchiveContext::of(escape::path(&name).into_owned(), vec![Named { name, files: Ok(files) }])
+        let shown = escape::path(&name).into_owned();
+        ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], false)
     }
 
-    pub(super) fn of(name: String, archives: Vec<Named>) -> Result<ArchiveContext, SourceError> {
-        let Opened { archives, first, metadata, passed_over } = open_all(archives)?;
+    pub(super) fn of(
+        name: String,
+        archives: Vec<Named>,
+        as_version_6: bool,
+    ) -> Result<ArchiveContext, SourceError> {
+        let Opened { archives, first, metadata, passed_over } = open_all(archives, as_version_6)?;
         let PassedOver { refused: mut warnings, unnoticed } = passed_over;
         let refused = warnings.len();
         warnings.extend(unnoticed);

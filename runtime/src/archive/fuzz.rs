@@ -73,7 +73,7 @@ fn several_of(data: &[u8]) -> Option<Result<ArchiveContext, SourceError>> {
     let (first, second) = rest.split_at(size.min(rest.len()));
     let named = |name: &str, blob| Some(Named { name: name.into(), files: Ok(files_of(blob)?) });
     let archives = vec![named("second", second)?, named("first", first)?];
-    Some(ArchiveContext::of("first,second".to_owned(), archives))
+    Some(ArchiveContext::of("first,second".to_owned(), archives, false))
 }
 
 /// The names of an archive, and all its metrics and domains.

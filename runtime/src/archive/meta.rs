@@ -37,6 +37,8 @@ pub(super) struct Metadata {
     /// Size of that file when it was read last.
     size: u64,
     names: Arc<Names>,
+    /// Only the first archive has nodes of the name space.
+    hides_new_nodes: bool,
     contents: Contents,
     /// Names of instances are looked up as libpcp does it.
     lookup_by_beginning: bool,
@@ -82,7 +84,7 @@ impl Metadata {
         let Read { window, size, next, tail, mut contents } =
             read.map_err(|e| e.in_file(&member.name()))?;
         self.compare(&contents, member)?;
-        self.take_names(&mut contents);
+        self.take_names(file, &mut contents);
         self.contents.merge(contents);
         self.files.add(member, window);
         if is_last {
@@ -124,10 +126,20 @@ impl Metadata {
         Ok(())
     }
 
-    /// Takes names over that are new.
-    fn take_names(&mut self, contents: &mut Contents) {
+    /// Names below nodes that the first archive does not have are hidden, as by
+    /// libpcp 6, which marks new nodes of a name space as trimmed. To be called
+    /// before archives are added.
+    pub(super) fn hide_new_nodes(&mut self) {
+        self.hides_new_nodes = true;
+    }
+
+    /// Takes names over that are new in a file.
+    fn take_names(&mut self, file: u32, contents: &mut Contents) {
         let mut names = std::mem::take(&mut contents.names);
-        names.retain(|(name, _)| !self.names.has(name));
+        let needs_node = self.hides_new_nodes && file > 0;
+        names.retain(|(name, _)| {
+            !self.names.has(name) && (!needs_node || self.names.has_node_of(name))
+        });
         if !names.is_empty() {
             Arc::make_mut(&mut self.names).extend(names);
         }
@@ -140,6 +152,7 @@ impl Metadata {
             growing: self.growing,
             size: self.size,
             names: Arc::clone(&self.names),
+            hides_new_nodes: self.hides_new_nodes,
             contents: self.contents.clone(),
             lookup_by_beginning: self.lookup_by_beginning,
             whole_domains: self.whole_domains.clone(),
@@ -171,7 +184,7 @@ impl Metadata {
         let scanned = self.contents.scan(window, file, &mut self.growing.1);
         scanned.map_err(|error| self.files.failed(file, error))?;
         let mut contents = std::mem::take(&mut self.contents);
-        self.take_names(&mut contents);
+        self.take_names(file, &mut contents);
         self.contents = contents;
         if self.growing.1 != read {
             self.whole_domains.clear();
@@ -328,6 +341,19 @@ fn observed(
 }
 
 /// Reads a metadata file.
+/// Looks whether a metadata file begins as that of an archive whose first data
+/// volume has the label `first`.
+///
+/// # Errors
+/// It does not, or cannot be read.
+pub(super) fn check_label(member: &Member, first: &ArchiveLabel) -> Result<(), SourceError> {
+    let opened = member.open().map_err(ReadError::Io);
+    let label = opened.and_then(|opened| {
+        Ok(ArchiveLabel::read(&mut Window::new(opened), Role::Metadata)?.belongs_to(first)?)
+    });
+    label.map_err(|error| error.in_file(&member.name()))
+}
+
 fn read(mut window: Window, first: &ArchiveLabel, file: u32) -> Result<Read, ReadError> {
     let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
     label.belongs_to(first)?;

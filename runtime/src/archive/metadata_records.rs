@@ -86,7 +86,7 @@ impl MetadataRecords {
     /// # Errors
     /// As for that.
     pub fn open(path: &Path) -> Result<MetadataRecords, SourceError> {
-        let archives = open_all(resolve(path, None)?)?.archives;
+        let archives = open_all(resolve(path, None)?, false)?.archives;
         let files = archives.iter().rev().map(|archive| archive.files.metadata.clone()).collect();
         Ok(MetadataRecords { files, current: None, domains: HashMap::new(), is_done: false })
     }

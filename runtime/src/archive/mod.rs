@@ -80,7 +80,7 @@ pub(crate) mod values;
 mod volume;
 mod volumes;
 
-pub use context::{ArchiveContext, ArchivePart};
+pub use context::{ArchiveContext, ArchivePart, OpenOptions};
 pub use decompress::fuzz_decompress;
 pub use files::base_of_file;
 pub use fuzz::{fuzz_archive, fuzz_archives};

@@ -46,6 +46,11 @@ impl Names {
         self.entries.binary_search_by(|entry| (*entry.name).cmp(name)).is_ok()
     }
 
+    /// True if the node directly above a name is there.
+    pub(super) fn has_node_of(&self, name: &str) -> bool {
+        name.rsplit_once('.').is_none_or(|(node, _)| !self.below(node).is_empty())
+    }
+
     /// Number of names.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
@@ -174,6 +179,11 @@ mod tests {
         assert_eq!(children("a"), expect(&[("d", true), ("b-c", true), ("b", false)]));
         assert_eq!(children("ab"), expect(&[]));
         assert_eq!(children("b"), Err(PmStatus::NAME));
+        for (name, has_node) in
+            [("a.z", true), ("z", true), ("a.b.z", true), ("a.d.z", false), ("b.z", false)]
+        {
+            assert_eq!(names.has_node_of(name), has_node, "{name}");
+        }
         assert_eq!(Names::default().traverse(""), Some(vec![]));
     }
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::archive::files::missing;
-use crate::archive::meta::{Metadata, Missing};
+use crate::archive::meta::{Metadata, Missing, check_label};
 use crate::archive::resolve::Named;
 use crate::archive::sequence::overlapping;
 use crate::archive::single::SingleArchive;
@@ -37,23 +37,28 @@ pub(super) struct PassedOver {
     pub(super) unnoticed: Vec<SourceError>,
 }
 
-/// Opens archives. Of a single one, what is wrong with it is the error.
+/// Opens archives. Of a single one, what is wrong with it is the error; of
+/// several as well, the first in their order, if that is to be
+/// `as_version_6`. See [`OpenOptions`].
 ///
 /// # Errors
 /// `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` and the `PM_ERR_LOGCHANGE…` where
 /// archives contradict each other, `PM_ERR_LOGFILE` when none can be used.
-pub(super) fn open_all(list: Vec<Named>) -> Result<Opened, SourceError> {
-    let is_single = list.len() == 1;
+pub(super) fn open_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, SourceError> {
+    let is_first_fatal = as_version_6 || list.len() == 1;
     let name = list.first().map(|named| named.name.clone()).unwrap_or_default();
-    let mut opening = Opening::default();
+    let mut opening = Opening { as_version_6, ..Opening::default() };
+    if as_version_6 {
+        opening.metadata.hide_new_nodes();
+    }
     for named in list {
         match opening.add(named) {
-            Err(error) if is_single || is_contradiction(error.status()) => return Err(error),
+            Err(error) if is_first_fatal || is_contradiction(error.status()) => return Err(error),
             Err(error) => opening.passed_over.refused.push(error),
             Ok(()) => {}
         }
     }
-    let Opening { mut members, first, metadata, passed_over } = opening;
+    let Opening { mut members, first, metadata, passed_over, .. } = opening;
     let Some(first) = first else {
         let reasons: Vec<_> = passed_over.refused.iter().map(SourceError::to_string).collect();
         let message = format!("none of the archives can be used: {}", reasons.join("; "));
@@ -85,6 +90,7 @@ struct Opening {
     first: Option<Volumes>,
     metadata: Metadata,
     passed_over: PassedOver,
+    as_version_6: bool,
 }
 
 /// An archive, and what it was called.
@@ -98,23 +104,32 @@ impl Opening {
         let volumes = Volumes::open(files?)?;
         let archive = Arc::clone(volumes.archive());
         let start = archive.label.start;
+        let same = self.members.iter().position(|same| same.archive.label.start == start);
+        if same.is_some_and(|same| self.members[same].name == name) {
+            return Ok(());
+        }
+        if self.as_version_6 {
+            // Labels of all files come first.
+            archive.check_index()?;
+            check_label(&archive.files.metadata, &archive.label)?;
+        }
         if let Some(other) = self.members.first()
             && other.archive.label.host != archive.label.host
         {
             return Err(other_host(&other.archive, &archive));
         }
-        if let Some(same) = self.members.iter().find(|same| same.archive.label.start == start) {
-            if same.name == name {
-                return Ok(());
-            }
-            return Err(overlapping(&same.archive, &archive, same.archive.end_time()?));
-        }
         let is_last = self.members.iter().all(|member| member.archive.label.start < start);
         let missing = self.metadata.add(&archive.files.metadata, &archive.label, is_last)?;
         match missing {
+            Some(Missing { what, is_refused: true }) if self.as_version_6 => return Err(what),
             Some(Missing { what, is_refused: true }) => self.passed_over.refused.push(what),
             Some(Missing { what, is_refused: false }) => self.passed_over.unnoticed.push(what),
             None => {}
+        }
+        // What both say of metrics was compared before, as libpcp does it.
+        if let Some(same) = same.map(|same| &self.members[same].archive) {
+            // Where its end is damaged, it is at least at its start.
+            return Err(overlapping(same, &archive, same.end_time().unwrap_or(start)));
         }
         if self.members.iter().all(|member| member.archive.label.start > start) {
             self.first = Some(volumes);

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 pub use error::RecordError;
+pub use folio::archives_of_folio;
 
 use crate::context::pcp_conf::PcpConf;
 use crate::model::Timestamp;

@@ -21,6 +21,14 @@ pub struct WindowSpec<'t> {
     pub origin: Option<&'t str>,
 }
 
+impl WindowSpec<'_> {
+    /// True if it makes sense for a live source too, which has no past: it
+    /// says nothing but where the window ends.
+    pub fn is_live(&self) -> bool {
+        *self == WindowSpec { finish: self.finish, ..WindowSpec::default() }
+    }
+}
+
 /// A part of time, and a point in it at which to begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimeWindow {

@@ -25,7 +25,8 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use self::report::Report;
 use super::messages::Messages;
 use super::mistakes::UnreadableFiles;
-use super::pcp_options::{OriginOption, PcpOptions, Source, batch};
+use super::pcp_options::{PcpOptions, Source, batch};
+use super::window_options::WindowOptions;
 use super::{Outcome, Stop, walk};
 use crate::engine::Backend;
 
@@ -37,7 +38,7 @@ pub struct InfoArguments {
     pub options: PcpOptions,
     /// From when in an archive values are.
     #[command(flatten)]
-    pub origin: OriginOption,
+    pub window: WindowOptions,
     /// What is printed.
     #[command(flatten)]
     pub shown: Shown,
@@ -108,10 +109,10 @@ const GROUP: usize = 4096;
 
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let options = arguments.options.with_source_of(&arguments.origin)?;
+    let options = arguments.options.with_source_of(&arguments.window)?;
     let asked = &arguments.names;
     let mut source = options.open(asked, Backend::Interp, UnreadableFiles::Told, messages)?;
-    source.start_at(&arguments.origin, messages)?;
+    source.start_at(&arguments.window, messages)?;
     let mut outcome = Outcome::Good;
     for definition in &arguments.register {
         outcome = outcome.max(register(definition, &mut source, messages)?);

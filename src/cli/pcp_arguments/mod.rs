@@ -3,6 +3,7 @@
 //! words of these.
 //!
 //! ```text
+//! variables ─────────────────┐
 //! arguments ──► scan ──► parts ──► what the options say together ─┬─► arguments in clap's form
 //!                 ▲                                               └─► Ending, with usage
 //!               tools (the options of each tool) ─────────────────────────┘
@@ -11,6 +12,7 @@
 //! Without `--compat` clap takes the arguments as they are. Options that only
 //! this program has are left to it in any case.
 
+mod debug;
 mod scan;
 mod tools;
 mod usage;
@@ -24,14 +26,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use pmderive_runtime::context::HostSpec;
-use pmderive_runtime::model::{PmStatus, parse_interval};
+use pmderive_runtime::model::{MetricSpec, PmStatus, SpecSource, parse_interval};
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace};
+use pmderive_runtime::record::archives_of_folio;
 
+use self::debug::is_debug_spec;
 pub use self::scan::OwnOption;
 use self::scan::{Part, scan};
 use self::tools::PcpOption;
 pub use self::tools::Tool;
 pub use self::usage::usage;
+use super::environment::Setting;
 use super::lines::Lines;
 use crate::dialect::Dialect;
 use crate::escape::Foreign;
@@ -77,7 +82,7 @@ impl Impersonated {
 
     /// The arguments in a form that means the same to clap, in which every
     /// option is a word with what belongs to it. `own` are the options that only
-    /// this program has.
+    /// this program has, `settings` those that variables give.
     ///
     /// # Errors
     /// What the tool says instead of doing anything.
@@ -85,10 +90,12 @@ impl Impersonated {
         self,
         arguments: &[OsString],
         own: &[OwnOption],
+        settings: &[Setting],
     ) -> Result<Vec<OsString>, Ending> {
         let Impersonated { tool, dialect } = self;
         let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
         let mut said = Said::new(self);
+        settings.iter().for_each(|setting| said.setting(setting));
         let (mut own_words, mut operands) = (Vec::new(), Vec::new());
         for part in scan(tool, dialect, own, &arguments[2..], is_posix) {
             match part {
@@ -99,7 +106,7 @@ impl Impersonated {
             }
         }
         said.end(&operands)?;
-        said.look_at_host()?;
+        said.look_at_host(&operands)?;
         let mut translated = arguments[..2].to_vec();
         translated.extend(own_words);
         translated.extend(said.translated);
@@ -128,6 +135,8 @@ struct Said {
     has_archive: bool,
     is_local: bool,
     has_origin: bool,
+    /// Its time is chosen otherwise.
+    has_window: bool,
     has_names: bool,
     /// Something else than the arguments is wrong.
     has_failed: bool,
@@ -151,6 +160,7 @@ impl Said {
             has_archive: false,
             is_local: false,
             has_origin: false,
+            has_window: false,
             has_names: false,
             has_failed: false,
             host_zone: false,
@@ -161,6 +171,23 @@ impl Said {
             instances: false,
             translated: Vec::new(),
         }
+    }
+
+    /// Takes what a variable says, for the tool's own option or for another one.
+    fn setting(&mut self, setting: &Setting) {
+        let value = setting.value.to_string_lossy();
+        if setting.option == "debug" && !is_debug_spec(&value, self.of.dialect) {
+            // libpcp itself has looked already.
+            let value = Foreign(&value);
+            self.text.push(&[&"Error: $", &setting.variable, &"=", &value]);
+            self.text.push(&[&" is not valid, ignored\n"]);
+        }
+        if setting.option == "samples" && c_int(&value) == Some(0) {
+            // Unlike `-s 0` this means all.
+            return;
+        }
+        let option = PcpOption::of_variable(setting.option);
+        self.option(option, option.argument.map(|_| setting.value.clone()));
     }
 
     /// Takes note of a mistake, which is told with those before it.
@@ -176,6 +203,9 @@ impl Said {
     }
 
     fn keep(&mut self, option: &PcpOption, argument: Option<&OsStr>) {
+        if !self.of.tool.needs(option.word) {
+            return;
+        }
         let mut word = OsString::from(format!("--{}", option.word));
         if let Some(argument) = argument {
             word.push("=");
@@ -187,6 +217,10 @@ impl Said {
     fn option(&mut self, option: &'static PcpOption, argument: Option<OsString>) {
         let text = argument.as_deref().map(OsStr::to_string_lossy).unwrap_or_default();
         match option.word {
+            "debug" if !is_debug_spec(&text, self.of.dialect) => {
+                let text = Foreign(&text);
+                return self.refuse(&[&"unrecognized debug options specification (", &text, &")"]);
+            }
             "debug" => return,
             "help" | "" => {
                 self.is_wrong = true;
@@ -203,13 +237,16 @@ impl Said {
             "archive" | "nointerp" if self.host.is_some() => {
                 return self.refuse(&[&"only one host or archive allowed"]);
             }
+            "archive-list" | "archive-folio" if self.host.is_some() => {
+                return self.refuse(&[&"only one of hosts or archives allowed"]);
+            }
             "archive" => self.has_archive = true,
+            "archive-list" => return self.archive(&argument.unwrap_or_default()),
+            "archive-folio" => return self.folio(&argument.unwrap_or_default()),
             "nointerp" => {
                 self.has_archive = true;
                 // In its place among the others.
-                let mut archive = OsString::from("--archive=");
-                archive.push(argument.as_deref().unwrap_or_default());
-                self.translated.push(archive);
+                self.archive(argument.as_deref().unwrap_or_default());
             }
             "host" if self.has_archive => {
                 return self.refuse(&[&"only one host or archive allowed"]);
@@ -218,11 +255,16 @@ impl Said {
                 return self.refuse(&[&"too many hosts requested: ", &Foreign(&text)]);
             }
             "host" => self.host = argument.clone(),
+            "host-list" if self.has_archive => {
+                return self.refuse(&[&"only one of hosts or archives allowed"]);
+            }
+            "host-list" => return self.hosts(&text),
             "local-PMDA" => self.is_local = true,
             "spec-local" if !is_agent_spec(&text) => {
                 return self.refuse(&[&"pmSpecLocalPMDA failed: bad op in spec"]);
             }
             "origin" => self.has_origin = true,
+            "start" | "align" => self.has_window = true,
             "hostzone" if self.time_zone => {
                 return self.refuse(&[&"at most one of -Z and -z allowed"]);
             }
@@ -271,7 +313,10 @@ impl Said {
             }
             "interval" => {
                 if let Err(error) = parse_interval(&text) {
-                    let call = "pmParseHighResInterval(3)";
+                    let call = match (self.of.tool.name, self.of.dialect) {
+                        ("pmval", Dialect::Pcp6_0) => "pmParseHighResInterval(3)",
+                        _ => "pmParseInterval(3)",
+                    };
                     self.refuse(&[&"-t argument not in ", &call, &" format:\n", &error, &"\n"]);
                     return;
                 }
@@ -279,6 +324,35 @@ impl Said {
             _ => {}
         }
         self.keep(option, argument.as_deref());
+    }
+
+    fn archive(&mut self, archive: &OsStr) {
+        self.has_archive = true;
+        let mut word = OsString::from("--archive=");
+        word.push(archive);
+        self.translated.push(word);
+    }
+
+    /// Takes the archives of a folio.
+    fn folio(&mut self, path: &OsStr) {
+        match archives_of_folio(Path::new(path)) {
+            Ok(archives) => archives.iter().for_each(|archive| self.archive(archive.as_os_str())),
+            Err(problem) => {
+                self.has_failed = true;
+                self.refuse(&[&Foreign(&problem)]);
+            }
+        }
+    }
+
+    /// Takes a list of hosts, of which there may be but one.
+    fn hosts(&mut self, list: &str) {
+        let mut hosts = list.split(',').filter(|host| !host.is_empty());
+        let Some(first) = hosts.next() else { return };
+        self.host = Some(first.into());
+        if hosts.next().is_some() {
+            return self.refuse(&[&"too many hosts requested: ", &Foreign(list)]);
+        }
+        self.translated.push(format!("--host={first}").into());
     }
 
     /// Looks whether a name space can be loaded, for that comes first.
@@ -341,8 +415,16 @@ impl Said {
         Ok(())
     }
 
-    /// A host that cannot be one fails before anything else.
-    fn look_at_host(&self) -> Result<(), Ending> {
+    /// A host that cannot be one fails before anything else but a metric of
+    /// pmval that makes no sense.
+    fn look_at_host(&mut self, operands: &[OsString]) -> Result<(), Ending> {
+        let makes_sense = |metric: &OsString| {
+            MetricSpec::parse(&metric.to_string_lossy(), SpecSource::Host(None)).is_ok()
+        };
+        if self.of.tool.name == "pmval" && !operands.iter().all(makes_sense) {
+            self.translated.retain(|word| !word.as_bytes().starts_with(b"--host="));
+            return Ok(());
+        }
         let host = self.host.as_deref().filter(|_| !self.is_local);
         match host.and_then(|host| refused_host(&host.to_string_lossy())) {
             None => Ok(()),
@@ -358,7 +440,7 @@ impl Said {
         let is_host = self.host.is_some() && !self.is_local;
         // An origin alone asks for the archives that are kept of this host.
         let is_default = !is_host && !is_archive && !self.is_local && self.has_origin;
-        if self.has_origin && !is_archive && !is_default {
+        if (self.has_origin || self.has_window) && !is_archive && !is_default {
             self.refuse(&[&"time window options are supported for archives only"]);
         }
         if self.host_zone && !is_archive && !is_host && !is_default {

@@ -11,7 +11,7 @@ fn own() -> Vec<OwnOption> {
 fn read(line: &str) -> Result<String, (String, bool)> {
     let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
     let tool = Impersonated::by(&arguments).expect("a tool of PCP");
-    match tool.translate(&arguments, &own()) {
+    match tool.translate(&arguments, &own(), &[]) {
         Ok(translated) => {
             let words: Vec<_> =
                 translated.iter().skip(2).map(|word| word.to_string_lossy()).collect();

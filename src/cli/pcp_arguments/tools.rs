@@ -61,6 +61,13 @@ impl Tool {
         options.any(|option| option.letter == Some(letter))
     }
 
+    /// True if an option matters to the tool. Variables give it others, too, of
+    /// which those matter that say which time to report on.
+    pub fn needs(&self, word: &str) -> bool {
+        let mut options = self.sections.iter().flat_map(|section| section.options);
+        ["start", "finish", "align"].contains(&word) || options.any(|option| option.word == word)
+    }
+
     /// The options that the tool takes in a version.
     pub fn options(&self, dialect: Dialect) -> impl Iterator<Item = &'static PcpOption> + Clone {
         let is_known = move |option: &&PcpOption| !option.is_new || dialect != Dialect::Pcp6_0;
@@ -69,6 +76,13 @@ impl Tool {
 }
 
 impl PcpOption {
+    /// The option of that name, of whichever tool.
+    pub fn of_variable(word: &str) -> &'static PcpOption {
+        let options = TOOLS.iter().flat_map(|tool| tool.sections).flat_map(|one| one.options);
+        let found = options.chain(ONLY_VARIABLES).find(|option| option.word == word);
+        found.unwrap_or(&DEBUG)
+    }
+
     /// Called again with another letter, or none.
     const fn by(self, letter: Option<char>) -> PcpOption {
         PcpOption { letter, ..self }
@@ -115,6 +129,13 @@ const TIME_ZONE: PcpOption = with('Z', "timezone", "TZ", "set reporting timezone
 const UNIQUE_NAMES: PcpOption =
     with('N', "uniqnames", "FILE", "like -n but only one name allowed for each PMID");
 const VERSION: PcpOption = flag('V', "version", "display version number and exit");
+
+/// Options that none of the tools has, and variables stand for.
+static ONLY_VARIABLES: &[PcpOption] = &[
+    with('?', "archive-folio", "FILE", "").by(None),
+    with('?', "archive-list", "FILES", "").by(None),
+    with('?', "host-list", "HOSTS", "").by(None),
+];
 
 static TOOLS: [&Tool; 3] = [&PMINFO, &PMVAL, &PMPROBE];
 

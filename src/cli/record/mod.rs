@@ -17,7 +17,7 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::source::SourceError;
 
 pub use self::arguments::RecordArguments;
-use self::refusal::refuse;
+use self::refusal::{refuse, refuse_below};
 use self::session::Session;
 use super::definitions::Definitions;
 use super::ending::Ending;
@@ -67,6 +67,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
     course.begin(context.source())?;
     let mut recorder = Recorder::new(context, recording)?;
     outcome = outcome.max(refuse(&mut recorder, arguments, &definitions, &mistaken, messages)?);
+    outcome = outcome.max(refuse_below(&mut recorder, arguments, &definitions, messages)?);
     if outcome == Outcome::Mistake && !arguments.metrics.is_empty() || recorder.metrics() == 0 {
         messages.error(&format_args!("nothing was recorded, {} was not made", target(arguments)));
         return Ok(outcome.max(Outcome::Failed));

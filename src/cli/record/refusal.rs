@@ -10,6 +10,7 @@ use super::RecordArguments;
 use crate::cli::Outcome;
 use crate::cli::definitions::Definitions;
 use crate::cli::messages::Messages;
+use crate::cli::missing::{LeftOut as OperandsMissing, Missing};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::record::{LeftOut, Recorder};
 use crate::source::Span;
@@ -54,6 +55,39 @@ pub fn refuse(
             }
         }
     }
+    Ok(outcome)
+}
+
+/// Tells which definitions below names of groups will not be recorded: those of
+/// the system whose operands are missing are counted, any other has failed.
+///
+/// # Errors
+/// The source failed.
+pub fn refuse_below(
+    recorder: &mut Recorder<Context>,
+    arguments: &RecordArguments,
+    definitions: &Definitions,
+    messages: &mut Messages,
+) -> Result<Outcome, SourceError> {
+    let registry = &definitions.registry;
+    let mut diagnostics = Diagnostics::default();
+    for name in arguments.names().filter(|name| registry.definition(name).is_none()) {
+        let group = if name.is_empty() { String::new() } else { format!("{name}.") };
+        for one in registry.beginning_with(&group).iter() {
+            diagnostics.extend(recorder.context().mistakes(&one.name)?.0.iter().cloned());
+        }
+    }
+    let own = definitions.own().map(|one| &*one.name);
+    let asked: HashSet<&str> = own.chain(arguments.names()).collect();
+    let missing = OperandsMissing::take(&mut diagnostics, &definitions.sources, |one| {
+        match one.metric.as_deref().is_some_and(|name| asked.contains(name)) {
+            true => Missing::Error,
+            false => Missing::Ignore,
+        }
+    });
+    missing.tell_number("", messages);
+    let outcome = if diagnostics.errors() > 0 { Outcome::Failed } else { Outcome::Good };
+    messages.diagnostics(diagnostics, &definitions.sources);
     Ok(outcome)
 }
 

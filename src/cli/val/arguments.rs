@@ -9,7 +9,8 @@ use pmderive_runtime::model::parse_interval;
 
 use super::moment::Detail;
 use crate::cli::following::FollowArgument;
-use crate::cli::pcp_options::{OriginOption, PcpOptions, WindowOptions};
+use crate::cli::pcp_options::PcpOptions;
+use crate::cli::window_options::WindowOptions;
 
 /// Arguments of `val`.
 #[derive(Debug, Args)]
@@ -20,9 +21,6 @@ pub struct ValArguments {
     /// The time that is reported on.
     #[command(flatten)]
     pub window: WindowOptions,
-    /// Where in it to begin.
-    #[command(flatten)]
-    pub origin: OriginOption,
     /// Metrics of an archive, record by record instead of at an interval.
     #[arg(short = 'U', long, value_name = "ARCHIVE", conflicts_with = "host")]
     pub nointerp: Option<PathBuf>,

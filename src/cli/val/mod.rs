@@ -27,7 +27,6 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::result::{InstanceValue, MetricValues};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
-use pmderive_runtime::time::WindowSpec;
 
 use self::arguments::DEFAULT_INTERVAL;
 pub use self::arguments::ValArguments;
@@ -44,7 +43,7 @@ use super::mistakes::UnreadableFiles;
 use super::pace::Pace;
 use super::patience::SystemClock;
 use super::pcp_arguments::refused_host;
-use super::pcp_options::{NO_ZONE, PcpOptions, Source, WindowOptions, archives_of_this_host};
+use super::pcp_options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, Source, archives_of_this_host};
 use super::terminal::{Escaping, Purpose, shows_output};
 use super::{Outcome, Stop};
 use crate::dialect::Dialect;
@@ -70,7 +69,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         writeln!(out, "{}\n", escaping.text(note))?;
     }
     out.flush()?;
-    let mut window = source.window(&window_spec(arguments), messages)?;
+    let mut window = source.window(&arguments.window.window(), messages)?;
     if arguments.follow.follow.is_some() && arguments.window.finish.is_none() {
         // The present end is none.
         window.end = None;
@@ -189,24 +188,11 @@ fn number_format(arguments: &ValArguments, desc: MetricDesc) -> Result<NumberFor
     }
 }
 
-/// The time to report on.
-fn window_spec(arguments: &ValArguments) -> WindowSpec<'_> {
-    let WindowOptions { start, finish, align } = &arguments.window;
-    WindowSpec {
-        start: start.as_deref(),
-        finish: finish.as_deref(),
-        align: align.as_deref(),
-        origin: arguments.origin.origin.as_deref(),
-    }
-}
-
 /// Looks whether the options fit the source, before that is opened.
 fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) -> Result<(), Stop> {
     let is_archive = !options.source.archive.is_empty();
-    let spec = window_spec(arguments);
-    let only_end = WindowSpec { finish: spec.finish, ..WindowSpec::default() };
-    if !is_archive && spec != only_end {
-        messages.error(&"time window options are supported for archives only");
+    if !is_archive && !arguments.window.window().is_live() {
+        messages.error(&ARCHIVES_ONLY);
         if options.zone.hostzone && options.source.local {
             messages.error(&NO_ZONE);
         }
@@ -373,7 +359,7 @@ fn with_source(
             *given = SourceArguments { local: true, ..SourceArguments::default() };
         }
         _ if given.is_given() => {}
-        _ if arguments.origin.origin.is_some() => given.archive = vec![archives_of_this_host()?],
+        _ if arguments.window.origin.is_some() => given.archive = vec![archives_of_this_host()?],
         _ => given.host = Some(HostSpec::local()),
     }
     Ok((options, spec))

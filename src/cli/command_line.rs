@@ -1,0 +1,170 @@
+//! Reads the arguments of the process, and what variables add to them.
+//!
+//! ```text
+//! arguments ──► with --compat: pcp_arguments, with variables ──► clap
+//!          └──► without: clap, and again with variables' options in front
+//! ```
+//!
+//! What the commands do is not known here.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use clap::{ArgAction, CommandFactory, FromArgMatches};
+
+use super::environment::{Setting, settings};
+use super::messages::Messages;
+use super::pcp_arguments::{Impersonated, OwnOption, Tool};
+use super::{Arguments, Outcome, terminal};
+use crate::escape;
+
+/// Reads the arguments, of which the first is the program. Where they leave
+/// nothing to do, or make no sense, that is told, and the error is what the run
+/// comes to.
+pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, Outcome> {
+    let mut command = command();
+    let of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?));
+    let settings = of_tool.map(|_| settings(std::env::vars_os())).unwrap_or_default();
+    let Some(tool) = Impersonated::by(&given) else {
+        // What is wrong with the arguments themselves comes first.
+        let arguments = parse_or_tell(&mut command, &given)?;
+        let Some(of_tool) = of_tool.filter(|_| !settings.is_empty()) else { return Ok(arguments) };
+        let is_local = arguments.command.is_local();
+        let own = command.find_subcommand(of_tool.command).unwrap_or(&command);
+        let (words, note) = words_of(&settings, own, is_local).map_err(|problem| {
+            messages.error(&problem);
+            Outcome::Failed
+        })?;
+        let given = [&given[..2], &words, &given[2..]].concat();
+        return parse_or_tell(&mut command, &given).inspect_err(|_| messages.error(&note));
+    };
+    messages.speak_as(tool);
+    let own = own_options(&command, tool.tool);
+    let given = tool.translate(&given, &own, &settings).map_err(|ending| {
+        messages.text(&ending.text);
+        if ending.is_good { Outcome::Good } else { Outcome::Failed }
+    })?;
+    parse_or_tell(&mut command, &given)
+}
+
+/// The options that variables give a command, and a note about where they come
+/// from. Of a source that `is_local` nothing more can be chosen.
+fn words_of(
+    settings: &[Setting],
+    command: &clap::Command,
+    is_local: bool,
+) -> Result<(Vec<OsString>, String), String> {
+    let (mut words, mut variables) = (Vec::new(), Vec::new());
+    for setting in settings.iter().filter(|setting| !is_local || !setting.chooses_source()) {
+        let of_setting = setting.words(command)?;
+        if !of_setting.is_empty() {
+            variables.push(setting.variable);
+        }
+        words.extend(of_setting);
+    }
+    let variables = variables.join(", ");
+    Ok((words, format!("options were also taken from the environment: {variables}")))
+}
+
+fn parse_or_tell(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, Outcome> {
+    parse(command, given).map_err(|error| {
+        print(&error, command, given);
+        let name = given.get(1).and_then(|name| name.to_str());
+        match (error.use_stderr(), name.and_then(Tool::of_command)) {
+            (false, _) => Outcome::Good,
+            (true, Some(_)) => Outcome::Failed,
+            (true, None) => Outcome::Mistake,
+        }
+    })
+}
+
+fn parse(command: &mut clap::Command, given: &[OsString]) -> Result<Arguments, clap::Error> {
+    let mut matches = command.try_get_matches_from_mut(given)?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(command))
+}
+
+/// Prints help, or what is wrong with the arguments, escaped if they are shown.
+fn print(error: &clap::Error, command: &mut clap::Command, given: &[OsString]) {
+    let escaped: Vec<OsString> =
+        given.iter().map(|one| escape::line(one.as_bytes()).into_owned().into()).collect();
+    let are_shown = error.use_stderr() && given != escaped;
+    // When nobody reads what it says, there is nothing left to do.
+    let _ = match are_shown.then(|| parse(command, &escaped)) {
+        None => error.print(),
+        Some(Err(error)) => error.print(),
+        // What was wrong is not wrong any more.
+        Some(Ok(_)) => {
+            terminal::write_error(escape::lines(error.render().to_string().as_bytes()).as_bytes())
+        }
+    };
+}
+
+/// The command line, with what the commands called after PCP's tools have in
+/// common with these.
+fn command() -> clap::Command {
+    let mut command = Arguments::command();
+    for (name, has_letter) in [("info", true), ("val", true), ("probe", false)] {
+        let version = clap::Arg::new("version").long("version").action(ArgAction::Version);
+        let version = version.help("Print version").display_order(1000);
+        let debug = clap::Arg::new("debug").short('D').long("debug").action(ArgAction::Append);
+        let debug = debug.value_name("DEBUG").help("Taken, and of no effect").hide(true);
+        command = command.mut_subcommand(name, |command| {
+            let command = match name {
+                "val" => command,
+                _ => command.mut_args(only_from_environment),
+            };
+            command
+                .mut_args(again)
+                .version(env!("CARGO_PKG_VERSION"))
+                .disable_version_flag(true)
+                .arg(if has_letter { version.short('V') } else { version })
+                .arg(debug)
+        });
+    }
+    command
+}
+
+/// A tool that reports on one time has no options for a stretch of time, but
+/// reads the variables that stand for these.
+fn only_from_environment(argument: clap::Arg) -> clap::Arg {
+    match argument.get_id().as_str() {
+        "start" | "finish" | "align" => argument.short(None).hide(true),
+        _ => argument,
+    }
+}
+
+/// Of an option that is given again the last one counts, as with PCP's tools;
+/// but two hosts are a mistake.
+fn again(argument: clap::Arg) -> clap::Arg {
+    let is_single = matches!(argument.get_action(), ArgAction::Set | ArgAction::SetTrue);
+    let id = argument.get_id().clone();
+    match is_single && !argument.is_positional() && id != "host" {
+        true => argument.overrides_with(id),
+        false => argument,
+    }
+}
+
+/// The options of a command that the tool it is called after does not have.
+fn own_options(command: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
+    let Some(command) = command.find_subcommand(tool.command) else { return Vec::new() };
+    let mut own = Vec::new();
+    for argument in command.get_arguments() {
+        let Some(long) = argument.get_long().filter(|long| !Tool::any_has(long)) else { continue };
+        let takes_argument =
+            argument.get_action().takes_values() && !argument.is_require_equals_set();
+        let letter = argument.get_short().filter(|letter| !tool.has_letter(*letter));
+        let forms = [Some(format!("--{long}")), letter.map(|letter| format!("-{letter}"))];
+        own.extend(forms.into_iter().flatten().map(|form| OwnOption { form, takes_argument }));
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        command().debug_assert();
+    }
+}
