@@ -1,10 +1,6 @@
 //! One host of a fleet as a client has it: a connection and what evaluates the
 //! definitions. All that the program uses of the library for a live host is
 //! here, so that it can be replaced when the library has a better way.
-//!
-//! The evaluator asks its source for a fetch, and waits for it. An asynchronous
-//! context is no such source: it fetches first, and [`Fetched`] hands over what
-//! came.
 
 use std::sync::Arc;
 
@@ -13,12 +9,9 @@ use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostSpec};
-use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
-use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::eval::{Buffers, Evaluation, Evaluator, Step};
 use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
-};
+use pmderive_runtime::source::{FetchEvents, MetadataSource, SourceError};
 use pmderive_runtime::transport::AsyncSocket;
 
 /// What definitions are written in.
@@ -62,8 +55,6 @@ impl Definitions {
 /// A host.
 pub struct Client {
     context: AsyncHostContext<AsyncSocket>,
-    /// What the evaluator needs.
-    list: FetchList,
     evaluator: Evaluator,
     /// The metadata that the evaluator was made for.
     epoch: u64,
@@ -76,12 +67,7 @@ impl Client {
         let mut context = AsyncHostContext::open_with(spec, options).await?;
         let compiled = definitions.engine.bind_host(&definitions.selection, &mut context).await?;
         assert_eq!(compiled.diagnostics().errors(), 0, "{:?}", compiled.diagnostics());
-        Ok(Client {
-            list: list_of(&compiled),
-            evaluator: compiled.evaluator(),
-            epoch: context.metadata_epoch(),
-            context,
-        })
+        Ok(Client { evaluator: compiled.evaluator(), epoch: context.metadata_epoch(), context })
     }
 
     /// Compiles definitions for this host alone, by an engine that has seen no other.
@@ -111,95 +97,38 @@ impl Client {
         if self.context.metadata_epoch() != self.epoch {
             let (engine, selection) = (&definitions.engine, &definitions.selection);
             let compiled = engine.bind_host(selection, &mut self.context).await?;
-            self.list = list_of(&compiled);
             let (program, binding) = (Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
             self.evaluator.change_program(program, binding);
             self.epoch = self.context.metadata_epoch();
         }
         batch.clear();
-        self.context.fetch(&self.list, batch).await
+        self.context.fetch(self.evaluator.requests(), batch).await
     }
 
     /// Evaluates what was fetched.
     pub fn evaluate<'w>(
         &'w mut self,
-        batch: &mut ResultBatch,
+        batch: &'w ResultBatch,
         events: FetchEvents,
-        workspace: &'w mut Workspace,
+        buffers: &'w mut Buffers,
     ) -> Evaluation<'w> {
-        evaluate(&mut self.evaluator, batch, events, workspace)
+        evaluate(&mut self.evaluator, batch, events, buffers)
     }
 }
 
-fn list_of(compiled: &Compiled) -> FetchList {
-    let binding = &compiled.binding;
-    FetchList::new(binding.pmids.clone(), binding.fetched_domains.clone())
-}
-
-/// Evaluates a batch, whose content goes to the workspace. What the workspace
-/// had goes to the batch.
+/// Evaluates a batch. Definitions without filters ask for nothing.
+///
+/// # Panics
+/// There are filters, or the batch is of another list.
 pub fn evaluate<'w>(
     evaluator: &'w mut Evaluator,
-    batch: &mut ResultBatch,
+    batch: &'w ResultBatch,
     events: FetchEvents,
-    workspace: &'w mut Workspace,
+    buffers: &'w mut Buffers,
 ) -> Evaluation<'w> {
-    let outcome = evaluator.fetch(&mut Fetched { batch, events }, workspace);
-    outcome.expect("definitions without filters ask for nothing").0
-}
-
-/// A fetch that is done.
-struct Fetched<'b> {
-    batch: &'b mut ResultBatch,
-    events: FetchEvents,
-}
-
-impl Fetched<'_> {
-    fn nothing<A>(&self) -> Result<A, SourceError> {
-        Err(SourceError::Status { target: self.name(), status: PmStatus::AGAIN })
-    }
-}
-
-impl MetadataSource for Fetched<'_> {
-    fn lookup_names(&mut self, _: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        self.nothing()
-    }
-
-    fn lookup_descs(
-        &mut self,
-        _: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        self.nothing()
-    }
-
-    fn instance_domain(
-        &mut self,
-        _: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.nothing()
-    }
-
-    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
-        self.nothing()
-    }
-
-    fn name(&self) -> String {
-        "a fetch that is done".to_owned()
-    }
-
-    fn metadata_epoch(&self) -> u64 {
-        0
-    }
-}
-
-impl FetchSource for Fetched<'_> {
-    fn fetch(
-        &mut self,
-        _: &FetchList,
-        batch: &mut ResultBatch,
-    ) -> Result<FetchEvents, SourceError> {
-        std::mem::swap(batch, self.batch);
-        Ok(self.events)
+    match evaluator.evaluate(batch, events, buffers) {
+        Ok(Step::Done(evaluation)) => evaluation,
+        Ok(Step::Needs(_)) => panic!("definitions without filters need no names"),
+        Err(error) => panic!("{error}"),
     }
 }

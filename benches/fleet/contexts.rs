@@ -186,7 +186,7 @@ pub fn of_pmcd(name: &str, host: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn
                 let mut client = Client::open(&spec, &definitions).await?;
                 for _ in 0..FETCHES {
                     let events = client.fetch(&definitions, &mut batch).await?;
-                    let evaluation = client.evaluate(&mut batch, events, &mut workspace);
+                    let evaluation = client.evaluate(&batch, events, &mut workspace.buffers);
                     std::hint::black_box(oracle::read(&evaluation).1);
                 }
                 all.push(client);

@@ -4,7 +4,7 @@
 use std::hash::{Hash, Hasher};
 
 use pmderive::engine::Compiled;
-use pmderive_runtime::eval::{Evaluation, Value, Workspace};
+use pmderive_runtime::eval::{Buffers, Evaluation, Value};
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::FetchEvents;
@@ -83,11 +83,11 @@ pub fn read(evaluation: &Evaluation<'_>) -> (usize, u64) {
 pub fn expected(compiled: &Compiled, batches: Vec<ResultBatch>) -> u64 {
     let mut evaluator = compiled.evaluator();
     evaluator.use_general_path();
-    let mut workspace = Workspace::default();
+    let mut buffers = Buffers::default();
     let mut last = 0;
-    for mut batch in batches {
+    for batch in batches {
         let events = FetchEvents::default();
-        last = print(&evaluate(&mut evaluator, &mut batch, events, &mut workspace));
+        last = print(&evaluate(&mut evaluator, &batch, events, &mut buffers));
     }
     last
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pmderive::engine::Backend;
 use pmderive_runtime::context::HostSpec;
-use pmderive_runtime::eval::Workspace;
+use pmderive_runtime::eval::Buffers;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::SourceError;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -41,7 +41,7 @@ pub enum Round {
 /// What tasks share.
 struct Shared {
     definitions: Definitions,
-    workspace: RefCell<Workspace>,
+    buffers: RefCell<Buffers>,
     batches: RefCell<Vec<ResultBatch>>,
     places: Semaphore,
     running: Cell<u32>,
@@ -78,7 +78,7 @@ impl Fleet {
     pub fn new(definitions: &str) -> Fleet {
         let shared = Shared {
             definitions: Definitions::new(definitions, Backend::Jit),
-            workspace: RefCell::default(),
+            buffers: RefCell::default(),
             batches: RefCell::default(),
             places: Semaphore::new(AT_A_TIME),
             running: Cell::new(0),
@@ -187,8 +187,8 @@ impl Host {
         let mut batch = shared.batch();
         let events = self.client.fetch(&shared.definitions, &mut batch).await?;
         {
-            let mut workspace = shared.workspace.borrow_mut();
-            let evaluation = self.client.evaluate(&mut batch, events, &mut workspace);
+            let mut buffers = shared.buffers.borrow_mut();
+            let evaluation = self.client.evaluate(&batch, events, &mut buffers);
             if round == Round::Read {
                 let (values, sum) = oracle::read(&evaluation);
                 let mut found = shared.found.borrow_mut();
@@ -207,8 +207,8 @@ impl Host {
         for _ in 0..2 {
             let events = self.client.fetch(&shared.definitions, &mut batch).await?;
             batches.push(oracle::copy(&batch));
-            let mut workspace = shared.workspace.borrow_mut();
-            let evaluation = self.client.evaluate(&mut batch, events, &mut workspace);
+            let mut buffers = shared.buffers.borrow_mut();
+            let evaluation = self.client.evaluate(&batch, events, &mut buffers);
             print = oracle::print(&evaluation);
             let mut found = shared.found.borrow_mut();
             found.values += oracle::read(&evaluation).0;
@@ -229,8 +229,8 @@ impl Host {
             match self.client.fetch(&shared.definitions, &mut batch).await {
                 Ok(events) => {
                     let (bytes, copying) = timed(|| oracle::copy(&batch));
-                    let mut workspace = shared.workspace.borrow_mut();
-                    let evaluation = self.client.evaluate(&mut batch, events, &mut workspace);
+                    let mut buffers = shared.buffers.borrow_mut();
+                    let evaluation = self.client.evaluate(&batch, events, &mut buffers);
                     let (print, printing) = timed(|| oracle::print(&evaluation));
                     shared.found.borrow_mut().own_time += copying + printing;
                     self.returned = Some(Box::new((bytes, print)));

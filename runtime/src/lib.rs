@@ -42,6 +42,7 @@ pub mod program;
 pub mod proto;
 pub mod record;
 pub mod result;
+mod sampling;
 pub mod source;
 pub mod time;
 pub mod transport;

@@ -3,10 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pmderive_runtime::eval::Evaluator;
 use pmderive_runtime::kernel::Kernel;
 use pmderive_runtime::program::Program;
 use rustc_hash::FxHashSet;
 
+use super::Engine;
 use super::threads::Threads;
 
 /// How kernels are run.
@@ -37,6 +39,62 @@ struct State {
     under_way: Mutex<FxHashSet<usize>>,
 }
 
+impl Engine {
+    /// Says that an evaluator has done an evaluation of a program of this
+    /// engine. With [`Backend::Auto`] its kernels become native code, in a thread
+    /// of their own, when it has done two. [`super::Context`] says so by itself;
+    /// this is for whoever has an [`Evaluator`], for which nothing else is needed
+    /// to evaluate the metrics of a host whose calls are futures:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use pmderive::dialect::Dialect;
+    /// use pmderive::engine::{Backend, Engine, Selection, SharedRegistry};
+    /// use pmderive_runtime::context::AsyncHostContext;
+    /// use pmderive_runtime::eval::{Value, Workspace};
+    /// # use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let mut world = World::new();
+    /// # let disks = world.add_domain(&["sda", "sdb"]);
+    /// # world.add(Metric::new("disk.dev.read", Script::counter(25.0)).per(disks));
+    /// # let pmcd = FakePmcd::start(FakeHost::new(world));
+    /// # let spec = pmcd.spec();
+    /// let shared = SharedRegistry::new(Dialect::Fixed);
+    /// shared.register("web.reads", "rate(disk.dev.read[sda])")?;
+    /// let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
+    /// let registry = &shared.snapshot().registry;
+    /// let selection = Arc::new(Selection::new(registry, &registry.all()));
+    ///
+    /// let mut host: AsyncHostContext = AsyncHostContext::open(&spec).await?;
+    /// let compiled = engine.bind_host(&selection, &mut host).await?;
+    /// let output = compiled.metrics[0].output.ok_or("it cannot be used on this host")?;
+    ///
+    /// let mut evaluator = compiled.evaluator();
+    /// let mut workspace = Workspace::default();
+    /// let mut rates = Vec::new();
+    /// for _ in 0..3 {
+    ///     let (values, _) = host.evaluate(&mut evaluator, &mut workspace).await?;
+    ///     let values = values.get(output);
+    ///     rates.push(values.iter().next().map(|(_, value)| value == Value::F64(25.0)));
+    ///     engine.evaluated(&evaluator);
+    /// }
+    /// assert_eq!(rates, [None, Some(true), Some(true)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// When [`AsyncHostContext::metadata_epoch`] has changed, bind it again and
+    /// give the evaluator what comes of it ([`Evaluator::change_program`]).
+    ///
+    /// [`AsyncHostContext::metadata_epoch`]: pmderive_runtime::context::AsyncHostContext::metadata_epoch
+    pub fn evaluated(&self, evaluator: &Evaluator) {
+        self.compiler.evaluated(evaluator.program(), evaluator.evaluations(), &self.threads);
+    }
+}
+
 impl Compiler {
     pub fn new(backend: Backend) -> Compiler {
         Compiler { backend, state: Arc::default() }
@@ -63,6 +121,7 @@ impl Compiler {
         let mut kernels = missing(program);
         let mut under_way = lock(&self.state.under_way);
         kernels.retain(|kernel| under_way.insert(Arc::as_ptr(kernel).addr()));
+        drop(under_way);
         if kernels.is_empty() {
             return;
         }

@@ -124,7 +124,11 @@ impl<S: FetchSource> Context<S> {
         workspace: &'s mut Workspace,
     ) -> Result<Sample<'s, S>, SourceError> {
         self.evaluations += 1;
-        self.engine.evaluated(self.evaluator.program(), self.evaluations);
+        self.engine.compiler.evaluated(
+            self.evaluator.program(),
+            self.evaluations,
+            &self.engine.threads,
+        );
         let (values, events) = self.evaluator.fetch(&mut self.source, workspace)?;
         Ok(Sample { metrics: &self.metrics, values, source: &mut self.source, events })
     }

@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 
-use pmderive_runtime::eval::{Evaluation, Value, Values, Workspace};
+use pmderive_runtime::eval::{
+    Buffers, DomainQuestion, Evaluation, Evaluator, Step, Value, Values, Workspace,
+};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
@@ -12,7 +14,7 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::program::Status;
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
-use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, SourceError};
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 
 use super::{Backend, DerivedContext, Engine, Registered, Registry, SharedRegistry};
 use crate::diag::Diagnostics;
@@ -329,13 +331,15 @@ fn evaluate_all_ways(
     }
     let mut selection = registry.all();
     let (mut fused_source, mut general_source) = (source_of(choices), source_of(choices));
+    let mut stepped_source = source_of(choices);
     let mut compiled = engine
         .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
         .expect("memory does not fail");
     let evaluator = || compiled.evaluator();
-    let (mut fused, mut general) = (evaluator(), evaluator());
+    let (mut fused, mut general, mut stepped) = (evaluator(), evaluator(), evaluator());
     general.use_general_path();
     let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
+    let (mut stepped_batch, mut stepped_buffers) = (ResultBatch::default(), Buffers::default());
     let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
     let mut face = DerivedContext::new(Arc::clone(&engine), shared, source_of(choices));
     let mut asked = list_of(&selection);
@@ -352,7 +356,7 @@ fn evaluate_all_ways(
             compiled = engine
                 .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
                 .expect("memory does not fail");
-            for evaluator in [&mut fused, &mut general] {
+            for evaluator in [&mut fused, &mut general, &mut stepped] {
                 evaluator
                     .change_program(Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
             }
@@ -363,11 +367,15 @@ fn evaluate_all_ways(
             fused.fetch(&mut fused_source, &mut fused_space).expect("memory does not fail");
         let (b, _) =
             general.fetch(&mut general_source, &mut general_space).expect("memory does not fail");
-        compare(&a, &b, |output| {
+        let what = |output| {
             let metric = compiled.metrics.iter().position(|m| m.output == Some(output));
             let text = metric.map(|m| &sources.get(selection[m].name_span.source).text);
             format!("step {step}, {language:?}, {backend:?}: {}", text.map_or("?", |text| text))
-        });
+        };
+        compare(&a, &b, what);
+        let fetched = (&mut stepped_source, &mut stepped_batch);
+        let c = evaluate_in_steps(&mut stepped, fetched, &mut stepped_buffers, step % 3 == 1);
+        compare(&a, &c, what);
         face.fetch(&asked, &mut batch).expect("memory does not fail");
         for (position, metric) in compiled.metrics.iter().enumerate() {
             let expected = metric.output.map(|output| a.get(output));
@@ -378,6 +386,40 @@ fn evaluate_all_ways(
                     format!("step {step}, {language:?}, {backend:?}, encoded: {text}")
                 };
                 compare_encoded(expected.as_ref(), &batch.parts()[0], entry, what);
+            }
+        }
+    }
+}
+
+/// Fetches and evaluates one step after the other. What is given up at the
+/// first question has not taken place.
+fn evaluate_in_steps<'w>(
+    evaluator: &'w mut Evaluator,
+    (source, batch): (&mut MemorySource<Samples>, &'w mut ResultBatch),
+    buffers: &'w mut Buffers,
+    is_given_up_first: bool,
+) -> Evaluation<'w> {
+    batch.clear();
+    let events = source.fetch(evaluator.requests(), batch).expect("memory does not fail");
+    if is_given_up_first && !evaluator.named_domains().is_empty() {
+        let step = evaluator.evaluate(batch, events, buffers);
+        assert!(matches!(step, Ok(Step::Needs(_))));
+    }
+    let mut step = evaluator.evaluate(batch, events, buffers);
+    loop {
+        match step.expect("what memory delivers fits together") {
+            Step::Done(evaluation) => return evaluation,
+            Step::Needs(mut pending) => {
+                match pending.question() {
+                    DomainQuestion::Domains { indoms, freshness, answers } => {
+                        let found = source.instance_domain_of_each(indoms, freshness);
+                        answers.extend(found.expect("memory does not fail"));
+                    }
+                    DomainQuestion::Names { instances, answers } => {
+                        answers.resize(instances.len(), Vec::new());
+                    }
+                }
+                step = pending.proceed();
             }
         }
     }

@@ -285,13 +285,6 @@ impl Engine {
         nodes_of(planned, self.language.dialect, &mut |ir| self.kernel(ir))
     }
 
-    /// Takes note that a program was evaluated for the `count`th time in one
-    /// context: the second time is when [`Backend::Auto`] goes on to native
-    /// code, on a thread of the engine's own.
-    pub fn evaluated(&self, program: &Program, count: u64) {
-        self.compiler.evaluated(program, count, &self.threads);
-    }
-
     /// The kernel of a form, shared with whoever uses it already.
     fn kernel(&self, ir: KernelIr) -> Arc<Kernel> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);

@@ -164,15 +164,23 @@ impl<T: Transport> AsyncHostContext<T> {
         indom: InDom,
         freshness: Freshness,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        // Filters ask for this with every fetch.
-        if freshness == Freshness::Cached
-            && self.is_connected()
-            && let Some(domain) = self.cache.domain(indom)
-        {
+        if let Some(domain) = self.known_domains(&[indom], freshness).next() {
             return Ok(Ok(domain));
         }
         let mut found = self.instance_domain_of_each(&[indom], freshness).await?;
         Ok(found.pop().unwrap_or(Err(PmStatus::INDOM)))
+    }
+
+    /// The first few of these domains, as far as nothing needs to be asked:
+    /// filters want to know them with every fetch.
+    pub(super) fn known_domains(
+        &self,
+        indoms: &[InDom],
+        freshness: Freshness,
+    ) -> impl Iterator<Item = Arc<InstanceDomain>> {
+        let will_do = freshness == Freshness::Cached && self.is_connected();
+        let indoms = indoms.iter().filter(move |_| will_do);
+        indoms.map_while(|indom| self.cache.domain(*indom))
     }
 
     /// [`AsyncHostContext::instance_domain`] of each, in order.

@@ -9,6 +9,7 @@ mod async_host;
 mod backoff;
 mod certificates;
 mod connect;
+mod evaluating;
 pub mod host;
 mod host_metadata;
 mod link;

@@ -1,6 +1,14 @@
-//! Evaluates a program: one call per fetch.
+//! Evaluates a program: once per fetch, without input and output.
+//!
+//! Whoever has the connection fetches what [`Evaluator::requests`] says and hands
+//! it to [`Evaluator::evaluate`], which gives values or asks a [`DomainQuestion`]
+//! about instances. [`Evaluator::fetch`] does all of that over a source that
+//! blocks, [`AsyncHostContext::evaluate`](crate::context::AsyncHostContext::evaluate)
+//! over a host whose calls are futures.
 //!
 //! ```text
+//!               filters' domains
+//!                    │
 //!   ResultBatch ── decode ──► input columns ── kernels ──► output columns ── Evaluation (view)
 //!                    │ not as the layout expects               ▲
 //!                    ▼                                         │ previous samples
@@ -14,7 +22,7 @@
 //! take the general path too, from the columns on that lead up to them.
 //!
 //! What belongs to one context is in [`Evaluator`]; what one thread needs to
-//! evaluate for any number of contexts, one after the other, is in [`Workspace`].
+//! evaluate for any number of contexts, one after the other, is in [`Buffers`].
 
 mod clock;
 mod decode;
@@ -30,6 +38,7 @@ mod verdicts;
 mod windows;
 
 pub use crate::program::Binding;
-pub use evaluator::{Evaluator, Workspace};
+pub use evaluator::{Buffers, DomainQuestion, Evaluator, Inconsistent, Pending, Step, Workspace};
 pub use lanes::LaneSet;
+pub use layout::Domain;
 pub use results::{Evaluation, Value, Values};

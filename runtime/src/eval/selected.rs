@@ -10,10 +10,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::decode::Survey;
+use super::evaluator::OtherNames;
 use super::layout::Domain;
-use crate::model::{InDom, InstId, InstanceDomain};
+use crate::model::{InstId, InstanceDomain};
 use crate::program::{Op, Program, Status};
-use crate::source::{FetchSource, SourceError};
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -29,24 +29,22 @@ const EARLIER_KEPT: usize = 4;
 
 impl Selected {
     /// The domains `named` with the instances that have values and are not in
-    /// them now. Takes note of those that are selected now. Where verdicts of
-    /// patterns stay, no name of another time is looked for.
-    ///
-    /// # Errors
-    /// The source failed.
+    /// them now; `others` are their names at other times, as far as the source
+    /// knows any. Takes note of those that are selected now.
     pub fn names(
         &mut self,
         program: &Program,
         surveys: &[Survey],
-        indoms: &[InDom],
         named: &[Domain],
-        source: &mut dyn FetchSource,
-    ) -> Result<Vec<Domain>, SourceError> {
+        others: OtherNames,
+    ) -> Vec<Domain> {
         let mut names = named.to_vec();
+        for (at, others) in others.into_iter().filter(|(_, others)| !others.is_empty()) {
+            names[at] = with(names[at].as_ref().ok(), others);
+        }
         if !program.verdicts_stay {
-            for (at, indom) in indoms.iter().enumerate() {
-                complete(program, surveys, at, *indom, &mut names[at], source)?;
-                self.remember(program, surveys, at, &mut names[at], &named[at]);
+            for (at, now) in named.iter().enumerate() {
+                self.remember(program, surveys, at, &mut names[at], now);
             }
         }
         for node in &program.nodes {
@@ -80,7 +78,7 @@ impl Selected {
                 names[at] = with(domain, vec![(*id, name.clone())]);
             }
         }
-        Ok(names)
+        names
     }
 
     /// Gives instances with values that a domain lacks the names of before,
@@ -112,28 +110,8 @@ impl Selected {
     }
 }
 
-/// Gives instances with values that a domain lacks the names that the source
-/// knows from other times.
-fn complete(
-    program: &Program,
-    surveys: &[Survey],
-    at: usize,
-    indom: InDom,
-    names: &mut Domain,
-    source: &mut dyn FetchSource,
-) -> Result<(), SourceError> {
-    let lacking = lacking(program, surveys, at, names);
-    if !lacking.is_empty() {
-        let known = source.names_at_other_times(indom, &lacking)?;
-        if !known.is_empty() {
-            *names = with(names.as_ref().ok(), known);
-        }
-    }
-    Ok(())
-}
-
 /// Instances with values that filters will look up in a domain, and that are not in it.
-fn lacking(program: &Program, surveys: &[Survey], at: usize, domain: &Domain) -> Vec<InstId> {
+pub fn lacking(program: &Program, surveys: &[Survey], at: usize, domain: &Domain) -> Vec<InstId> {
     let domain = domain.as_ref().ok();
     let ids = program.named_domains[at].iter().flat_map(|slot| &surveys[slot.index()].ids);
     let mut seen = HashSet::new();

@@ -191,8 +191,7 @@ pub struct Call {
 }
 
 /// The constellation does not fit into 32-bit offsets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the values of one fetch take more than 4 GiB")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge;
 
 /// Lanes of a node in the regular case.

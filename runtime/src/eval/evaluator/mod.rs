@@ -1,0 +1,212 @@
+//! One evaluation after the other, for one context.
+//!
+//! ```text
+//!   requests() ──► fetched by whoever has the connection ──► evaluate() ──► Step::Done
+//!                                                     Step::Needs ──► answered by the same
+//! ```
+//!
+//! [`pending`] is the steps, [`settle`] gets from a batch to columns, and
+//! [`compute`] from columns to values. Nothing here does input or output.
+
+mod compute;
+mod pending;
+mod settle;
+
+use std::sync::Arc;
+
+use super::decode::Delivered;
+use super::general::General;
+use super::history::HistoryStore;
+use super::layout::{Layout, OutputLayout};
+use super::selected::Selected;
+use super::verdicts::Verdicts;
+use super::windows::WindowStore;
+use crate::kernel::interp::Scratch;
+use crate::model::{InDom, Pmid};
+use crate::program::{Binding, HistoryId, Program, Reason};
+use crate::result::ResultBatch;
+use crate::source::FetchList;
+use pending::Answers;
+pub use pending::{DomainQuestion, Inconsistent, OtherNames, Pending, Step};
+
+/// Evaluates a program for one context: owns the previous samples and knows
+/// the layout in force.
+#[derive(Debug)]
+pub struct Evaluator {
+    program: Arc<Program>,
+    binding: Arc<Binding>,
+    list: FetchList,
+    selected: Selected,
+    verdicts: Verdicts,
+    /// Most recently used first; the first is in force.
+    layouts: Vec<Arc<Layout>>,
+    history: HistoryStore,
+    windows: WindowStore,
+    /// Outputs that need the general path in the layout in force, ascending.
+    irregular: Vec<Irregular>,
+    always_general: bool,
+    delivered: Delivered,
+    /// Of the program in use.
+    evaluations: u64,
+}
+
+/// An output that needs the general path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Irregular {
+    output: u32,
+    /// True if it begins with columns; as long as no kernel sets a flag.
+    has_columns: bool,
+}
+
+/// What fetching and evaluating needs besides the evaluator, for any number of
+/// contexts one after the other.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    /// What was fetched last.
+    pub batch: ResultBatch,
+    /// What it is evaluated in.
+    pub buffers: Buffers,
+}
+
+/// Buffers for evaluating, for any number of contexts one after the other.
+/// Apart from the batches, so that those whose fetches are under way at the
+/// same time can share them.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    answers: Answers,
+    /// Columns of inputs, steps and outputs.
+    arena: Vec<u8>,
+    /// Bytes of values that are no numbers.
+    blobs: Vec<u8>,
+    scratch: Scratch,
+    general: General,
+    /// Outputs to be evaluated generally in this evaluation.
+    todo: Vec<Irregular>,
+    /// Parallel to the outputs: the node that holds the general path's value.
+    overrides: Vec<Option<u32>>,
+}
+
+impl Evaluator {
+    /// An evaluator without previous samples.
+    pub fn new(program: Arc<Program>, binding: impl Into<Arc<Binding>>) -> Evaluator {
+        let binding = binding.into();
+        let (mut history, mut windows) = (HistoryStore::default(), WindowStore::default());
+        history.change_program(None, (&program, &binding));
+        windows.change_program(None, (&program, &binding));
+        Evaluator::assemble(program, binding, history, windows)
+    }
+
+    fn assemble(
+        program: Arc<Program>,
+        binding: Arc<Binding>,
+        history: HistoryStore,
+        windows: WindowStore,
+    ) -> Evaluator {
+        Evaluator {
+            list: FetchList::new(binding.pmids.clone(), binding.fetched_domains.clone()),
+            binding,
+            selected: Selected::default(),
+            verdicts: Verdicts::default(),
+            layouts: Vec::new(),
+            irregular: Vec::new(),
+            always_general: false,
+            delivered: Delivered::default(),
+            evaluations: 0,
+            history,
+            windows,
+            program,
+        }
+    }
+
+    /// Goes on with another program in the same context. Samples of
+    /// definitions that both have are kept, and so are those of definitions
+    /// that an earlier program had.
+    pub fn change_program(&mut self, program: Arc<Program>, binding: impl Into<Arc<Binding>>) {
+        let binding = binding.into();
+        let is_same = Arc::ptr_eq(&program, &self.program) && *binding == *self.binding;
+        let fetches_more = self.list.pmids().len() > binding.pmids.len()
+            || self.list.domains().len() > binding.fetched_domains.len();
+        // What filters have found out holds until they are bound anew.
+        if is_same && !fetches_more && !self.always_general && binding.named_domains.is_empty() {
+            self.evaluations = 0;
+            return;
+        }
+        let mut history = std::mem::take(&mut self.history);
+        let before = (&*self.program, &*self.binding, self.layouts.first());
+        history.change_program(Some(before), (&program, &binding));
+        let mut windows = std::mem::take(&mut self.windows);
+        windows.change_program(Some((&self.program, &self.binding)), (&program, &binding));
+        *self = Evaluator::assemble(program, binding, history, windows);
+    }
+
+    /// From now on fetches further metrics, and the instances of further
+    /// domains, behind those that the program needs. What is delivered for
+    /// them is in [`super::Evaluation::fetched`], and nothing else is done with it.
+    pub fn also_fetch(&mut self, pmids: &[Pmid], domains: &[InDom]) {
+        let own = &self.list.pmids()[..self.program.inputs.len()];
+        let own_domains = &self.list.domains()[..self.program.fetched_domains];
+        self.list = FetchList::new([own, pmids].concat(), [own_domains, domains].concat());
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// What has to be fetched for each evaluation.
+    pub fn requests(&self) -> &FetchList {
+        &self.list
+    }
+
+    /// Domains that filters look at; [`DomainQuestion::Domains`] asks about them.
+    pub fn named_domains(&self) -> &[InDom] {
+        &self.binding.named_domains
+    }
+
+    /// How often the program was evaluated here since it is in use.
+    pub fn evaluations(&self) -> u64 {
+        self.evaluations
+    }
+
+    /// From now on evaluates everything node by node: slower, and the oracle
+    /// for kernels and layouts in tests.
+    pub fn use_general_path(&mut self) {
+        self.always_general = true;
+        self.find_irregular();
+    }
+
+    /// Forgets all previous samples, as after a gap.
+    pub fn forget_history(&mut self) {
+        self.forget(Reason::Gap);
+    }
+
+    fn forget(&mut self, reason: Reason) {
+        self.history.forget(reason);
+        self.windows.forget();
+        self.find_irregular();
+    }
+
+    /// Forgets the samples of definitions that are gone for good and not in the
+    /// program, given by their identities
+    /// ([`crate::program::HistoryKey::definition`]) in ascending order.
+    pub fn forget_definitions(&mut self, definitions: &[u64]) {
+        self.history.forget_definitions(definitions);
+        self.windows.forget_definitions(definitions);
+    }
+
+    fn find_irregular(&mut self) {
+        self.irregular.clear();
+        let Some(layout) = self.layouts.first() else { return };
+        for (index, output) in (0u32..).zip(&self.program.outputs) {
+            let usable = |history: &HistoryId| {
+                layout.histories[history.index()].is_err() || self.history.is_resident(*history)
+            };
+            let general = matches!(layout.outputs[index as usize], OutputLayout::General(_));
+            let usable = output.histories.iter().all(usable);
+            if general || self.always_general || !usable {
+                let has_columns = general && usable && !self.always_general;
+                self.irregular.push(Irregular { output: index, has_columns });
+            }
+        }
+    }
+}

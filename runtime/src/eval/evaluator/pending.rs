@@ -1,0 +1,278 @@
+//! One evaluation in steps: it gives values, or says what it needs to know
+//! besides what was fetched, and goes on with the answers.
+//!
+//! Nothing here waits, or knows who answers.
+
+use super::settle::Found;
+use super::{Buffers, Evaluator};
+use crate::eval::layout::Domain;
+use crate::eval::results::Evaluation;
+use crate::eval::selected::lacking;
+use crate::model::{InDom, InstId};
+use crate::result::ResultBatch;
+use crate::source::{FetchEvents, Freshness, SourceError};
+
+/// What became of an evaluation.
+#[derive(Debug)]
+pub enum Step<'w> {
+    /// It is over.
+    Done(Evaluation<'w>),
+    /// It goes on once a question is answered.
+    Needs(Pending<'w>),
+}
+
+/// An evaluation that waits for answers. Dropped, it has not taken place:
+/// previous samples are those of the evaluation before, unless there was a gap.
+#[derive(Debug)]
+pub struct Pending<'w> {
+    evaluator: &'w mut Evaluator,
+    batch: &'w ResultBatch,
+    buffers: &'w mut Buffers,
+    at_gap: bool,
+    stage: Stage,
+}
+
+/// What an evaluation needs to know of the source that its values are from,
+/// and the place for the answers: one for each that is asked about, in order.
+#[derive(Debug)]
+pub enum DomainQuestion<'p> {
+    /// Instance domains, as
+    /// [`MetadataSource::instance_domain`](crate::source::MetadataSource::instance_domain)
+    /// gives each. Asked about all of [`Evaluator::named_domains`] with every
+    /// fetch, [`Freshness::Cached`], and about those of them that have changed
+    /// since, [`Freshness::Current`].
+    Domains {
+        /// The domains.
+        indoms: &'p [InDom],
+        /// How recent they must be.
+        freshness: Freshness,
+        /// Their instances.
+        answers: &'p mut Vec<Domain>,
+    },
+    /// Names of instances that have values and are not in their domain, as
+    /// [`MetadataSource::names_at_other_times`](crate::source::MetadataSource::names_at_other_times)
+    /// gives those of each domain.
+    Names {
+        /// Domains with instances.
+        instances: &'p [(InDom, Vec<InstId>)],
+        /// The names that are known.
+        answers: &'p mut Vec<Vec<(InstId, Box<str>)>>,
+    },
+}
+
+/// Names that instances had at other times, with the positions of their domains.
+pub type OtherNames = Vec<(usize, Vec<(InstId, Box<str>)>)>;
+
+/// Answers to the question at hand.
+#[derive(Debug, Default)]
+pub struct Answers {
+    domains: Vec<Domain>,
+    names: Vec<Vec<(InstId, Box<str>)>>,
+}
+
+/// What is asked now. Positions are those of the filters' domains.
+#[derive(Debug)]
+enum Stage {
+    /// What is known of each filter's domain.
+    Known,
+    /// What some of them are now.
+    Current { found: Found, positions: Vec<usize>, indoms: Vec<InDom> },
+    /// What instances that they lack were called at other times.
+    OtherTimes { found: Found, positions: Vec<usize>, instances: Vec<(InDom, Vec<InstId>)> },
+}
+
+/// What was delivered does not fit together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Inconsistent {
+    /// Fewer value sets than metrics.
+    #[error("a fetch of {want} metrics was answered with {got} value sets")]
+    ValueSets {
+        /// Metrics of the program.
+        want: usize,
+        /// Value sets.
+        got: usize,
+    },
+    /// Fewer instance domains than were to come with the values.
+    #[error("a fetch with {want} instance domains was answered with {got}")]
+    Domains {
+        /// Domains of the program.
+        want: usize,
+        /// Domains delivered.
+        got: usize,
+    },
+    /// Another number of answers than of what was asked about.
+    #[error("{want} questions about instances have {got} answers")]
+    Answers {
+        /// What was asked about.
+        want: usize,
+        /// Answers.
+        got: usize,
+    },
+    /// Positions of values are numbers of 32 bits.
+    #[error("the values of one fetch take more than 4 GiB")]
+    TooLarge,
+}
+
+impl Inconsistent {
+    /// The error of the source that delivered it, which is named.
+    pub fn of_source(self, target: String) -> SourceError {
+        SourceError::Malformed { target, message: self.to_string() }
+    }
+}
+
+impl Evaluator {
+    /// Evaluates what a fetch of [`Evaluator::requests`] delivered, right after
+    /// it: `events` are those of the fetch, and if they are of a gap previous
+    /// samples are forgotten at once, whatever becomes of the evaluation.
+    ///
+    /// A fetch is evaluated once, however many questions that takes. Without
+    /// filters there are none.
+    ///
+    /// # Errors
+    /// The batch does not fit to the requests; nothing was evaluated.
+    pub fn evaluate<'w>(
+        &'w mut self,
+        batch: &'w ResultBatch,
+        events: FetchEvents,
+        buffers: &'w mut Buffers,
+    ) -> Result<Step<'w>, Inconsistent> {
+        if events.gap {
+            // Windows are nothing that an older implementation keeps.
+            self.windows.forget();
+            if self.program.forget_at_gap {
+                self.forget_history();
+            }
+        }
+        buffers.answers.clear();
+        let no_filters = self.binding.named_domains.is_empty();
+        let at_gap = events.gap;
+        let pending = Pending { evaluator: self, batch, buffers, at_gap, stage: Stage::Known };
+        if no_filters { pending.proceed() } else { Ok(Step::Needs(pending)) }
+    }
+}
+
+impl<'w> Pending<'w> {
+    /// What the evaluation needs to know.
+    pub fn question(&mut self) -> DomainQuestion<'_> {
+        let Answers { domains, names } = &mut self.buffers.answers;
+        match &self.stage {
+            Stage::Known => DomainQuestion::Domains {
+                indoms: &self.evaluator.binding.named_domains,
+                freshness: Freshness::Cached,
+                answers: domains,
+            },
+            Stage::Current { indoms, .. } => {
+                DomainQuestion::Domains { indoms, freshness: Freshness::Current, answers: domains }
+            }
+            Stage::OtherTimes { instances, .. } => {
+                DomainQuestion::Names { instances, answers: names }
+            }
+        }
+    }
+
+    /// Goes on with the answers.
+    ///
+    /// # Errors
+    /// They are not as many as were asked for, or the batch does not fit to the
+    /// requests; nothing was evaluated.
+    pub fn proceed(self) -> Result<Step<'w>, Inconsistent> {
+        let Pending { evaluator, batch, buffers, at_gap, stage } = self;
+        let next = match stage {
+            Stage::Known => evaluator.with_known_domains(batch, buffers)?,
+            Stage::Current { found, positions, .. } => {
+                evaluator.with_current_domains(found, &positions, &mut buffers.answers)?
+            }
+            Stage::OtherTimes { found, positions, .. } => {
+                expect(positions.len(), buffers.answers.names.len())?;
+                let names = buffers.answers.names.drain(..);
+                Next::Decode(found, positions.into_iter().zip(names).collect())
+            }
+        };
+        if let Next::Ask(stage) = next {
+            return Ok(Step::Needs(Pending { evaluator, batch, buffers, at_gap, stage }));
+        }
+        evaluator.note_time(batch, at_gap);
+        if let Next::Decode(found, others) = next {
+            evaluator.change_layout(found, others, batch, buffers)?;
+        }
+        Ok(Step::Done(evaluator.compute(batch, buffers)))
+    }
+}
+
+/// What follows from answers.
+enum Next {
+    /// A further question.
+    Ask(Stage),
+    /// Everything is known, and is not as the layout in force expects.
+    Decode(Found, OtherNames),
+    /// Everything was as expected, and is decoded.
+    Compute,
+}
+
+impl Evaluator {
+    /// Goes on with what is known of the filters' domains.
+    fn with_known_domains(
+        &mut self,
+        batch: &ResultBatch,
+        buffers: &mut Buffers,
+    ) -> Result<Next, Inconsistent> {
+        expect(self.binding.named_domains.len(), buffers.answers.domains.len())?;
+        let mut answers = std::mem::take(&mut buffers.answers.domains);
+        let is_decoded = self.decode_as_expected(&answers, batch, buffers);
+        let named = if is_decoded { Vec::new() } else { answers.clone() };
+        // The next fetch is asked for as many.
+        answers.clear();
+        buffers.answers.domains = answers;
+        if is_decoded {
+            return Ok(Next::Compute);
+        }
+        let found = Found { surveys: self.survey(batch)?, named };
+        let positions = self.outdated(&found);
+        if positions.is_empty() {
+            return Ok(Next::Decode(found, OtherNames::new()));
+        }
+        let indoms = positions.iter().map(|at| self.binding.named_domains[*at]).collect();
+        Ok(Next::Ask(Stage::Current { found, positions, indoms }))
+    }
+
+    /// Goes on with what some of those domains are now.
+    fn with_current_domains(
+        &mut self,
+        mut found: Found,
+        positions: &[usize],
+        answers: &mut Answers,
+    ) -> Result<Next, Inconsistent> {
+        expect(positions.len(), answers.domains.len())?;
+        for (at, domain) in positions.iter().zip(answers.domains.drain(..)) {
+            found.named[*at] = domain;
+        }
+        let (mut positions, mut instances) = (Vec::new(), Vec::new());
+        // Where verdicts of patterns stay, names of other times count for nothing.
+        let names_count = !self.program.verdicts_stay;
+        for (at, domain) in found.named.iter().enumerate().filter(|_| names_count) {
+            let lacking = lacking(&self.program, &found.surveys, at, domain);
+            if !lacking.is_empty() {
+                positions.push(at);
+                instances.push((self.binding.named_domains[at], lacking));
+            }
+        }
+        if positions.is_empty() {
+            return Ok(Next::Decode(found, OtherNames::new()));
+        }
+        Ok(Next::Ask(Stage::OtherTimes { found, positions, instances }))
+    }
+}
+
+impl Answers {
+    /// Forgets them and keeps their buffers.
+    fn clear(&mut self) {
+        self.domains.clear();
+        self.names.clear();
+    }
+}
+
+/// As many answers as were asked for.
+fn expect(want: usize, got: usize) -> Result<(), Inconsistent> {
+    if want == got { Ok(()) } else { Err(Inconsistent::Answers { want, got }) }
+}

@@ -1,0 +1,191 @@
+//! Sources that answer with something else than they were asked for: an error
+//! that names the source, and values as before afterwards.
+
+use std::sync::Arc;
+
+use pmderive::diag::Diagnostics;
+use pmderive::dialect::Dialect;
+use pmderive::engine::{Backend, Engine, Registry};
+use pmderive::source::SourceMap;
+use pmderive_runtime::eval::{Evaluator, Value, Workspace};
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
+use pmderive_runtime::model::{
+    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
+    ValueType,
+};
+use pmderive_runtime::result::{ResultBatch, ResultWriter};
+use pmderive_runtime::source::{
+    Answers, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
+
+const INDOM: InDom = InDom::new(400, 1);
+const PMID: Pmid = Pmid::new(400, 0, 0);
+
+/// Values of two instances that grow by one with each fetch, a second apart.
+/// The second instance is not in the domain.
+struct Growing(u32);
+
+impl Feed for Growing {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        _: &mut MemoryMetadata,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        self.0 += 1;
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(i64::from(self.0), 0));
+        for pmid in list.pmids() {
+            writer.set(*pmid);
+            writer.in_place(1, self.0);
+            writer.in_place(2, self.0);
+        }
+        writer.finish();
+        Ok(FetchEvents::default())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wrong {
+    Nothing,
+    NoSets,
+    NoDomains,
+    NoAnswers,
+}
+
+struct Source {
+    memory: MemorySource<Growing>,
+    wrong: Wrong,
+}
+
+impl MetadataSource for Source {
+    fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
+        self.memory.lookup_names(names)
+    }
+
+    fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
+        self.memory.lookup_descs(pmids)
+    }
+
+    fn instance_domain(
+        &mut self,
+        indom: InDom,
+        freshness: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.memory.instance_domain(indom, freshness)
+    }
+
+    fn instance_domain_of_each(
+        &mut self,
+        indoms: &[InDom],
+        freshness: Freshness,
+    ) -> Answers<Arc<InstanceDomain>> {
+        match self.wrong {
+            Wrong::NoAnswers => Ok(Vec::new()),
+            _ => self.memory.instance_domain_of_each(indoms, freshness),
+        }
+    }
+
+    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
+        self.memory.traverse(prefix)
+    }
+
+    fn name(&self) -> String {
+        self.memory.name()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.memory.metadata_epoch()
+    }
+}
+
+impl FetchSource for Source {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        let events = self.memory.fetch(list, batch)?;
+        match self.wrong {
+            Wrong::NoSets => {
+                let domains = std::mem::take(&mut batch.domains);
+                batch.clear();
+                batch.domains = domains;
+                ResultWriter::new(batch.add_part(), Timestamp::new(1, 0)).finish();
+            }
+            Wrong::NoDomains => batch.domains.clear(),
+            Wrong::Nothing | Wrong::NoAnswers => {}
+        }
+        Ok(events)
+    }
+}
+
+fn source() -> Source {
+    let mut metadata = MemoryMetadata::default();
+    metadata.set_instances(INDOM, vec![(1, "one".into())]);
+    let desc = MetricDesc {
+        pmid: PMID,
+        value_type: ValueType::U32,
+        indom: Some(INDOM),
+        semantics: Semantics::Counter,
+        units: Units::NONE,
+    };
+    metadata.add_metric("m", desc);
+    Source { memory: MemorySource::new("growing", metadata, Growing(0)), wrong: Wrong::Nothing }
+}
+
+fn evaluator(source: &mut Source) -> Evaluator {
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let mut registry = Registry::new(Dialect::Fixed);
+    for (name, text) in
+        [("d.filtered", "delta(matchinst(/o/, m))"), ("d.spread", "mkconst(2, indom=400.1)")]
+    {
+        let source = sources.add("<test>", text);
+        registry.register(name, source, &sources, &mut diagnostics).expect("a good definition");
+    }
+    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+    let compiled = engine.compile(&registry, &registry.all(), source, &mut diagnostics);
+    let compiled = compiled.expect("memory does not fail");
+    let binding = &compiled.binding;
+    assert_eq!((binding.named_domains.len(), binding.fetched_domains.len()), (1, 1));
+    compiled.evaluator()
+}
+
+#[test]
+fn what_does_not_fit_together_is_an_error_of_the_source() {
+    for (wrong, expected) in [
+        (Wrong::NoSets, "growing: a fetch of 1 metrics was answered with 0 value sets"),
+        (Wrong::NoDomains, "growing: a fetch with 1 instance domains was answered with 0"),
+        (Wrong::NoAnswers, "growing: 1 questions about instances have 0 answers"),
+    ] {
+        // At first there is no layout, later there is one.
+        for good in 0..3 {
+            let mut source = source();
+            let mut evaluator = evaluator(&mut source);
+            let mut workspace = Workspace::default();
+            for _ in 0..good {
+                evaluator.fetch(&mut source, &mut workspace).expect("values");
+            }
+            if wrong == Wrong::NoAnswers {
+                // Nothing is asked anew without a change.
+                source.memory.metadata().set_instances(INDOM, vec![(1, "other".into())]);
+            }
+            source.wrong = wrong;
+            let error = evaluator.fetch(&mut source, &mut workspace).map(drop);
+            let error = error.expect_err("it does not fit");
+            assert!(matches!(error, SourceError::Malformed { .. }), "{error:?}");
+            assert_eq!(error.to_string(), expected);
+            assert_eq!(evaluator.evaluations(), good);
+
+            source.wrong = Wrong::Nothing;
+            let (values, _) = evaluator.fetch(&mut source, &mut workspace).expect("values");
+            let list = |output| values.get(output).iter().collect::<Vec<(InstId, Value<'_>)>>();
+            // The sample that was lost is in the difference of the next.
+            let difference: &[_] = match good {
+                0 => &[],
+                _ => &[(1, Value::I64(2))],
+            };
+            assert_eq!(list(0), difference, "{wrong:?} behind {good}");
+            assert_eq!(list(1), [(1, Value::U32(2))]);
+        }
+    }
+}
