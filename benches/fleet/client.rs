@@ -97,8 +97,7 @@ impl Client {
         if self.context.metadata_epoch() != self.epoch {
             let (engine, selection) = (&definitions.engine, &definitions.selection);
             let compiled = engine.bind_host(selection, &mut self.context).await?;
-            let (program, binding) = (Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
-            self.evaluator.change_program(program, binding);
+            compiled.put_into(&mut self.evaluator);
             self.epoch = self.context.metadata_epoch();
         }
         batch.clear();

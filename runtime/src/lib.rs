@@ -46,3 +46,4 @@ mod sampling;
 pub mod source;
 pub mod time;
 pub mod transport;
+pub mod weak_table;

@@ -87,7 +87,7 @@ impl Engine {
     /// ```
     ///
     /// When [`AsyncHostContext::metadata_epoch`] has changed, bind it again and
-    /// give the evaluator what comes of it ([`Evaluator::change_program`]).
+    /// give the evaluator what comes of it ([`super::Compiled::put_into`]).
     ///
     /// [`AsyncHostContext::metadata_epoch`]: pmderive_runtime::context::AsyncHostContext::metadata_epoch
     pub fn evaluated(&self, evaluator: &Evaluator) {

@@ -8,13 +8,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pmderive_runtime::eval::Evaluator;
+use pmderive_runtime::eval::{Evaluator, SharedLayouts};
 use pmderive_runtime::program::{Binding, Program};
+use pmderive_runtime::weak_table::WeakTable;
 
 use super::Metric;
 use super::bind_host::Flight;
 use super::selection::Selection;
-use super::weak_table::WeakTable;
 use crate::bind::{Fingerprint, Identities};
 use crate::diag::Diagnostics;
 use crate::plan::Operands;
@@ -33,6 +33,8 @@ pub(super) struct Class {
     fingerprint: Fingerprint,
     /// Made once, by whoever comes first; others wait.
     build: OnceLock<Build>,
+    /// For the evaluators of its sources.
+    layouts: Arc<SharedLayouts>,
     /// Who waits for that without blocking.
     flight: Flight,
     /// What was made for single sources, by a hash of their identifiers.
@@ -67,7 +69,14 @@ pub struct Compiled {
 impl Compiled {
     /// An evaluator without previous samples.
     pub fn evaluator(&self) -> Evaluator {
-        Evaluator::new(Arc::clone(&self.program), Arc::clone(&self.binding))
+        let evaluator = Evaluator::new(Arc::clone(&self.program), Arc::clone(&self.binding));
+        evaluator.sharing(Arc::clone(&self.class.layouts))
+    }
+
+    /// Lets an evaluator go on with this program, see [`Evaluator::change_program`].
+    pub fn put_into(&self, evaluator: &mut Evaluator) {
+        let (program, binding) = (Arc::clone(&self.program), Arc::clone(&self.binding));
+        evaluator.change_program(program, binding, Arc::clone(&self.class.layouts));
     }
 
     /// What was found when the program was made, for the first source of its
@@ -95,6 +104,7 @@ impl Classes {
                 selection: Arc::clone(selection),
                 fingerprint: fingerprint.clone(),
                 build: OnceLock::new(),
+                layouts: Arc::default(),
                 flight: Flight::default(),
                 compiled: Mutex::default(),
             })

@@ -106,8 +106,7 @@ impl<S: FetchSource> Context<S> {
     ) -> Result<(), SourceError> {
         let compiled = self.engine.compile(registry, selection, &mut self.source, diagnostics)?;
         self.metrics = Arc::clone(&compiled.metrics);
-        let (program, binding) = (Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
-        self.evaluator.change_program(program, binding);
+        compiled.put_into(&mut self.evaluator);
         // The first question may have made a connection to another peer; all
         // answers are its.
         self.epoch = self.source.metadata_epoch();

@@ -357,8 +357,7 @@ fn evaluate_all_ways(
                 .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
                 .expect("memory does not fail");
             for evaluator in [&mut fused, &mut general, &mut stepped] {
-                evaluator
-                    .change_program(Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
+                compiled.put_into(evaluator);
             }
             general.use_general_path();
             asked = list_of(&selection);

@@ -21,7 +21,6 @@ mod shown;
 mod system;
 mod threads;
 mod vocabulary;
-mod weak_table;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -184,8 +184,7 @@ impl Futures {
     async fn refresh(&mut self, definitions: &Definitions) -> Result<(), SourceError> {
         if definitions.binds_again() && self.epoch != self.host.metadata_epoch() {
             let compiled = definitions.bind(&mut self.host).await?;
-            let (program, binding) = (Arc::clone(&compiled.program), Arc::clone(&compiled.binding));
-            self.evaluator.change_program(program, binding);
+            compiled.put_into(&mut self.evaluator);
             self.epoch = self.host.metadata_epoch();
         }
         Ok(())

@@ -34,6 +34,7 @@ mod layout;
 mod ranked;
 mod results;
 mod selected;
+mod shared_layouts;
 mod verdicts;
 mod windows;
 
@@ -42,3 +43,4 @@ pub use evaluator::{Buffers, DomainQuestion, Evaluator, Inconsistent, Pending, S
 pub use lanes::LaneSet;
 pub use layout::Domain;
 pub use results::{Evaluation, Value, Values};
+pub use shared_layouts::SharedLayouts;

@@ -177,7 +177,8 @@ impl<S: FetchSource> DerivedContext<S> {
         }
         let Plan { program, binding, also, domains, evaluations, .. } = &self.plans[0];
         self.context.evaluations = *evaluations;
-        self.context.evaluator.change_program(Arc::clone(program), Arc::clone(binding));
+        let (program, binding) = (Arc::clone(program), Arc::clone(binding));
+        self.context.evaluator.change_program(program, binding, Arc::default());
         self.context.evaluator.also_fetch(also, domains);
         if !self.gone.is_empty() {
             for bound in self.bound.values() {

@@ -19,6 +19,7 @@ use super::general::General;
 use super::history::HistoryStore;
 use super::layout::{Layout, OutputLayout};
 use super::selected::Selected;
+use super::shared_layouts::SharedLayouts;
 use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
@@ -40,6 +41,8 @@ pub struct Evaluator {
     verdicts: Verdicts,
     /// Most recently used first; the first is in force.
     layouts: Vec<Arc<Layout>>,
+    /// Those of other evaluators of the program.
+    shared: Arc<SharedLayouts>,
     history: HistoryStore,
     windows: WindowStore,
     /// Outputs that need the general path in the layout in force, ascending.
@@ -93,12 +96,18 @@ impl Evaluator {
         let (mut history, mut windows) = (HistoryStore::default(), WindowStore::default());
         history.change_program(None, (&program, &binding));
         windows.change_program(None, (&program, &binding));
-        Evaluator::assemble(program, binding, history, windows)
+        Evaluator::assemble(program, binding, Arc::default(), history, windows)
+    }
+
+    /// The evaluator, which has its layouts in common with others of the program.
+    pub fn sharing(self, layouts: Arc<SharedLayouts>) -> Evaluator {
+        Evaluator { shared: layouts, ..self }
     }
 
     fn assemble(
         program: Arc<Program>,
         binding: Arc<Binding>,
+        shared: Arc<SharedLayouts>,
         history: HistoryStore,
         windows: WindowStore,
     ) -> Evaluator {
@@ -108,6 +117,7 @@ impl Evaluator {
             selected: Selected::default(),
             verdicts: Verdicts::default(),
             layouts: Vec::new(),
+            shared,
             irregular: Vec::new(),
             always_general: false,
             delivered: Delivered::default(),
@@ -120,8 +130,14 @@ impl Evaluator {
 
     /// Goes on with another program in the same context. Samples of
     /// definitions that both have are kept, and so are those of definitions
-    /// that an earlier program had.
-    pub fn change_program(&mut self, program: Arc<Program>, binding: impl Into<Arc<Binding>>) {
+    /// that an earlier program had. Layouts are had in common with others of
+    /// the program.
+    pub fn change_program(
+        &mut self,
+        program: Arc<Program>,
+        binding: impl Into<Arc<Binding>>,
+        layouts: Arc<SharedLayouts>,
+    ) {
         let binding = binding.into();
         let is_same = Arc::ptr_eq(&program, &self.program) && *binding == *self.binding;
         let fetches_more = self.list.pmids().len() > binding.pmids.len()
@@ -136,7 +152,7 @@ impl Evaluator {
         history.change_program(Some(before), (&program, &binding));
         let mut windows = std::mem::take(&mut self.windows);
         windows.change_program(Some((&self.program, &self.binding)), (&program, &binding));
-        *self = Evaluator::assemble(program, binding, history, windows);
+        *self = Evaluator::assemble(program, binding, layouts, history, windows);
     }
 
     /// From now on fetches further metrics, and the instances of further

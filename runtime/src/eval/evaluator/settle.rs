@@ -8,6 +8,7 @@ use super::{Buffers, Evaluator, OtherNames};
 use crate::eval::decode::{Survey, decode_column, raw_count, survey};
 use crate::eval::lanes::LaneSet;
 use crate::eval::layout::{Domain, InputLayout, Layout, TooLarge};
+use crate::eval::shared_layouts::hash;
 use crate::model::PmStatus;
 use crate::program::{HistoryId, Program, Reason, Status};
 use crate::result::{ResultBatch, ResultPart, ValueSet};
@@ -126,8 +127,19 @@ impl Evaluator {
             .layouts
             .iter()
             .position(|layout| layout.lasting && layout.matches(&surveys, &named, &names, fetched));
+        // What names decide is each host's own.
+        let is_sharable = named.is_empty() && fetched.is_empty();
+        let hash = if is_sharable { hash(&surveys) } else { 0 };
+        let of_others = || match is_sharable {
+            true => self.shared.find(hash, |layout| layout.matches(&surveys, &[], &[], &[])),
+            false => None,
+        };
+        let known = match known {
+            Some(at) => Some(self.layouts.remove(at)),
+            None => of_others(),
+        };
         let layout = match known {
-            Some(at) => self.layouts.remove(at),
+            Some(layout) => layout,
             None => {
                 let fetched = fetched.to_vec();
                 let samples: Vec<Option<LaneSet>> = (0u32..)
@@ -145,7 +157,11 @@ impl Evaluator {
                     names,
                     fetched,
                 );
-                Arc::new(layout.map_err(|TooLarge| Inconsistent::TooLarge)?)
+                let layout = Arc::new(layout.map_err(|TooLarge| Inconsistent::TooLarge)?);
+                if is_sharable && layout.lasting {
+                    self.shared.share(hash, &layout);
+                }
+                layout
             }
         };
         self.history.change_layout(before.as_ref(), &layout);

@@ -1,15 +1,14 @@
 //! A table of shared things that are found by what they are, for as long as
 //! someone uses them.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
-
-use rustc_hash::FxHashMap;
 
 /// See the module's description. Things with the same hash are told apart by
 /// whoever looks for one.
 #[derive(Debug)]
-pub(super) struct WeakTable<T> {
-    by_hash: FxHashMap<u64, Vec<Weak<T>>>,
+pub struct WeakTable<T> {
+    by_hash: HashMap<u64, Vec<Weak<T>>>,
     /// Entries at which those that nobody uses are cleared away.
     crowded: usize,
 }
@@ -19,11 +18,17 @@ const FEW: usize = 16;
 
 impl<T> Default for WeakTable<T> {
     fn default() -> Self {
-        WeakTable { by_hash: FxHashMap::default(), crowded: FEW }
+        WeakTable { by_hash: HashMap::new(), crowded: FEW }
     }
 }
 
 impl<T> WeakTable<T> {
+    /// The thing that is meant.
+    pub fn find(&self, hash: u64, is_meant: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        let mut known = self.by_hash.get(&hash).into_iter().flatten().filter_map(Weak::upgrade);
+        known.find(|one| is_meant(one))
+    }
+
     /// The thing that is meant, or the one that `make` gives, which is entered.
     pub fn find_or_insert(
         &mut self,
@@ -31,10 +36,15 @@ impl<T> WeakTable<T> {
         is_meant: impl Fn(&T) -> bool,
         make: impl FnOnce() -> Arc<T>,
     ) -> Arc<T> {
-        let known = self.by_hash.get(&hash).into_iter().flatten().filter_map(Weak::upgrade);
-        if let Some(known) = known.into_iter().find(|one| is_meant(one)) {
-            return known;
-        }
+        self.find(hash, is_meant).unwrap_or_else(|| {
+            let made = make();
+            self.insert(hash, &made);
+            made
+        })
+    }
+
+    /// Enters a thing.
+    pub fn insert(&mut self, hash: u64, thing: &Arc<T>) {
         if self.by_hash.len() >= self.crowded {
             self.by_hash.retain(|_, list| {
                 list.retain(|one| one.strong_count() > 0);
@@ -42,11 +52,9 @@ impl<T> WeakTable<T> {
             });
             self.crowded = (self.by_hash.len() * 2).max(FEW);
         }
-        let made = make();
         let list = self.by_hash.entry(hash).or_default();
         list.retain(|one| one.strong_count() > 0);
-        list.push(Arc::downgrade(&made));
-        made
+        list.push(Arc::downgrade(thing));
     }
 
     /// How many things are in use.
