@@ -21,7 +21,6 @@ pub struct HistoryStore {
     /// Samples of the program in force, parallel to its histories.
     entries: Vec<Entry>,
     arena: Vec<u8>,
-    spare: Vec<u8>,
     /// Samples of histories that the program in force does not have.
     parked: HashMap<SampleKey, Entry>,
     /// Time of the newest samples.
@@ -125,10 +124,13 @@ impl HistoryStore {
 
     /// Goes from one layout of the program to another: samples that have
     /// their place there are carried over, others are set aside, and those set
-    /// aside earlier come back when their lanes do.
-    pub fn change_layout(&mut self, old: Option<&Arc<Layout>>, new: &Layout) {
-        std::mem::swap(&mut self.arena, &mut self.spare);
+    /// aside earlier come back when their lanes do. `former` is a buffer of the
+    /// workspace.
+    pub fn change_layout(&mut self, old: Option<&Arc<Layout>>, new: &Layout, former: &mut Vec<u8>) {
+        former.clear();
+        former.extend_from_slice(&self.arena);
         self.arena.clear();
+        self.arena.reserve_exact(new.history_size);
         self.arena.resize(new.history_size, 0);
         for (index, entry) in self.entries.iter_mut().enumerate() {
             let to = new.histories[index].as_ref().ok();
@@ -140,7 +142,7 @@ impl HistoryStore {
                         *entry = Entry::None(Reason::FirstSample);
                         continue;
                     };
-                    let column = &self.spare[from.to as usize..][..from.bytes as usize];
+                    let column = &former[from.to as usize..][..from.bytes as usize];
                     let place = to.map(HistoryLayout::previous);
                     match place.filter(|(lanes, _)| **lanes == from.lanes) {
                         Some((_, offset)) => {

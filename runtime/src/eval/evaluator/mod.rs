@@ -79,6 +79,8 @@ pub struct Buffers {
     answers: Answers,
     /// Columns of inputs, steps and outputs.
     arena: Vec<u8>,
+    /// Previous samples as they lay in the layout before.
+    former: Vec<u8>,
     /// Bytes of values that are no numbers.
     blobs: Vec<u8>,
     scratch: Scratch,

@@ -164,7 +164,7 @@ impl Evaluator {
                 layout
             }
         };
-        self.history.change_layout(before.as_ref(), &layout);
+        self.history.change_layout(before.as_ref(), &layout, &mut buffers.former);
         self.layouts.retain(|layout| layout.lasting);
         self.layouts.truncate(LAYOUTS_KEPT - 1);
         self.layouts.insert(0, layout);
