@@ -146,7 +146,7 @@ fn engine() -> Engine {
 }
 
 /// What three fetches give, in words.
-fn values(compiled: &Compiled, source: &mut MemorySource<Values>) -> Vec<String> {
+fn values(compiled: &Arc<Compiled>, source: &mut MemorySource<Values>) -> Vec<String> {
     let (mut evaluator, mut workspace) = (compiled.evaluator(), Workspace::default());
     let mut words = Vec::new();
     for _ in 0..3 {
@@ -268,6 +268,24 @@ fn other_definitions_and_controls_make_other_programs() {
     let mut other = registry.clone();
     other.set_control(pmderive::syntax::ControlOption::NoValue, 1).expect("an option");
     assert!(!Arc::ptr_eq(&one, &bind(&other, &["t.rate", "t.guard"])));
+}
+
+#[test]
+fn an_evaluator_keeps_what_like_sources_share() {
+    let (registry, _) = registry();
+    let engine = engine();
+    let selection = Arc::new(Selection::new(&registry, &registry.all()));
+    let bind = |host: Host| {
+        let compiled = engine.bind(&selection, &mut host.source()).expect("memory does not fail");
+        compiled.evaluator()
+    };
+    let first = bind(PLAIN);
+    let second = bind(Host { pmids: 5, domains: 2, ..PLAIN });
+    assert!(Arc::ptr_eq(first.program(), second.program()));
+    drop(first);
+    assert!(Arc::ptr_eq(bind(PLAIN).program(), second.program()));
+    drop(second);
+    assert_eq!(engine.classes(), 0);
 }
 
 /// Hosts that come up together: one compiles, all wait without blocking, and

@@ -2,6 +2,7 @@
 //! plans that were made for nothing else and from the same fetched bytes.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use pmderive::engine::Compiled;
 use pmderive_runtime::eval::{Buffers, Evaluation, Value};
@@ -80,7 +81,7 @@ pub fn read(evaluation: &Evaluation<'_>) -> (usize, u64) {
 }
 
 /// What some fetches in a row give, by the [`print`] of the last.
-pub fn expected(compiled: &Compiled, batches: Vec<ResultBatch>) -> u64 {
+pub fn expected(compiled: &Arc<Compiled>, batches: Vec<ResultBatch>) -> u64 {
     let mut evaluator = compiled.evaluator();
     evaluator.use_general_path();
     let mut buffers = Buffers::default();

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pmderive_runtime::eval::{Evaluator, SharedLayouts};
+use pmderive_runtime::eval::{Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::program::{Binding, Program};
 use pmderive_runtime::weak_table::WeakTable;
 
@@ -34,7 +34,7 @@ pub(super) struct Class {
     /// Made once, by whoever comes first; others wait.
     build: OnceLock<Build>,
     /// For the evaluators of its sources.
-    layouts: Arc<SharedLayouts>,
+    layouts: SharedLayouts,
     /// Who waits for that without blocking.
     flight: Flight,
     /// What was made for single sources, by a hash of their identifiers.
@@ -67,16 +67,17 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// An evaluator without previous samples.
-    pub fn evaluator(&self) -> Evaluator {
+    /// An evaluator without previous samples. As long as it is there, like
+    /// sources find what was compiled.
+    pub fn evaluator(self: &Arc<Compiled>) -> Evaluator {
         let evaluator = Evaluator::new(Arc::clone(&self.program), Arc::clone(&self.binding));
-        evaluator.sharing(Arc::clone(&self.class.layouts))
+        evaluator.sharing(Arc::clone(self) as Arc<dyn InCommon>)
     }
 
     /// Lets an evaluator go on with this program, see [`Evaluator::change_program`].
-    pub fn put_into(&self, evaluator: &mut Evaluator) {
+    pub fn put_into(self: &Arc<Compiled>, evaluator: &mut Evaluator) {
         let (program, binding) = (Arc::clone(&self.program), Arc::clone(&self.binding));
-        evaluator.change_program(program, binding, Arc::clone(&self.class.layouts));
+        evaluator.change_program(program, binding, Arc::clone(self) as Arc<dyn InCommon>);
     }
 
     /// What was found when the program was made, for the first source of its
@@ -93,6 +94,12 @@ impl Compiled {
     }
 }
 
+impl InCommon for Compiled {
+    fn layouts(&self) -> &SharedLayouts {
+        &self.class.layouts
+    }
+}
+
 impl Classes {
     /// The class of sources with a fingerprint, a new one if there is none.
     pub fn find(&self, selection: &Arc<Selection>, fingerprint: Fingerprint) -> Arc<Class> {
@@ -104,7 +111,7 @@ impl Classes {
                 selection: Arc::clone(selection),
                 fingerprint: fingerprint.clone(),
                 build: OnceLock::new(),
-                layouts: Arc::default(),
+                layouts: SharedLayouts::default(),
                 flight: Flight::default(),
                 compiled: Mutex::default(),
             })

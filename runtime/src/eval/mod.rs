@@ -43,4 +43,4 @@ pub use evaluator::{Buffers, DomainQuestion, Evaluator, Inconsistent, Pending, S
 pub use lanes::LaneSet;
 pub use layout::Domain;
 pub use results::{Evaluation, Value, Values};
-pub use shared_layouts::SharedLayouts;
+pub use shared_layouts::{InCommon, SharedLayouts};

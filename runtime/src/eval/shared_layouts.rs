@@ -4,12 +4,26 @@
 //! Only layouts that last are here, and none that depend on the names of
 //! instances, which are each host's own. They exist as long as someone uses them.
 
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::decode::Survey;
 use super::layout::Layout;
 use crate::weak_table::WeakTable;
+
+/// What evaluators of one program have in common. They hold it for as long as
+/// they use the program, so that it is there for the next evaluator.
+pub trait InCommon: fmt::Debug + Send + Sync {
+    /// Their layouts.
+    fn layouts(&self) -> &SharedLayouts;
+}
+
+impl InCommon for SharedLayouts {
+    fn layouts(&self) -> &SharedLayouts {
+        self
+    }
+}
 
 /// See the module's description.
 #[derive(Debug, Default)]

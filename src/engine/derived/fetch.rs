@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmderive_runtime::eval::{Binding, Evaluation};
+use pmderive_runtime::eval::{Binding, Evaluation, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Program;
 use pmderive_runtime::result::{MetricValues, ResultBatch, ResultPart};
@@ -178,7 +178,7 @@ impl<S: FetchSource> DerivedContext<S> {
         let Plan { program, binding, also, domains, evaluations, .. } = &self.plans[0];
         self.context.evaluations = *evaluations;
         let (program, binding) = (Arc::clone(program), Arc::clone(binding));
-        self.context.evaluator.change_program(program, binding, Arc::default());
+        self.context.evaluator.change_program(program, binding, Arc::new(SharedLayouts::default()));
         self.context.evaluator.also_fetch(also, domains);
         if !self.gone.is_empty() {
             for bound in self.bound.values() {

@@ -19,7 +19,7 @@ use super::general::General;
 use super::history::HistoryStore;
 use super::layout::{Layout, OutputLayout};
 use super::selected::Selected;
-use super::shared_layouts::SharedLayouts;
+use super::shared_layouts::{InCommon, SharedLayouts};
 use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
@@ -41,8 +41,8 @@ pub struct Evaluator {
     verdicts: Verdicts,
     /// Most recently used first; the first is in force.
     layouts: Vec<Arc<Layout>>,
-    /// Those of other evaluators of the program.
-    shared: Arc<SharedLayouts>,
+    /// Layouts of other evaluators of the program.
+    shared: Arc<dyn InCommon>,
     history: HistoryStore,
     windows: WindowStore,
     /// Outputs that need the general path in the layout in force, ascending.
@@ -98,18 +98,19 @@ impl Evaluator {
         let (mut history, mut windows) = (HistoryStore::default(), WindowStore::default());
         history.change_program(None, (&program, &binding));
         windows.change_program(None, (&program, &binding));
-        Evaluator::assemble(program, binding, Arc::default(), history, windows)
+        let own = Arc::new(SharedLayouts::default());
+        Evaluator::assemble(program, binding, own, history, windows)
     }
 
-    /// The evaluator, which has its layouts in common with others of the program.
-    pub fn sharing(self, layouts: Arc<SharedLayouts>) -> Evaluator {
-        Evaluator { shared: layouts, ..self }
+    /// The evaluator, which shares what others of the program have in common.
+    pub fn sharing(self, shared: Arc<dyn InCommon>) -> Evaluator {
+        Evaluator { shared, ..self }
     }
 
     fn assemble(
         program: Arc<Program>,
         binding: Arc<Binding>,
-        shared: Arc<SharedLayouts>,
+        shared: Arc<dyn InCommon>,
         history: HistoryStore,
         windows: WindowStore,
     ) -> Evaluator {
@@ -132,13 +133,13 @@ impl Evaluator {
 
     /// Goes on with another program in the same context. Samples of
     /// definitions that both have are kept, and so are those of definitions
-    /// that an earlier program had. Layouts are had in common with others of
-    /// the program.
+    /// that an earlier program had. `shared` is what evaluators of the program
+    /// have in common.
     pub fn change_program(
         &mut self,
         program: Arc<Program>,
         binding: impl Into<Arc<Binding>>,
-        layouts: Arc<SharedLayouts>,
+        shared: Arc<dyn InCommon>,
     ) {
         let binding = binding.into();
         let is_same = Arc::ptr_eq(&program, &self.program) && *binding == *self.binding;
@@ -147,6 +148,7 @@ impl Evaluator {
         // What filters have found out holds until they are bound anew.
         if is_same && !fetches_more && !self.always_general && binding.named_domains.is_empty() {
             self.evaluations = 0;
+            self.shared = shared;
             return;
         }
         let mut history = std::mem::take(&mut self.history);
@@ -154,7 +156,7 @@ impl Evaluator {
         history.change_program(Some(before), (&program, &binding));
         let mut windows = std::mem::take(&mut self.windows);
         windows.change_program(Some((&self.program, &self.binding)), (&program, &binding));
-        *self = Evaluator::assemble(program, binding, layouts, history, windows);
+        *self = Evaluator::assemble(program, binding, shared, history, windows);
     }
 
     /// From now on fetches further metrics, and the instances of further

@@ -131,7 +131,9 @@ impl Evaluator {
         let is_sharable = named.is_empty() && fetched.is_empty();
         let hash = if is_sharable { hash(&surveys) } else { 0 };
         let of_others = || match is_sharable {
-            true => self.shared.find(hash, |layout| layout.matches(&surveys, &[], &[], &[])),
+            true => {
+                self.shared.layouts().find(hash, |layout| layout.matches(&surveys, &[], &[], &[]))
+            }
             false => None,
         };
         let known = match known {
@@ -159,7 +161,7 @@ impl Evaluator {
                 );
                 let layout = Arc::new(layout.map_err(|TooLarge| Inconsistent::TooLarge)?);
                 if is_sharable && layout.lasting {
-                    self.shared.share(hash, &layout);
+                    self.shared.layouts().share(hash, &layout);
                 }
                 layout
             }
