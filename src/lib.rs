@@ -37,6 +37,7 @@ pub mod plan;
 pub mod record;
 pub mod replay;
 pub mod source;
+mod stray;
 pub mod syntax;
 pub mod unit_test;
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::layers::Layers;
+use crate::stray;
 
 /// Identifies a text of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,16 +49,23 @@ pub struct SourceMap {
 pub struct SourceText {
     /// File name, or `<expression>` and the like.
     pub name: Arc<str>,
-    /// The text itself.
+    /// The text itself, as [`stray::decoded`] has it.
     pub text: Arc<str>,
     /// Offset of each line's first byte, once somebody has asked for lines.
     line_starts: Arc<OnceLock<Box<[u32]>>>,
+    /// Offset after each character that stands for a byte, likewise.
+    strays: Arc<OnceLock<Box<[u32]>>>,
 }
 
 impl SourceText {
     /// A text of less than 4 GiB.
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceText {
-        SourceText { name: name.into(), text: text.into(), line_starts: Arc::default() }
+        SourceText {
+            name: name.into(),
+            text: text.into(),
+            line_starts: Arc::default(),
+            strays: Arc::default(),
+        }
     }
 
     /// The line that a byte offset is in: its number, from 0, and the offset
@@ -69,6 +77,15 @@ impl SourceText {
         });
         let number = starts.partition_point(|start| *start as usize <= offset).saturating_sub(1);
         (number, starts[number] as usize)
+    }
+
+    /// How many characters before a byte offset stand for one byte each.
+    fn strays_before(&self, offset: u32) -> usize {
+        let strays = self.strays.get_or_init(|| {
+            let strays = self.text.char_indices().filter(|(_, one)| stray::is_stray(*one));
+            strays.filter_map(|(at, one)| u32::try_from(at + one.len_utf8()).ok()).collect()
+        });
+        strays.partition_point(|end| *end <= offset)
     }
 }
 
@@ -108,6 +125,12 @@ impl SourceMap {
     /// What a span covers.
     pub fn slice(&self, span: Span) -> &str {
         &self.get(span.source).text[span.start as usize..span.end as usize]
+    }
+
+    /// The offset in the bytes that were read, of an offset in their text.
+    pub fn byte_offset(&self, source: SourceId, offset: u32) -> u32 {
+        let extra = self.get(source).strays_before(offset) * stray::EXTRA_BYTES;
+        offset.saturating_sub(u32::try_from(extra).unwrap_or(u32::MAX))
     }
 
     /// Line and column of a byte offset, both from 1, the column in characters.

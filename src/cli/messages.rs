@@ -12,6 +12,7 @@ use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, pcp};
 use crate::escape;
 use crate::source::SourceMap;
+use crate::stray;
 
 use super::Stop;
 use super::args::DiagWords;
@@ -132,7 +133,7 @@ impl Messages {
         if self.words == DiagWords::Pcp {
             for diagnostic in &diagnostics {
                 match pcp::render(diagnostic) {
-                    Some(text) => self.write_lines(Purpose::Exact, &text.into()),
+                    Some(text) => self.write_bytes(Purpose::Exact, &stray::encoded(&text)),
                     // libpcp leaves it to the tools, of which each has its words.
                     None if diagnostic.code == Code::UnreadableFile && !self.are_of_tool() => {
                         self.error(&diagnostic.message);
@@ -149,7 +150,7 @@ impl Messages {
         let mut renderer = Renderer::default();
         for diagnostic in &diagnostics {
             // What is rendered is escaped already, and has colours.
-            write(&renderer.render(diagnostic, sources, self.style));
+            write(renderer.render(diagnostic, sources, self.style).as_bytes());
         }
         let errors = errors - diagnostics.errors();
         let counts = [(errors, "more error"), (all - diagnostics.len() - errors, "more warning")];
@@ -186,7 +187,7 @@ impl Messages {
     /// Says something on a line of its own.
     pub fn line(&self, line: &dyn fmt::Display) {
         let line = line.to_string();
-        write(&format!("{}\n", self.escaping(self.purpose()).text(&line)));
+        write(format!("{}\n", self.escaping(self.purpose()).text(&line)).as_bytes());
     }
 
     /// Says that something failed, on as many lines as it takes: names in them
@@ -213,9 +214,13 @@ impl Messages {
 
     fn write_lines(&self, purpose: Purpose, lines: &Lines) {
         let escaping = self.escaping(purpose);
-        match escaping {
-            Escaping::Off => write(lines.form(escaping)),
-            Escaping::On => write(&escape::lines(lines.form(escaping).as_bytes())),
+        self.write_bytes(purpose, lines.form(escaping).as_bytes());
+    }
+
+    fn write_bytes(&self, purpose: Purpose, lines: &[u8]) {
+        match self.escaping(purpose) {
+            Escaping::Off => write(lines),
+            Escaping::On => write(escape::lines(lines).as_bytes()),
         }
     }
 
@@ -230,6 +235,6 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-fn write(text: &str) {
-    let _ = beside(|| write_error(text.as_bytes()));
+fn write(text: &[u8]) {
+    let _ = beside(|| write_error(text));
 }

@@ -1,18 +1,20 @@
 //! Diagnostics for programs: one JSON object each.
 //!
-//! Offsets are bytes; lines and columns count from 1, columns in characters.
+//! Offsets are bytes of the file; lines and columns count from 1, columns in characters.
 //! Keys are always there, with `null` for what is absent.
 
 use serde::Serialize;
 
 use crate::json::shown;
 use crate::source::{SourceMap, Span};
+use crate::stray;
 
 use super::{Derivation, Diagnostic, Severity, Step};
 
 /// The diagnostic as a JSON object on one line, without the line end.
 pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
     let file = |span: Span| &*sources.get(span.source).name;
+    let ends = |span| ends(span, sources);
     let (line, column) = sources.line_column(diagnostic.span.source, diagnostic.span.start);
     let labels = diagnostic
         .labels
@@ -43,10 +45,11 @@ pub fn to_json(diagnostic: &Diagnostic, sources: &SourceMap) -> String {
         pcp: diagnostic.pcp.as_deref(),
     };
     // Texts and numbers alone always serialise.
-    shown(serde_json::to_string(&object).unwrap_or_default())
+    shown(stray::replaced(&serde_json::to_string(&object).unwrap_or_default()).into_owned())
 }
 
 fn derivation<'d>(derivation: &'d Derivation, sources: &'d SourceMap) -> DerivationJson<'d> {
+    let ends = |span| ends(span, sources);
     let step = |step: &'d Step| StepJson {
         span: ends(step.span),
         text: sources.slice(step.span),
@@ -61,8 +64,8 @@ fn derivation<'d>(derivation: &'d Derivation, sources: &'d SourceMap) -> Derivat
     }
 }
 
-fn ends(span: Span) -> [u32; 2] {
-    [span.start, span.end]
+fn ends(span: Span, sources: &SourceMap) -> [u32; 2] {
+    [span.start, span.end].map(|offset| sources.byte_offset(span.source, offset))
 }
 
 #[derive(Serialize)]

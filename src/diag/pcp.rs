@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::escape::{escaped, joined};
+use crate::stray::encoded;
 
 use super::{Code, Diagnostic};
 
@@ -65,12 +66,17 @@ impl FileLine<'_> {
         offset: usize,
         message: Option<&str>,
     ) -> String {
-        let blank = |(index, byte): (usize, u8)| match byte {
-            _ if index == offset => '^',
+        let blank = |byte: &u8| match *byte {
             byte if byte.is_ascii_whitespace() || byte == 0x0b => char::from(byte),
             _ => ' ',
         };
-        let caret: String = text.bytes().enumerate().map(blank).collect();
+        // Columns are bytes of the file.
+        let at = encoded(&text[..text.floor_char_boundary(offset)]).len();
+        let mut caret: Vec<char> = encoded(text).iter().map(blank).collect();
+        if let Some(at) = caret.get_mut(at) {
+            *at = '^';
+        }
+        let caret: String = caret.into_iter().collect();
         let message = message.map(|message| format!("\n{message}")).unwrap_or_default();
         format!(
             "{} Error: pmRegisterDerived({name}, ...) syntax error\n{text}\n{caret}{message}",
@@ -101,7 +107,8 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// What libpcp prints of a diagnostic, with line ends; nothing where it has
-/// nothing to say. What cannot be read it leaves to its caller to say.
+/// nothing to say. What cannot be read it leaves to its caller to say. Stray
+/// bytes are characters still (see [`crate::stray`]).
 pub fn render(diagnostic: &Diagnostic) -> Option<String> {
     let text = diagnostic.pcp.as_deref().filter(|_| diagnostic.code != Code::UnreadableFile)?;
     Some(match is_semantic(diagnostic.code) {

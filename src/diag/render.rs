@@ -16,6 +16,7 @@ use ariadne::{Cache, Color, Config, IndexType, Label as Mark, Report, ReportKind
 
 use crate::escape;
 use crate::source::{SourceId, SourceMap, Span};
+use crate::stray;
 
 use super::{Code, Derivation, Diagnostic, Severity, Step};
 
@@ -61,7 +62,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &SourceMap, style: Style) -> Str
 
 /// True for a text of which nothing is cut or escaped.
 fn is_plain(text: &str) -> bool {
-    let fits = |line: &str| line.len() < WIDTH && escaped(line).len() == line.len();
+    let fits = |line: &str| line.len() < WIDTH && escaped(line) == line;
     text.split('\n').all(fits)
 }
 
@@ -444,12 +445,15 @@ fn window(text: &str, line: Range<usize>, focus: usize) -> Range<usize> {
 
 /// A part of a line as it is shown; ariadne makes blanks of tabs.
 fn escaped(text: &str) -> Cow<'_, str> {
-    escape::lines(text.as_bytes())
+    match stray::encoded(text) {
+        Cow::Borrowed(_) => escape::lines(text.as_bytes()),
+        Cow::Owned(bytes) => escape::lines(&bytes).into_owned().into(),
+    }
 }
 
 /// The text in one line, without anything that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
-    escape::line(text.replace('\t', " ").as_bytes()).into_owned()
+    escape::line(&stray::encoded(&text.replace('\t', " "))).into_owned()
 }
 
 #[cfg(test)]

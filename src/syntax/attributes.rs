@@ -10,6 +10,7 @@ use std::ops::Range;
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
+use crate::stray;
 
 use super::ast::Spanned;
 use super::config::{
@@ -163,7 +164,8 @@ impl DefinitionReader {
             return;
         }
         self.texts.insert(key, metric.span);
-        let text = HelpText { metric, kind, text: value.text, line: line.number };
+        let text =
+            HelpText { metric, kind, text: stray::replaced(&value.text).into(), line: line.number };
         reading.items.push(DefinitionItem::Text(text));
     }
 

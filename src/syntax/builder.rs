@@ -11,6 +11,7 @@ use pmderive_runtime::pattern::{Pattern, PatternError};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::source::Span;
+use crate::stray;
 
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Expr, ExprId, Function, Literal, NodeKind, Number, Spanned,
@@ -178,7 +179,7 @@ impl<'b> Builder<'b> {
             );
             return self.error_node(start, end);
         }
-        self.expr.push(NodeKind::Text(text.text.into()), text.span)
+        self.expr.push(NodeKind::Text(stray::replaced(text.text).into()), text.span)
     }
 
     /// `abs(operand)`, `pow(operand, operand)`. An aggregate of a name is that

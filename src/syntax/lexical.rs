@@ -7,6 +7,7 @@
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::source::Span;
+use crate::stray;
 
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt};
@@ -165,7 +166,9 @@ fn report(
         Invalid::UnterminatedInstance => unterminated(first, "instance name", "]"),
         Invalid::UnterminatedPattern => unterminated(first, "pattern", "/"),
         Invalid::Character(character) => {
-            let message = if character.is_control() {
+            let message = if let Some(byte) = stray::byte(character) {
+                format!("the byte 0x{byte:02x} is not UTF-8")
+            } else if character.is_control() {
                 format!("a control character (U+{:04X})", u32::from(character))
             } else {
                 format!("`{character}` cannot stand in an expression")

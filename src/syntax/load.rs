@@ -12,6 +12,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::escape;
 use crate::source::{SourceId, SourceMap, Span};
+use crate::stray;
 
 /// Largest definition file that is read, in bytes, and most bytes of all files
 /// of one list of paths.
@@ -25,7 +26,7 @@ pub const STANDARD_INPUT: &str = "<standard input>";
 /// Directories are read with everything below them, their entries in the byte
 /// order of their names. A path of the list may lead to anything that can be
 /// read, such as a FIFO. What cannot be read is reported, and the rest still
-/// read. Bytes that are not UTF-8 become U+FFFD. An empty path is reported; at
+/// read. Bytes that are not UTF-8 are kept (see [`stray`]). An empty path is reported; at
 /// the end of a list, where libpcp says nothing either, as a warning.
 ///
 /// To libpcp an empty list is right, and what cannot be read ends the list; what
@@ -150,7 +151,7 @@ impl<'l> Loader<'l> {
     }
 
     fn add(&mut self, name: &str, bytes: &[u8]) {
-        let text = String::from_utf8_lossy(bytes);
+        let text = stray::decoded(bytes);
         self.loaded.push(self.sources.add(name, text));
     }
 

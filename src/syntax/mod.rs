@@ -49,6 +49,7 @@ use crate::source::SourceId;
 use ast::{Expr, NodeKind};
 use builder::Builder;
 use explain::Explainer;
+use lexer::Lexed;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 
@@ -114,7 +115,7 @@ pub fn parse_expr(
 
 /// The tokens of an expression.
 pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
-    lexer::lex(text, language)
+    lexer::lex(text, language).tokens
 }
 
 /// Parses an expression whose bytes lead to their places through `origin`.
@@ -131,13 +132,14 @@ fn parse_at(
         return refused(origin, end, PcpError { offset: 0, message: None });
     }
     let plain = Language::from(language.dialect);
-    let mut tokens = lexer::lex(text, plain);
-    let mut found = pcp_error::find(text, &tokens, plain);
+    let Lexed { mut tokens, read } = lexer::lex(text, plain);
+    let mut found = pcp_error::find(read, &tokens, plain);
     if let (Err(Refusal { error, .. }), true) = (&found, language.extensions) {
-        tokens = lexer::lex(text, language);
+        let again = lexer::lex(text, language);
+        tokens = again.tokens;
         // What is refused again has the place and words of the first refusal.
         let error = error.clone();
-        found = pcp_error::find(text, &tokens, language)
+        found = pcp_error::find(again.read, &tokens, language)
             .map_err(|again| Refusal { error, at: again.at });
     }
     match found {
@@ -246,8 +248,8 @@ fn needs_extensions(
     diagnostics: &mut Diagnostics,
 ) -> bool {
     let language = Language { dialect, extensions: true };
-    let tokens = lexer::lex(text, language);
-    if pcp_error::find(text, &tokens, language).is_err() {
+    let Lexed { tokens, read } = lexer::lex(text, language);
+    if pcp_error::find(read, &tokens, language).is_err() {
         return false;
     }
     let first = diagnostics.len();
