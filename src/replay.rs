@@ -156,6 +156,7 @@ impl Replayer<'_> {
         let mut source = ArchiveContext::open(&self.archives.join(archive))?;
         if self.engine.dialect() != Dialect::Fixed {
             source.look_up_instances_by_beginning();
+            source.take_untyped_numbers_as_native();
         }
         let rules = self.engine.dialect().interpolation(source.interpolation_rules());
         source.set_interpolation_rules(rules);
