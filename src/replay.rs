@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::eval::Workspace;
-use pmderive_runtime::model::Timestamp;
+use pmderive_runtime::eval::{Value, Workspace};
+use pmderive_runtime::model::{Timestamp, native_events};
 use pmderive_runtime::program::Program;
 use pmderive_runtime::source::{FetchSource as _, Mode as FetchMode, SourceError};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Backend, Context, Engine, Registered, Registry};
-use crate::json::{write_desc, write_status, write_string, write_values};
+use crate::json::{write_desc, write_status, write_string, write_value, write_values_with};
 use crate::source::SourceMap;
 
 /// A case, without what the corpus knows of its results.
@@ -156,6 +156,7 @@ impl Replayer<'_> {
         let mut source = ArchiveContext::open(&self.archives.join(archive))?;
         if self.engine.dialect() != Dialect::Fixed {
             source.look_up_instances_by_beginning();
+            source.take_untyped_numbers_as_native();
         }
         let rules = self.engine.dialect().interpolation(source.interpolation_rules());
         source.set_interpolation_rules(rules);
@@ -206,7 +207,14 @@ impl Replayer<'_> {
                 None => None,
                 Some(indom) => sample.instance_names(indom, values.instances)?.ok(),
             };
-            write_values(&mut self.out, &values, names.as_deref());
+            write_values_with(&mut self.out, &values, names.as_deref(), |out, value| {
+                // Programs have events from libpcp in the byte order of this machine.
+                let events = match value {
+                    Value::Bytes(bytes) => native_events(desc.value_type, bytes).ok(),
+                    _ => None,
+                };
+                write_value(out, events.as_deref().map_or(value, Value::Bytes));
+            });
             self.out.push('}');
         }
         self.out.push(']');

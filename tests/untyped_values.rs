@@ -1,24 +1,35 @@
 //! Numbers of 64 bits in blocks without a type, as archives of 1995 and 1996 have
-//! them: a metric and what is derived from it are the same number.
+//! them: a metric and what is derived from it are the same number, which is the
+//! one that was written, or with `--compat` the one that libpcp takes it for.
 
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 #[path = "pmval/archive_writer.rs"]
 mod archive_writer;
+mod command;
+mod side_by_side;
 
-use std::process::Command;
+use std::path::Path;
 
 use archive_writer::ArchiveWriter;
+use command::pmderive;
 use pmderive_runtime::model::{MetricDesc, Pmid, Semantics, Units, Value, ValueType};
+use side_by_side::{SUITE, files, ours_with, theirs_with, tools_are_installed};
 
-const NUMBER: u64 = 159_819_048;
+const NUMBERS: [u64; 3] = [159_819_048, 159_819_304, 159_819_560];
 
-#[test]
-fn a_metric_and_its_derived_metric_agree() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let base = folder.path().join("old");
+const DEFINITIONS: &str = "\
+old.derived = disk.all.write
+old.twice = disk.all.write + disk.all.write
+old.difference = delta(disk.all.write)
+old.instant = instant(disk.all.write)
+";
+
+/// Writes an archive with a record a second whose numbers are in blocks without
+/// a type.
+fn write(base: &Path) {
     let mut archive = ArchiveWriter::new((1_700_000_000, 0));
     archive.metric(
-        "old.u64",
+        "disk.all.write",
         MetricDesc {
             pmid: Pmid::new(100, 1, 1),
             value_type: ValueType::U64,
@@ -27,30 +38,104 @@ fn a_metric_and_its_derived_metric_agree() {
             units: Units::NONE,
         },
     );
-    archive.record((1_700_000_000, 0), &[("old.u64", Ok(vec![(-1, Value::U64(NUMBER))]))]);
-    archive.finish(&base);
-    // The type goes out of the block's header.
+    for (second, number) in (0..).zip(NUMBERS) {
+        let value = vec![(-1, Value::U64(number))];
+        archive.record((1_700_000_000 + second, 0), &[("disk.all.write", Ok(value))]);
+    }
+    archive.finish(base);
+    // The type goes out of the blocks' headers.
     let volume = base.with_extension("0");
     let mut bytes = std::fs::read(&volume).expect("a volume");
-    let block = [&[3, 0, 0, 12], &NUMBER.to_be_bytes()[..]].concat();
-    let at = bytes.windows(12).position(|window| window == block).expect("the value");
-    bytes[at] = 0;
+    for number in NUMBERS {
+        let block = [&[3, 0, 0, 12], &number.to_be_bytes()[..]].concat();
+        let at = bytes.windows(12).position(|window| window == block).expect("the value");
+        bytes[at] = 0;
+    }
     std::fs::write(&volume, bytes).expect("a volume");
-    let definitions = folder.path().join("definitions.conf");
-    std::fs::write(&definitions, "old.derived = old.u64\n").expect("a file");
+}
 
-    let values = |command: &str, metric: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_pmderive"))
-            .args([command, "-f", "-a"])
-            .arg(&base)
-            .arg(metric)
-            .env("PCP_DERIVED_CONFIG", &definitions)
-            .output()
-            .expect("the command runs");
-        String::from_utf8(output.stdout).expect("text")
+#[test]
+fn a_metric_and_its_derived_metric_agree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("old");
+    write(&base);
+    let definitions = folder.path().join("definitions.conf");
+    std::fs::write(&definitions, DEFINITIONS).expect("a file");
+    let [base, definitions] = [&base, &definitions].map(|path| path.to_str().expect("UTF-8"));
+    let printed = |arguments: &[&str]| {
+        let mut command = pmderive(arguments);
+        command.env("PCP_DERIVED_CONFIG", definitions);
+        String::from_utf8(command.output().expect("the command runs").stdout).expect("text")
     };
-    for metric in ["old.u64", "old.derived"] {
-        let expected = format!("\n{metric}\n    value {NUMBER}\n");
-        assert_eq!(values("info", metric), expected);
+    let written = |number: u64| number;
+    // As they stand in the archive, on a machine with the bytes in another order or not.
+    let native = |number: u64| u64::from_be(number);
+    let dialects: [(&str, fn(u64) -> u64); 3] =
+        [("off", written), ("6.0", native), ("7.2", native)];
+    for (dialect, seen) in dialects {
+        for metric in ["disk.all.write", "old.derived", "old.instant"] {
+            // Of the first record, and where values are interpolated.
+            for (origin, number) in [(&[][..], NUMBERS[0]), (&["-O", "+1"], NUMBERS[1])] {
+                let arguments = ["info", "--compat", dialect, "-f", "-a", base];
+                let expected = format!("\n{metric}\n    value {}\n", seen(number));
+                let printed = printed(&[&arguments[..], origin, &[metric]].concat());
+                assert_eq!(printed, expected, "{dialect} {origin:?}");
+            }
+            // Interpolated, and record by record, where nothing is derived.
+            let ways = if metric.starts_with("old.") { &["-a"][..] } else { &["-a", "-U"] };
+            for way in ways {
+                let arguments =
+                    ["val", "--compat", dialect, "-Z", "UTC", "-w", "30", way, base, metric];
+                let printed = printed(&arguments);
+                let rows: Vec<&str> = printed
+                    .lines()
+                    .filter(|line| line.starts_with("22:13:"))
+                    .filter_map(|line| line.split_whitespace().last())
+                    .collect();
+                let expected = NUMBERS.map(|number| seen(number).to_string());
+                assert_eq!(rows, expected, "{dialect} {way} {printed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn as_the_tools_of_pcp() {
+    if !tools_are_installed() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("old");
+    write(&own);
+    let definitions = folder.path().join("definitions.conf");
+    std::fs::write(&definitions, DEFINITIONS).expect("a file");
+    let variables = &[("PCP_DERIVED_CONFIG", definitions.to_str().expect("UTF-8"))];
+    let mut archives = vec![own];
+    for old in ["960624.08.17_v2", "babylon.pmview_v2"] {
+        let archive = Path::new(SUITE).join("archives").join(old);
+        match files(&archive).is_empty() {
+            false => archives.push(archive),
+            true => eprintln!("NOT RUN: {} is not installed", archive.display()),
+        }
+    }
+    let metrics = ["disk.all.write", "old.derived", "old.twice", "old.difference", "old.instant"];
+    for archive in &archives {
+        let archive = archive.to_str().expect("UTF-8");
+        for metric in metrics {
+            for (tool, options) in [
+                ("pminfo", "-f"),
+                ("pminfo", "-f -O +1"),
+                ("pmval", "-s 9 -Z UTC"),
+                ("pmval", "-s 9 -Z UTC -U"),
+                ("pmval", "-s 9 -Z UTC -r -t 0.4 -O +1"),
+            ] {
+                let mut arguments: Vec<&str> = options.split(' ').collect();
+                arguments.extend(["-a", archive, metric]);
+                let theirs = theirs_with(variables, tool, &arguments);
+                let ours = ours_with(variables, tool, &arguments);
+                assert_eq!(ours.out, theirs.out, "{tool} {arguments:?}");
+                assert_eq!(ours.err, theirs.err, "{tool} {arguments:?}");
+            }
+        }
     }
 }

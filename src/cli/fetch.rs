@@ -4,11 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, Value, ValueType};
+use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, ValueType};
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
-
-use crate::dialect::Dialect;
 
 use super::messages::Messages;
 use super::patience::SystemClock;
@@ -138,15 +136,7 @@ pub fn print_value(out: &mut Output, source: &Source, value_type: ValueType, val
         9 => source.zone.clock_nanos(time),
         _ => source.zone.clock_millis(time),
     };
-    // In archives of 1995 and 1996 numbers of 64 bits are in blocks without a
-    // type, which libpcp prints in the byte order of this machine.
-    let number = match (source.dialect, value.decode(value_type)) {
-        (Dialect::Fixed, Ok(value @ (Value::I64(_) | Value::U64(_) | Value::F64(_)))) => {
-            Some(RawValue::from(&value))
-        }
-        _ => None,
-    };
     let mut printed = Vec::new();
-    number.as_ref().unwrap_or(value).print(&mut printed, value_type, 1, &clock);
+    value.print(&mut printed, value_type, 1, &clock);
     out.text(&printed);
 }

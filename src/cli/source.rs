@@ -77,6 +77,7 @@ fn follow(context: &mut Context, dialect: Dialect) {
     let Context::Archive(archive) = context else { return };
     if dialect != Dialect::Fixed {
         archive.look_up_instances_by_beginning();
+        archive.take_untyped_numbers_as_native();
     }
     archive.set_interpolation_rules(dialect.interpolation(archive.interpolation_rules()));
 }

@@ -7,10 +7,6 @@
 /// Reasons, and the archives that they hold for.
 const REASONS: &[(&str, &[&str])] = &[
     (
-        "64-bit values without a type are read in the right byte order",
-        &["archives/babylon.pmview_v2", "archives/bozo.client_v2"],
-    ),
-    (
         "libpcp loses its way in event records after one that was missed",
         &["archives/eventrec", "archives/eventrec-old"],
     ),

@@ -28,14 +28,9 @@ const ALLOWED: &[(&str, &str)] = &[
     ("-O -4 -t 0.4 odd.bytes", LATE_TEXT),
     ("archives/binning ", WRONG_INDEX),
     ("archives/pcp-mpstat3 ", WRONG_INDEX),
-    ("archives/bozo.client_v2 ", "64-bit values without a type are read in the right byte order"),
     (
         "archives/all-irix-6.5.25 -w 8 -t 1.954sec cxfs",
         "a metric that is not supported, and never has a value, has no values",
-    ),
-    (
-        "archives/babylon.pmview_v2 ",
-        "64-bit values without a type are read in the right byte order",
     ),
     (
         "archives/all-sles9-sp1 -Z Asia/Kolkata -T 1.5 -A 500msec",

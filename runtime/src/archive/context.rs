@@ -19,6 +19,7 @@ use crate::archive::opening::{Opened, PassedOver, open_all};
 use crate::archive::resolve::{Named, resolve};
 use crate::archive::sequence::{Place, Sequence};
 use crate::archive::single::SingleArchive;
+use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::Selection;
 use crate::escape;
 use crate::model::{
@@ -100,6 +101,7 @@ pub struct ArchiveContext {
     pub(super) selection: Selection,
     pub(super) profile: InstanceProfile,
     pub(super) rules: InterpolationRules,
+    pub(super) untyped_order: UntypedOrder,
     /// Present once values between records were asked for.
     pub(super) interpolator: Option<Box<Interpolator>>,
     /// Time of the next interpolated fetch.
@@ -187,6 +189,7 @@ impl ArchiveContext {
             known_end: None,
             profile: InstanceProfile::default(),
             rules: InterpolationRules::default(),
+            untyped_order: UntypedOrder::default(),
             interpolator: None,
             label,
             metadata,
@@ -282,6 +285,7 @@ impl ArchiveContext {
             selection: Selection::default(),
             profile: self.profile.clone(),
             rules: self.rules,
+            untyped_order: self.untyped_order,
             interpolator: None,
             next_sample: self.next_sample,
             known_end: self.known_end,
@@ -293,6 +297,13 @@ impl ArchiveContext {
     /// anything else.
     pub fn look_up_instances_by_beginning(&mut self) {
         self.metadata.look_up_by_beginning();
+    }
+
+    /// Takes numbers of 64 bits in blocks without a type as they stand there for
+    /// numbers in the byte order of this machine, as libpcp does: other ones,
+    /// unless that is network byte order. To be called before anything else.
+    pub fn take_untyped_numbers_as_native(&mut self) {
+        self.untyped_order = UntypedOrder::Native;
     }
 
     /// The label of the archive, of several the first one's

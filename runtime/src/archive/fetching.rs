@@ -6,11 +6,13 @@
 
 use crate::archive::context::ArchiveContext;
 use crate::archive::interpolation::Interpolator;
+use crate::archive::meta::Metadata;
 use crate::archive::record::Damage;
 use crate::archive::sequence::{LeftOut, Travel};
+use crate::archive::untyped::give_types;
 use crate::archive::values::{BLOCK_ORIGIN, check};
 use crate::archive::volume::Record;
-use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime};
+use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp, UtcTime, ValueType};
 use crate::result::{FetchResult, ResultBatch};
 use crate::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 
@@ -88,6 +90,7 @@ impl ArchiveContext {
         part.first_set = record.first_set;
         part.set_count = record.set_count;
         part.block_origin = BLOCK_ORIGIN;
+        give_types(part, self.untyped_order, type_in(&self.metadata));
         self.origin = record.stamp;
         self.gap = false;
         Ok(FetchResult::of_batch(&batch, Default::default()))
@@ -182,6 +185,7 @@ impl ArchiveContext {
                     });
                 }
             }
+            give_types(part, self.untyped_order, type_in(&self.metadata));
             self.origin = record.stamp;
             return Ok(true);
         }
@@ -254,7 +258,8 @@ impl ArchiveContext {
         if let Some(interpolator) = self.interpolator.take() {
             return Ok(interpolator);
         }
-        let mut new = Interpolator::new(&self.records, self.label.start, self.rules)?;
+        let mut new =
+            Interpolator::new(&self.records, self.label.start, self.rules, self.untyped_order)?;
         new.restart(travel(self.mode));
         new.take_growth(self.last_counted(), &mut self.surroundings())?;
         Ok(Box::new(new))
@@ -324,6 +329,11 @@ impl ArchiveContext {
             },
         }
     }
+}
+
+/// The type of a metric that is described.
+fn type_in(metadata: &Metadata) -> impl Fn(Pmid) -> Option<ValueType> {
+    |pmid| Some(metadata.desc(pmid)?.value_type)
 }
 
 fn later(time: Timestamp, step: i64) -> Timestamp {

@@ -76,6 +76,7 @@ mod resolve;
 mod sequence;
 mod single;
 mod texts;
+mod untyped;
 pub(crate) mod values;
 mod volume;
 mod volumes;

@@ -241,6 +241,46 @@ fn unpack_events(value_type: ValueType, bytes: &[u8]) -> Result<Vec<EventRecord>
     (0..records).map(record).collect()
 }
 
+/// The bytes of a value of type EVENT or HIGHRES_EVENT as libpcp gives them to
+/// programs: numbers are in the byte order of this machine, other data of
+/// parameters as they were.
+///
+/// # Errors
+/// As for [`RawValue::events`], but for the types of parameters.
+pub fn native_events(value_type: ValueType, bytes: &[u8]) -> Result<Vec<u8>, PmStatus> {
+    let (mut cursor, records) = Cursor::new(value_type, bytes)?;
+    let mut native = bytes.to_vec();
+    let mut turn = |at: usize, size: usize| {
+        if cfg!(target_endian = "little") {
+            native[at..at + size].reverse();
+        }
+    };
+    let place = |cursor: &Cursor<'_>| bytes.len() - cursor.bytes.len();
+    let half_stamp = if cursor.is_high_resolution { 8 } else { 4 };
+    turn(0, 4);
+    for _ in 0..records {
+        let start = place(&cursor);
+        let head = cursor.record()?;
+        let flags = start + 2 * half_stamp;
+        turn(start, half_stamp);
+        turn(start + half_stamp, half_stamp);
+        turn(flags, 4);
+        turn(flags + 4, 4);
+        for _ in 0..head.parameters() {
+            let start = place(&cursor);
+            let (_, code, data) = cursor.parameter()?;
+            turn(start, 4);
+            turn(start + 4, 4);
+            match (ValueType::from_code(code.into()), data.len()) {
+                (ValueType::I32 | ValueType::U32 | ValueType::F32, 4..) => turn(start + 8, 4),
+                (ValueType::I64 | ValueType::U64 | ValueType::F64, 8..) => turn(start + 8, 8),
+                _ => {}
+            }
+        }
+    }
+    Ok(native)
+}
+
 /// What is told of an array of events in a line.
 pub(super) struct EventSummary {
     /// Number of records.
@@ -298,6 +338,8 @@ fn parameter((pmid, code, data): (Pmid, u8, &[u8])) -> Result<EventParameter, Pm
 pub fn fuzz_events(data: &[u8]) {
     let Some((first, bytes)) = data.split_first() else { return };
     let value = RawValue::Block { code: 9 + (first & 1), bytes: bytes.into() };
+    let native = native_events(ValueType::from_code((9 + (first & 1)).into()), bytes);
+    assert!(native.is_ok_and(|native| native.len() == bytes.len()) || value.events().is_err());
     let Ok(records) = value.events() else { return };
     let parameters: usize = records.iter().map(|record| record.parameters.len()).sum();
     assert!(16 * records.len() + 8 * parameters < bytes.len(), "more than fits");

@@ -36,7 +36,9 @@ mod version;
 
 pub(crate) use c_number::{is_c_space, leading_number};
 pub use desc::{MetricDesc, Semantics, ValueType};
-pub use events::{EVENT_FLAGS, EVENT_MISSED, EventFlags, EventParameter, EventRecord, fuzz_events};
+pub use events::{
+    EVENT_FLAGS, EVENT_MISSED, EventFlags, EventParameter, EventRecord, fuzz_events, native_events,
+};
 pub use help_text::{TextKind, TextSubject};
 pub use indom::{InDom, InstId, InstanceDomain, InstanceNames};
 pub use interval::{IntervalError, fuzz_interval, parse_interval};

@@ -6,6 +6,7 @@
 
 use crate::archive::interpolation::coverage::Ordinal;
 use crate::archive::record::LENGTH_WORD;
+use crate::archive::untyped::{UNTYPED, UntypedOrder};
 use crate::archive::values::BLOCK_ORIGIN;
 use crate::model::{InstId, ValueType};
 
@@ -28,7 +29,12 @@ pub(super) fn instances(set: &[u8]) -> impl ExactSizeIterator<Item = InstId> + C
 impl Column {
     /// Takes the values of a set, or none of them if one does not suit the
     /// type. True when they are in blocks.
-    pub(super) fn decode(&mut self, record: &[u8], set: &[u8], value_type: ValueType) -> bool {
+    pub(super) fn decode(
+        &mut self,
+        record: &[u8],
+        set: &[u8],
+        (value_type, untyped_order): (ValueType, UntypedOrder),
+    ) -> bool {
         self.bits.clear();
         self.bytes.clear();
         let word = |at: usize| {
@@ -42,7 +48,11 @@ impl Column {
             let word = u32::from_be_bytes([*a, *b, *c, *d]);
             let bits = match in_blocks {
                 false => in_place(word, value_type),
-                true => block(record, word).and_then(|data| self.in_block(data, value_type)),
+                true => block(record, word).and_then(|block| {
+                    let order =
+                        if block.0 == UNTYPED { untyped_order } else { UntypedOrder::Network };
+                    self.in_block(block.1, value_type, order)
+                }),
             };
             let Some(bits) = bits else {
                 self.bits.clear();
@@ -53,10 +63,10 @@ impl Column {
         in_blocks
     }
 
-    fn in_block(&mut self, data: &[u8], value_type: ValueType) -> Option<u64> {
+    fn in_block(&mut self, data: &[u8], value_type: ValueType, order: UntypedOrder) -> Option<u64> {
         match value_type {
             ValueType::I64 | ValueType::U64 | ValueType::F64 => {
-                data.try_into().ok().map(u64::from_be_bytes)
+                data.try_into().ok().map(|data| order.bits(data))
             }
             ValueType::F32 => data.try_into().ok().map(|bits| u64::from(u32::from_be_bytes(bits))),
             ValueType::I32 | ValueType::U32 => None,
@@ -74,12 +84,12 @@ fn in_place(word: u32, value_type: ValueType) -> Option<u64> {
     matches!(value_type, I32 | U32 | F32).then_some(u64::from(word))
 }
 
-/// The data of a block, if it lies within the record.
-fn block(record: &[u8], position: u32) -> Option<&[u8]> {
+/// The type code and the data of a block, if it lies within the record.
+fn block(record: &[u8], position: u32) -> Option<(u8, &[u8])> {
     let start = usize::try_from(4 * i64::from(position) + BLOCK_ORIGIN).ok()?;
     let body = record.get(..record.len().checked_sub(LENGTH_WORD)?)?;
     let rest = body.get(start..)?;
-    let [_, length @ ..] = *rest.first_chunk::<4>()?;
+    let [code, length @ ..] = *rest.first_chunk::<4>()?;
     let length = u32::from_be_bytes([0, length[0], length[1], length[2]]) as usize;
-    rest.get(4..length)
+    Some((code, rest.get(4..length)?))
 }

@@ -44,6 +44,7 @@ use self::writer::SetWriter;
 use self::written::Written;
 use crate::archive::meta::Metadata;
 use crate::archive::sequence::{Place, Sequence, Travel};
+use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::{SetRange, SlotTable, check, walk};
 use crate::model::{
     InDom, InstId, InstanceProfile, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, ValueType,
@@ -55,6 +56,7 @@ use crate::source::{FetchList, SourceError};
 pub(super) struct Interpolator {
     start: Timestamp,
     rules: InterpolationRules,
+    untyped_order: UntypedOrder,
     room: Room,
     coverage: Coverage,
     /// Looks beyond what is covered, once that was necessary.
@@ -108,12 +110,14 @@ impl Interpolator {
         records: &Sequence,
         start: Timestamp,
         rules: InterpolationRules,
+        untyped_order: UntypedOrder,
     ) -> Result<Interpolator, SourceError> {
         let mut slots = SlotTable::default();
         slots.assign([].into_iter());
         Ok(Interpolator {
             start,
             rules,
+            untyped_order,
             room: Room::default(),
             coverage: Coverage::new(records, start, rules.marks)?,
             far: None,
@@ -197,7 +201,8 @@ impl Interpolator {
         for at in 0..self.tracks.len() {
             let Track { desc, last_count, .. } = self.tracks[at];
             let domain = self.domain(desc.indom, around)?;
-            self.tracks[at] = Track::new(desc, domain, self.domains[domain].lanes().len());
+            self.tracks[at] =
+                Track::new(desc, self.untyped_order, domain, self.domains[domain].lanes().len());
             self.tracks[at].last_count = last_count;
         }
         Ok(())
@@ -380,7 +385,7 @@ impl Interpolator {
                 (None, Some(desc)) => {
                     let domain = self.domain(desc.indom, around)?;
                     let lanes = self.domains[domain].lanes().len();
-                    self.tracks.push(Track::new(desc, domain, lanes));
+                    self.tracks.push(Track::new(desc, self.untyped_order, domain, lanes));
                     Ok(self.tracks.len() - 1)
                 }
             };

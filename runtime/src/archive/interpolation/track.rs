@@ -16,6 +16,7 @@ use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
 use crate::archive::interpolation::steady::Steady;
 use crate::archive::interpolation::value::{Sample, is_number};
 use crate::archive::sequence::Sequence;
+use crate::archive::untyped::UntypedOrder;
 use crate::model::{InstId, MetricDesc, ValueType};
 use crate::source::SourceError;
 
@@ -28,6 +29,7 @@ const PATIENCE: f64 = 4.0;
 /// A metric.
 pub(super) struct Track {
     pub(super) desc: MetricDesc,
+    untyped_order: UntypedOrder,
     /// Position of its instance domain.
     pub(super) domain: usize,
     /// Number of values in the fetch before.
@@ -149,11 +151,17 @@ pub(super) struct Sources<'a> {
 }
 
 impl Track {
-    pub(super) fn new(desc: MetricDesc, domain: usize, lane_count: usize) -> Track {
+    pub(super) fn new(
+        desc: MetricDesc,
+        untyped_order: UntypedOrder,
+        domain: usize,
+        lane_count: usize,
+    ) -> Track {
         let texts = if is_number(desc.value_type) { 0 } else { lane_count };
         let in_place = matches!(desc.value_type, ValueType::I32 | ValueType::U32);
         Track {
             desc,
+            untyped_order,
             domain,
             last_count: 0,
             in_blocks: !in_place,
@@ -255,7 +263,7 @@ impl Track {
 
     fn decode(&mut self, column: usize, record: &[u8], set: &[u8]) {
         let column = &mut self.columns[column];
-        self.in_blocks = column.decode(record, set, self.desc.value_type);
+        self.in_blocks = column.decode(record, set, (self.desc.value_type, self.untyped_order));
         self.is_unsound |= column.bits.is_empty();
     }
 
