@@ -344,3 +344,29 @@ pub fn fuzz_events(data: &[u8]) {
     let parameters: usize = records.iter().map(|record| record.parameters.len()).sum();
     assert!(16 * records.len() + 8 * parameters < bytes.len(), "more than fits");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As libpcp has it in memory: seen through a program that calls `pmFetch(3)`
+    /// over an archive of PCP's test suite.
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn numbers_of_events_are_turned_and_texts_are_not() {
+        let network = b"\0\0\0\x02\
+            \x54\x64\x02\xc3\0\x08\x7b\xb3\0\0\0\x01\0\0\0\x02\
+            \x07\x40\0\x86\x06\0\0\x09fetch\0\0\0\
+            \x07\x40\0\x83\x03\0\0\x0c\0\0\0\0\0\0\0\x05\
+            \x54\x64\x02\xbc\0\x08\x7b\xb3\x80\0\0\0\0\0\0\x07";
+        let native = b"\x02\0\0\0\
+            \xc3\x02\x64\x54\xb3\x7b\x08\0\x01\0\0\0\x02\0\0\0\
+            \x86\0\x40\x07\x09\0\0\x06fetch\0\0\0\
+            \x83\0\x40\x07\x0c\0\0\x03\x05\0\0\0\0\0\0\0\
+            \xbc\x02\x64\x54\xb3\x7b\x08\0\0\0\0\x80\x07\0\0\0";
+        assert_eq!(native_events(ValueType::Event, network), Ok(native.to_vec()));
+        let cut = &network[..network.len() - 1];
+        assert_eq!(native_events(ValueType::Event, cut), Err(PmStatus::TOOBIG));
+        assert_eq!(native_events(ValueType::Aggregate, network), Err(PmStatus::TYPE));
+    }
+}
