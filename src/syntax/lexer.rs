@@ -15,16 +15,8 @@ use super::functions::{self, Shape};
 use super::origin::offset;
 use super::token::{Invalid, Keyword, RawToken, Token, TokenAt};
 
-/// A text as tokens.
-pub struct Lexed<'t> {
-    /// All of them.
-    pub tokens: Vec<TokenAt<'t>>,
-    /// What was read: the text, or as much of it as libpcp reads.
-    pub read: &'t str,
-}
-
 /// All tokens of a text shorter than 4 GiB.
-pub fn lex(text: &str, language: Language) -> Lexed<'_> {
+pub fn lex(text: &str, language: Language) -> Vec<TokenAt<'_>> {
     let mut lexer =
         Lexer { language, pattern: AwaitPattern::No, open: Vec::new(), previous: Previous::Other };
     let mut raw = RawToken::lexer(text);
@@ -33,31 +25,13 @@ pub fn lex(text: &str, language: Language) -> Lexed<'_> {
         let start = raw.span().start;
         let token = match kind {
             Ok(kind) => lexer.token(kind, &mut raw),
-            Err(()) if lexer.is_end(raw.slice()) => {
-                return Lexed { tokens, read: &text[..raw.span().end] };
-            }
             Err(()) => illegal(&mut raw),
         };
         lexer.follow(token);
         let end = raw.span().end;
         tokens.push(TokenAt { token, start: offset(start), end: offset(end) });
-        if looks_ahead(token) && lexer.is_end(raw.remainder()) {
-            raw.bump(END.len_utf8());
-        }
     }
-    Lexed { tokens, read: text }
-}
-
-/// The byte 0xff, which libpcp takes for the end: of the text where a token is
-/// due, of a token that it may be the next character of, in which case it goes
-/// on behind it, and of a quoted text before its end.
-const END: char = stray::character(0xff);
-
-/// True for a token that libpcp knows to be complete by the next character.
-fn looks_ahead(token: Token<'_>) -> bool {
-    use Token::{Assign, Bang, Double, Greater, Integer, Less, Name};
-    let is_word = matches!(token, Name(_) | Token::Keyword(_) | Token::MetaKeyword);
-    is_word || matches!(token, Integer(_) | Double(_) | Less | Greater | Bang | Assign)
+    tokens
 }
 
 /// The function or reserved function word of this spelling.
@@ -170,25 +144,25 @@ impl Lexer {
         match kind {
             RawToken::Integer | RawToken::Double => self.number(kind, raw),
             RawToken::Word => self.word(raw),
-            RawToken::Quote => match self.quoted(raw, '"', Escapes::None) {
+            RawToken::Quote => match quoted(raw, '"', Escapes::None) {
                 Some(text) => Token::Str(text),
                 None => Token::Invalid(Invalid::UnterminatedString),
             },
             RawToken::SingleQuote => {
                 // One past a mistake, the rest of the text may be right.
                 if raw.remainder().contains('\'') {
-                    self.quoted(raw, '\'', Escapes::None);
+                    quoted(raw, '\'', Escapes::None);
                 }
                 Token::Invalid(Invalid::SingleQuoted)
             }
-            RawToken::Bracket => match self.quoted(raw, ']', Escapes::Backslash) {
+            RawToken::Bracket => match quoted(raw, ']', Escapes::Backslash) {
                 Some(text) => Token::Instance(text),
                 None => Token::Invalid(Invalid::UnterminatedInstance),
             },
             RawToken::Slash
                 if matches!(self.pattern, AwaitPattern::AtBang | AwaitPattern::AtPattern) =>
             {
-                match self.quoted(raw, '/', Escapes::Backslash) {
+                match quoted(raw, '/', Escapes::Backslash) {
                     Some(text) => Token::Pattern(text),
                     None => Token::Invalid(Invalid::UnterminatedPattern),
                 }
@@ -215,38 +189,6 @@ impl Lexer {
             RawToken::AndAnd => Token::AndAnd,
             RawToken::OrOr => Token::OrOr,
         }
-    }
-
-    /// True where libpcp takes what follows for the end.
-    fn is_end(&self, text: &str) -> bool {
-        self.language.dialect != Dialect::Fixed && text.starts_with(END)
-    }
-
-    /// The text up to `end`, which is passed too; all the rest of the input
-    /// without a result if `end` is missing.
-    fn quoted<'t>(
-        &self,
-        raw: &mut logos::Lexer<'t, RawToken>,
-        end: char,
-        escapes: Escapes,
-    ) -> Option<&'t str> {
-        let rest = raw.remainder();
-        let mut escaped = false;
-        for (position, character) in rest.char_indices() {
-            if self.is_end(&rest[position..]) {
-                break;
-            }
-            if escaped {
-                escaped = false;
-            } else if character == '\\' && escapes == Escapes::Backslash {
-                escaped = true;
-            } else if character == end {
-                raw.bump(position + character.len_utf8());
-                return Some(&rest[..position]);
-            }
-        }
-        raw.bump(rest.len());
-        None
     }
 
     fn number<'t>(&self, kind: RawToken, raw: &mut logos::Lexer<'t, RawToken>) -> Token<'t> {
@@ -332,6 +274,29 @@ fn exponent(raw: &logos::Lexer<'_, RawToken>) -> Option<usize> {
 enum Escapes {
     None,
     Backslash,
+}
+
+/// The text up to `end`, which is passed too; all the rest of the input
+/// without a result if `end` is missing.
+fn quoted<'t>(
+    raw: &mut logos::Lexer<'t, RawToken>,
+    end: char,
+    escapes: Escapes,
+) -> Option<&'t str> {
+    let rest = raw.remainder();
+    let mut escaped = false;
+    for (position, character) in rest.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if character == '\\' && escapes == Escapes::Backslash {
+            escaped = true;
+        } else if character == end {
+            raw.bump(position + character.len_utf8());
+            return Some(&rest[..position]);
+        }
+    }
+    raw.bump(rest.len());
+    None
 }
 
 /// One character that begins no token.

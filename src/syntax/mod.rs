@@ -49,7 +49,6 @@ use crate::source::SourceId;
 use ast::{Expr, NodeKind};
 use builder::Builder;
 use explain::Explainer;
-use lexer::Lexed;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 
@@ -115,7 +114,7 @@ pub fn parse_expr(
 
 /// The tokens of an expression.
 pub(crate) fn tokens(text: &str, language: Language) -> Vec<TokenAt<'_>> {
-    lexer::lex(text, language).tokens
+    lexer::lex(text, language)
 }
 
 /// Parses an expression whose bytes lead to their places through `origin`.
@@ -132,14 +131,13 @@ fn parse_at(
         return refused(origin, end, PcpError { offset: 0, message: None });
     }
     let plain = Language::from(language.dialect);
-    let Lexed { mut tokens, read } = lexer::lex(text, plain);
-    let mut found = pcp_error::find(read, &tokens, plain);
+    let mut tokens = lexer::lex(text, plain);
+    let mut found = pcp_error::find(text, &tokens, plain);
     if let (Err(Refusal { error, .. }), true) = (&found, language.extensions) {
-        let again = lexer::lex(text, language);
-        tokens = again.tokens;
+        tokens = lexer::lex(text, language);
         // What is refused again has the place and words of the first refusal.
         let error = error.clone();
-        found = pcp_error::find(again.read, &tokens, language)
+        found = pcp_error::find(text, &tokens, language)
             .map_err(|again| Refusal { error, at: again.at });
     }
     match found {
@@ -248,8 +246,8 @@ fn needs_extensions(
     diagnostics: &mut Diagnostics,
 ) -> bool {
     let language = Language { dialect, extensions: true };
-    let Lexed { tokens, read } = lexer::lex(text, language);
-    if pcp_error::find(read, &tokens, language).is_err() {
+    let tokens = lexer::lex(text, language);
+    if pcp_error::find(text, &tokens, language).is_err() {
         return false;
     }
     let first = diagnostics.len();

@@ -55,7 +55,7 @@ pub enum RefusedAt {
     },
 }
 
-/// Finds the first error in what was read of a text, if there is one.
+/// Finds the first error, if there is one.
 pub fn find(text: &str, tokens: &[TokenAt<'_>], language: Language) -> Result<(), Refusal> {
     let end = text.char_indices().next_back().map_or(-1, |(at, _)| i64::try_from(at).unwrap_or(0));
     let mut finder = Finder { tokens, next: 0, end, language, open: vec![Open::Start] };

@@ -190,6 +190,7 @@ fn same_value(
 /// Compares all records of an archive; gives their number and that of values.
 fn compare_records(path: &Path) -> Result<(usize, usize), String> {
     let mut context = ArchiveContext::open(path).map_err(|e| e.to_string())?;
+    context.take_untyped_numbers_as_native();
     let list = everything(&mut context);
     let descs = context.lookup_descs(list.pmids()).map_err(|e| e.to_string())?;
     let descs: HashMap<Pmid, MetricDesc> =
@@ -264,6 +265,7 @@ fn compare_records(path: &Path) -> Result<(usize, usize), String> {
 /// Compares all descriptors; gives their number.
 fn compare_descs(path: &Path) -> Result<usize, String> {
     let mut context = ArchiveContext::open(path).map_err(|e| e.to_string())?;
+    context.take_untyped_numbers_as_native();
     let mut count = 0;
     let mut current: Option<(Pmid, Vec<String>)> = None;
     let mut kind = String::new();
@@ -328,6 +330,7 @@ fn compare_instances(path: &Path) -> Result<usize, String> {
         }
     }
     let mut context = ArchiveContext::open(path).map_err(|e| e.to_string())?;
+    context.take_untyped_numbers_as_native();
     let count = expected.len();
     for ((indom, stamp), lists) in expected {
         context.set_position(stamp).map_err(|e| e.to_string())?;

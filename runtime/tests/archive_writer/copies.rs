@@ -70,6 +70,8 @@ fn read(path: &Path) -> Result<(Contents, HashMap<Pmid, MetricDesc>, ArchiveCont
         }
     }
     let mut context = ArchiveContext::open(path).map_err(|error| failed(&error))?;
+    // The same for pmdumplog in both.
+    context.take_untyped_numbers_as_native();
     loop {
         match context.next_record() {
             Ok(record) => contents.records.push(record),
