@@ -51,6 +51,7 @@ pub struct Graph {
     pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
     index: FxHashMap<Node, NodeId>,
     input_index: FxHashMap<Pmid, InputSlot>,
+    domain_index: FxHashMap<InDom, u32>,
     kernel_index: FxHashMap<KernelIr, KernelSlot>,
     constant_index: FxHashMap<Vec<u8>, u32>,
     pattern_index: FxHashMap<Box<str>, u32>,
@@ -80,7 +81,10 @@ impl Graph {
     /// The slot of a metric in the fetch.
     pub fn slot(&mut self, desc: &MetricDesc) -> InputSlot {
         *self.input_index.entry(desc.pmid).or_insert_with(|| {
-            self.inputs.push(Input { value_type: desc.value_type, is_set: desc.indom.is_some() });
+            let count = self.domain_index.len() as u32;
+            let number = |indom| *self.domain_index.entry(indom).or_insert(count);
+            let (value_type, is_set) = (desc.value_type, desc.indom.is_some());
+            self.inputs.push(Input { value_type, is_set, domain: desc.indom.map(number) });
             self.descs.push(*desc);
             InputSlot(self.inputs.len() as u32 - 1)
         })

@@ -1,9 +1,10 @@
 //! Previous samples of one context: one for each operand, which definitions
 //! share.
 //!
-//! A sample that the layout in force has a place for lies in the history
-//! arena, where kernels read it; any other is kept aside for the general path.
-//! The module moves samples between the two when layouts or programs change.
+//! Each section of the program has a block of samples, where kernels read them;
+//! a sample that the section's state has no place for is kept aside for the
+//! general path. The module moves samples between the two when sections or
+//! programs change.
 //!
 //! When programs change, samples go by definition: one that is new has none,
 //! and one that was not in the program for some time has an older one. Such a
@@ -13,8 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
-use super::lanes::LaneSet;
-use super::layout::{HistoryLayout, Layout};
+use super::layout::{Frame, Geometry, Kept, Layout, Placed, State, TooLarge};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
@@ -29,7 +29,8 @@ pub struct HistoryStore {
     entries: Vec<Entry>,
     /// Those of definitions that do not share them, ascending; none is resident.
     apart: Vec<(BaselineId, Entry)>,
-    arena: Vec<u8>,
+    /// Samples that kernels read, by section.
+    blocks: Vec<Vec<u8>>,
     /// Samples of definitions that the program in force does not have.
     parked: HashMap<SampleKey, Entry>,
     /// Time of the newest samples.
@@ -43,7 +44,7 @@ pub enum Entry {
     None(Reason),
     /// The operand had failed.
     Failed(PmStatus),
-    /// In the arena, where the layout in force says.
+    /// In its section's block, where the plan says.
     Resident(Timestamp),
     /// Elsewhere.
     Aside(Arc<Sample>),
@@ -58,14 +59,14 @@ pub struct Sample {
 }
 
 impl HistoryStore {
-    /// The arena that kernels read.
-    pub fn arena(&self) -> &[u8] {
-        &self.arena
+    /// The samples of a section that kernels read.
+    pub fn block(&self, section: usize) -> &[u8] {
+        self.blocks.get(section).map_or(&[], |block| block)
     }
 
-    /// The arena, to align samples in its free end.
-    pub fn arena_mut(&mut self) -> &mut [u8] {
-        &mut self.arena
+    /// The same, to align samples in it.
+    pub fn block_mut(&mut self, section: usize) -> &mut [u8] {
+        self.blocks.get_mut(section).map_or(&mut [], |block| block)
     }
 
     /// True when kernels can use the sample.
@@ -91,12 +92,6 @@ impl HistoryStore {
         }
     }
 
-    /// Lanes of a resident sample in the layout in force.
-    pub fn resident_lanes(&self, history: HistoryId, layout: &Layout) -> Option<LaneSet> {
-        let at = layout.histories[history.index()].as_ref().ok()?;
-        self.is_resident(history).then(|| at.lanes.clone())
-    }
-
     /// Takes the time of the next samples; true if it is before that of the
     /// ones that are kept.
     pub fn goes_back(&mut self, now: Timestamp) -> bool {
@@ -120,7 +115,7 @@ impl HistoryStore {
     /// before are parked under the keys of its definitions.
     pub fn change_program(
         &mut self,
-        old: Option<(&Program, &Binding, Option<&Arc<Layout>>)>,
+        old: Option<(&Program, &Binding, Option<&Layout>)>,
         (program, binding): (&Program, &Binding),
     ) {
         if let Some((program, binding, layout)) = old {
@@ -168,45 +163,75 @@ impl HistoryStore {
     }
 
     fn set_aside_all(&mut self, layout: &Layout) {
-        for (index, entry) in self.entries.iter_mut().enumerate() {
-            if let (Entry::Resident(stamp), Ok(at)) = (&*entry, &layout.histories[index]) {
-                *entry = aside(*stamp, &at.lanes, at.scalar, &self.arena[at.to as usize..]);
+        let states = layout.states.iter().zip(&layout.sections.all);
+        for ((state, section), block) in states.zip(std::mem::take(&mut self.blocks)) {
+            let Some(state) = state else { continue };
+            // It was laid out, hence it is not too large.
+            let Ok(geometry) = Geometry::of(&state.plan, &state.counts()) else { continue };
+            for (history, kept) in section.histories.iter().zip(&state.plan.histories) {
+                let entry = &mut self.entries[history.index()];
+                if let (Entry::Resident(stamp), Ok(kept)) = (&*entry, kept) {
+                    let column = &block[geometry.kept(kept.to) as usize..];
+                    *entry = aside(*stamp, state.ids(kept.set), kept.scalar, column);
+                }
             }
         }
     }
 
-    /// Goes from one layout of the program to another: samples that have
-    /// their place there are carried over, others are set aside, and those set
-    /// aside earlier come back when their lanes do. `former` is a buffer of the
-    /// workspace.
-    pub fn change_layout(&mut self, old: Option<&Arc<Layout>>, new: &Layout, former: &mut Vec<u8>) {
+    /// Goes from one state of a section to another: samples that have their
+    /// place there are carried over, others are set aside, and those set aside
+    /// earlier come back when their lanes do. `former` is a buffer.
+    ///
+    /// # Errors
+    /// [`TooLarge`].
+    pub fn change_section(
+        &mut self,
+        layout: &Layout,
+        section: usize,
+        new: &State,
+        former: &mut Vec<u8>,
+    ) -> Result<(), TooLarge> {
+        self.blocks.resize_with(layout.sections.all.len(), Vec::new);
+        let old = layout.states[section].as_ref();
+        let was = old.map(|old| Geometry::of(&old.plan, &old.counts())).transpose()?;
+        let geometry = Geometry::of(&new.plan, &new.counts())?;
+        let block = &mut self.blocks[section];
         former.clear();
-        former.extend_from_slice(&self.arena);
-        self.arena.clear();
-        self.arena.reserve_exact(new.history_size);
-        self.arena.resize(new.history_size, 0);
-        for (index, entry) in self.entries.iter_mut().enumerate() {
-            let to = new.histories[index].as_ref().ok();
+        former.extend_from_slice(block);
+        block.clear();
+        if block.capacity() > 2 * geometry.kept_size {
+            *block = Vec::new();
+        }
+        block.reserve_exact(geometry.kept_size);
+        block.resize(geometry.kept_size, 0);
+        for (at, history) in layout.sections.all[section].histories.iter().enumerate() {
+            let entry = &mut self.entries[history.index()];
+            let to = new.plan.histories[at].as_ref().ok();
             match entry {
                 Entry::None(_) | Entry::Failed(_) => {}
                 Entry::Resident(stamp) => {
-                    let from = old.and_then(|old| old.histories[index].as_ref().ok());
-                    let Some(from) = from else {
+                    let from = old.zip(was.as_ref()).and_then(|(old, was)| {
+                        Some((old, was, old.plan.histories[at].as_ref().ok()?))
+                    });
+                    let Some((old, was, from)) = from else {
                         *entry = Entry::None(Reason::FirstSample);
                         continue;
                     };
-                    let column = &former[from.to as usize..][..from.bytes as usize];
-                    let place = to.map(HistoryLayout::previous);
-                    match place.filter(|(lanes, _)| **lanes == from.lanes) {
-                        Some((_, offset)) => {
-                            self.arena[offset as usize..][..column.len()].copy_from_slice(column);
+                    let ids = old.ids(from.set);
+                    let column = &former[was.kept(from.to) as usize..];
+                    let place = to.map(Kept::previous);
+                    match place.filter(|(set, _)| *new.ids(*set) == *ids) {
+                        Some((_, place)) => {
+                            let bytes = ids.len() * from.scalar.bytes();
+                            let offset = geometry.kept(place) as usize;
+                            block[offset..][..bytes].copy_from_slice(&column[..bytes]);
                         }
-                        None => *entry = aside(*stamp, &from.lanes, from.scalar, column),
+                        None => *entry = aside(*stamp, ids, from.scalar, column),
                     }
                 }
                 Entry::Aside(sample) => {
-                    if let Some(to) = to.filter(|to| to.lanes.ids() == sample.ids) {
-                        let column = &mut self.arena[to.to as usize..];
+                    if let Some(to) = to.filter(|to| *new.ids(to.set) == *sample.ids) {
+                        let column = &mut block[geometry.kept(to.to) as usize..];
                         for (at, bits) in sample.lanes.iter().enumerate() {
                             write(to.scalar, column, at * to.scalar.bytes(), *bits);
                         }
@@ -215,6 +240,7 @@ impl HistoryStore {
                 }
             }
         }
+        Ok(())
     }
 
     /// The sample as the general path sees it for a definition; `now` is the
@@ -223,7 +249,7 @@ impl HistoryStore {
         &'a self,
         baseline: BaselineId,
         history: HistoryId,
-        layout: &'a Layout,
+        (layout, frame): (&'a Layout, &Frame),
         now: Timestamp,
     ) -> Previous<'a> {
         let entry = match self.find_apart(baseline) {
@@ -233,13 +259,15 @@ impl HistoryStore {
         match entry {
             Entry::None(reason) => Previous::None(*reason),
             Entry::Failed(status) => Previous::Failed(*status),
-            Entry::Resident(stamp) => match &layout.histories[history.index()] {
-                Err(_) => Previous::None(Reason::FirstSample),
-                Ok(at) => {
-                    let (lanes, offset) = at.previous();
+            Entry::Resident(stamp) => match kept_in(layout, history) {
+                None => Previous::None(Reason::FirstSample),
+                Some((section, state, kept)) => {
+                    let (set, place) = kept.previous();
+                    let offset = frame.placed[section].offset(place) as usize;
+                    let column = &self.block(section)[offset..];
                     Previous::Lanes {
-                        ids: lanes.ids(),
-                        lanes: PreviousBits::Column(at.scalar, &self.arena[offset as usize..]),
+                        ids: state.ids(set),
+                        lanes: PreviousBits::Column(kept.scalar, column),
                         elapsed: now.interval_since(*stamp),
                     }
                 }
@@ -252,41 +280,49 @@ impl HistoryStore {
         }
     }
 
-    /// Keeps the operand's column of this evaluation as the sample, or does
-    /// what its status and the history's rule for failures say.
-    pub fn save(
+    /// Keeps the columns of a section's operands that have one. `stamp` gives
+    /// the time of an operand.
+    pub fn save_columns(
         &mut self,
-        history: HistoryId,
-        layout: &Layout,
-        rule: OnFailure,
+        (section, placed): (usize, &Placed),
         work: &[u8],
-        stamp: Timestamp,
+        stamp: impl Fn(HistoryId) -> Timestamp,
     ) {
-        match &layout.histories[history.index()] {
-            Ok(at) => {
-                let column = &work[at.from as usize..][..at.bytes as usize];
-                self.arena[at.to as usize..][..at.bytes as usize].copy_from_slice(column);
-                self.entries[history.index()] = Entry::Resident(stamp);
-            }
-            Err(status) => self.save_without(history, layout, *status, rule),
+        let block = &mut self.blocks[section];
+        for save in &placed.saves {
+            let column = &work[save.from as usize..][..save.bytes as usize];
+            block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
+            self.entries[save.history.index()] = Entry::Resident(stamp(save.history));
         }
+    }
+
+    /// Keeps the column of one operand, which has one.
+    pub fn save_column(&mut self, history: HistoryId, frame: &Frame, stamp: Timestamp) {
+        let home = frame.sections.histories[history.index()];
+        let placed = &frame.placed[home.section as usize];
+        let Some(save) = placed.saves.iter().find(|save| save.history == history) else { return };
+        let column = &frame.arena[save.from as usize..][..save.bytes as usize];
+        let block = &mut self.blocks[home.section as usize];
+        block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
+        self.entries[history.index()] = Entry::Resident(stamp);
     }
 
     /// Keeps lanes that the general path computed as the sample.
     pub fn save_lanes(
         &mut self,
         history: HistoryId,
-        layout: &Layout,
+        (layout, frame): (&Layout, &Frame),
         ids: &[InstId],
         lanes: &[u64],
         stamp: Timestamp,
     ) {
         let entry = &mut self.entries[history.index()];
-        match &layout.histories[history.index()] {
-            Ok(at) if at.lanes.ids() == ids => {
-                let column = &mut self.arena[at.to as usize..];
+        match kept_in(layout, history) {
+            Some((section, state, kept)) if *state.ids(kept.set) == *ids => {
+                let offset = frame.placed[section].offset(kept.to) as usize;
+                let column = &mut self.blocks[section][offset..];
                 for (lane, bits) in lanes.iter().enumerate() {
-                    write(at.scalar, column, lane * at.scalar.bytes(), *bits);
+                    write(kept.scalar, column, lane * kept.scalar.bytes(), *bits);
                 }
                 *entry = Entry::Resident(stamp);
             }
@@ -312,19 +348,21 @@ impl HistoryStore {
     pub fn save_without(
         &mut self,
         history: HistoryId,
-        layout: &Layout,
+        (layout, frame): (&Layout, &Frame),
         status: Status,
         rule: OnFailure,
     ) {
         let entry = &mut self.entries[history.index()];
         match (status, rule) {
             (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {
-                // What is kept has its place in this layout only.
-                if let (Entry::Resident(stamp), Ok(at)) =
-                    (&*entry, &layout.histories[history.index()])
-                    && let Some((lanes, offset)) = &at.other
+                // What is kept has its place in this state only.
+                if let (Entry::Resident(stamp), Some((section, state, kept))) =
+                    (&*entry, kept_in(layout, history))
+                    && let Some((set, place)) = kept.other
                 {
-                    *entry = aside(*stamp, lanes, at.scalar, &self.arena[*offset as usize..]);
+                    let offset = frame.placed[section].offset(place) as usize;
+                    let column = &self.blocks[section][offset..];
+                    *entry = aside(*stamp, state.ids(set), kept.scalar, column);
                 }
             }
             (Status::Empty(reason), _) => *entry = Entry::None(reason),
@@ -334,6 +372,14 @@ impl HistoryStore {
             }
         }
     }
+}
+
+/// Where the operand of a history is kept, if it has a column.
+pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(usize, &State, &Kept)> {
+    let home = layout.sections.histories[history.index()];
+    let state = layout.states[home.section as usize].as_ref()?;
+    let kept = state.plan.histories[home.at as usize].as_ref().ok()?;
+    Some((home.section as usize, state, kept))
 }
 
 impl Entry {
@@ -355,9 +401,8 @@ fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey>
 }
 
 /// A sample of its own, from a column.
-fn aside(stamp: Timestamp, lanes: &LaneSet, scalar: Scalar, column: &[u8]) -> Entry {
+fn aside(stamp: Timestamp, ids: &[InstId], scalar: Scalar, column: &[u8]) -> Entry {
     let lane = |lane: usize| read(scalar, column, lane * scalar.bytes());
-    let ids = lanes.ids().to_vec();
     let lanes = (0..ids.len()).map(lane).collect();
-    Entry::Aside(Arc::new(Sample { stamp, ids, lanes }))
+    Entry::Aside(Arc::new(Sample { stamp, ids: ids.to_vec(), lanes }))
 }

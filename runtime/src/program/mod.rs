@@ -104,6 +104,9 @@ pub struct Input {
     pub value_type: ValueType,
     /// True when it has an instance domain.
     pub is_set: bool,
+    /// Which of the program's domains that is, by the order in which they
+    /// appear; metrics of one mostly have the same instances.
+    pub domain: Option<u32>,
 }
 
 /// An operation.
@@ -536,7 +539,7 @@ impl fmt::Display for Reason {
 }
 
 /// Outcome of an evaluation for a node or a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
     /// There are values.
     Values,
