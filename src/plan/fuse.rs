@@ -259,7 +259,7 @@ impl<'f> Fusion<'f> {
                     let constants = &self.graph.constants[*constants as usize..];
                     region.lanes.inline(ir, &args?, constants)
                 }
-                Op::Change { operand, history, kernel, constants } => {
+                Op::Change { operand, history, kernel, constants, .. } => {
                     let mut args = vec![of(*operand, mode)?];
                     let below = &self.graph.nodes[operand.index()];
                     let lanes = match (below.is_set, mode) {

@@ -282,14 +282,14 @@ impl Buffers<'_> {
                 );
                 values_or(out, Reason::InstanceMissing)
             }
-            Op::Change { operand, history, kernel, constants } => {
+            Op::Change { operand, history, baseline, kernel, constants } => {
                 let now = value(*operand);
                 if now.status != Status::Values {
                     return now.status;
                 }
                 let time = around.clock.now(*history);
                 let (ids, lanes, elapsed) =
-                    match around.history.previous(*history, around.layout, time) {
+                    match around.history.previous(*baseline, *history, around.layout, time) {
                         Previous::None(reason) => return Status::Empty(reason),
                         Previous::Failed(status) => return Status::Failed(status),
                         Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),

@@ -1,8 +1,13 @@
-//! Previous samples of one context.
+//! Previous samples of one context: one for each operand, which definitions
+//! share.
 //!
 //! A sample that the layout in force has a place for lies in the history
 //! arena, where kernels read it; any other is kept aside for the general path.
 //! The module moves samples between the two when layouts or programs change.
+//!
+//! When programs change, samples go by definition: one that is new has none,
+//! and one that was not in the program for some time has an older one. Such a
+//! definition has its sample apart until its operand has values again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,22 +18,26 @@ use super::layout::{HistoryLayout, Layout};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
-use crate::program::{Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status};
+use crate::program::{
+    BaselineId, Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status,
+};
 
 /// All previous samples of a context.
 #[derive(Debug, Default)]
 pub struct HistoryStore {
     /// Samples of the program in force, parallel to its histories.
     entries: Vec<Entry>,
+    /// Those of definitions that do not share them, ascending; none is resident.
+    apart: Vec<(BaselineId, Entry)>,
     arena: Vec<u8>,
-    /// Samples of histories that the program in force does not have.
+    /// Samples of definitions that the program in force does not have.
     parked: HashMap<SampleKey, Entry>,
     /// Time of the newest samples.
     latest: Option<Timestamp>,
 }
 
 /// A previous sample.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// There is none.
     None(Reason),
@@ -37,11 +46,11 @@ pub enum Entry {
     /// In the arena, where the layout in force says.
     Resident(Timestamp),
     /// Elsewhere.
-    Aside(Box<Sample>),
+    Aside(Arc<Sample>),
 }
 
 /// A sample with its own instances.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     stamp: Timestamp,
     ids: Vec<InstId>,
@@ -62,6 +71,16 @@ impl HistoryStore {
     /// True when kernels can use the sample.
     pub fn is_resident(&self, history: HistoryId) -> bool {
         matches!(self.entries[history.index()], Entry::Resident(_))
+    }
+
+    /// True for a definition whose sample is another than that of the others.
+    pub fn is_apart(&self, baseline: BaselineId) -> bool {
+        // Mostly there is none.
+        !self.apart.is_empty() && self.find_apart(baseline).is_ok()
+    }
+
+    fn find_apart(&self, baseline: BaselineId) -> Result<usize, usize> {
+        self.apart.binary_search_by_key(&baseline, |(id, _)| *id)
     }
 
     /// Time stamp of a resident sample.
@@ -87,6 +106,7 @@ impl HistoryStore {
     /// Forgets every sample.
     pub fn forget(&mut self, reason: Reason) {
         self.parked.clear();
+        self.apart.clear();
         self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
     }
 
@@ -96,8 +116,8 @@ impl HistoryStore {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
-    /// Takes the histories of a program in use; those of the program before
-    /// are parked under their keys.
+    /// Takes the histories of a program in use; the samples of the program
+    /// before are parked under the keys of its definitions.
     pub fn change_program(
         &mut self,
         old: Option<(&Program, &Binding, Option<&Arc<Layout>>)>,
@@ -107,11 +127,44 @@ impl HistoryStore {
             if let Some(layout) = layout {
                 self.set_aside_all(layout);
             }
-            self.parked.extend(keys(program, binding).zip(self.entries.drain(..)));
+            let mut apart = std::mem::take(&mut self.apart).into_iter().peekable();
+            for ((at, baseline), key) in
+                (0u32..).zip(&program.baselines).zip(keys(program, binding))
+            {
+                let own = apart.next_if(|(id, _)| *id == BaselineId(at)).map(|(_, entry)| entry);
+                let entry = own.unwrap_or_else(|| self.entries[baseline.history.index()].clone());
+                self.parked.insert(key, entry);
+            }
         }
         let parked = &mut self.parked;
-        let entry = |key| parked.remove(&key).unwrap_or(Entry::None(Reason::FirstSample));
-        self.entries = keys(program, binding).map(entry).collect();
+        let mut entry = |key| parked.remove(&key).unwrap_or(Entry::None(Reason::FirstSample));
+        let baselines = (0u32..).map(BaselineId).zip(&program.baselines);
+        let own: Vec<(BaselineId, HistoryId, Entry)> = baselines
+            .zip(keys(program, binding))
+            .map(|((id, baseline), key)| (id, baseline.history, entry(key)))
+            .collect();
+        // Definitions share the newest sample.
+        let mut shared: Vec<Option<Entry>> = vec![None; program.histories.len()];
+        for (_, history, entry) in &own {
+            match &mut shared[history.index()] {
+                Some(newest) if newest.stamp() >= entry.stamp() => {}
+                place => *place = Some(entry.clone()),
+            }
+        }
+        let none = || Entry::None(Reason::FirstSample);
+        self.entries = shared.into_iter().map(|entry| entry.unwrap_or_else(none)).collect();
+        let differs = |(_, history, entry): &(BaselineId, HistoryId, Entry)| {
+            *entry != self.entries[history.index()]
+        };
+        let apart = own.into_iter().filter(differs);
+        self.apart = apart.map(|(id, _, entry)| (id, entry)).collect();
+        self.parked.shrink_to_fit();
+    }
+
+    /// Definitions that have their sample apart share it again, but for those
+    /// of histories that have `kept` what they had.
+    pub fn share_again(&mut self, program: &Program, kept: impl Fn(HistoryId) -> bool) {
+        self.apart.retain(|(id, _)| kept(program.baselines[id.index()].history));
     }
 
     fn set_aside_all(&mut self, layout: &Layout) {
@@ -164,14 +217,20 @@ impl HistoryStore {
         }
     }
 
-    /// The sample as the general path sees it; `now` is the operand's time stamp.
+    /// The sample as the general path sees it for a definition; `now` is the
+    /// operand's time stamp.
     pub fn previous<'a>(
         &'a self,
+        baseline: BaselineId,
         history: HistoryId,
         layout: &'a Layout,
         now: Timestamp,
     ) -> Previous<'a> {
-        match &self.entries[history.index()] {
+        let entry = match self.find_apart(baseline) {
+            Ok(at) => &self.apart[at].1,
+            Err(_) => &self.entries[history.index()],
+        };
+        match entry {
             Entry::None(reason) => Previous::None(*reason),
             Entry::Failed(status) => Previous::Failed(*status),
             Entry::Resident(stamp) => match &layout.histories[history.index()] {
@@ -232,7 +291,9 @@ impl HistoryStore {
                 *entry = Entry::Resident(stamp);
             }
             _ => {
-                if let Entry::Aside(sample) = entry {
+                if let Entry::Aside(sample) = entry
+                    && let Some(sample) = Arc::get_mut(sample)
+                {
                     sample.stamp = stamp;
                     sample.ids.clear();
                     sample.ids.extend_from_slice(ids);
@@ -241,7 +302,7 @@ impl HistoryStore {
                     return;
                 }
                 let sample = Sample { stamp, ids: ids.to_vec(), lanes: lanes.to_vec() };
-                *entry = Entry::Aside(Box::new(sample));
+                *entry = Entry::Aside(Arc::new(sample));
             }
         }
     }
@@ -275,10 +336,22 @@ impl HistoryStore {
     }
 }
 
-/// What the samples of a program's histories belong to, in their order.
+impl Entry {
+    /// Time of a sample with values that has no place in a layout.
+    fn stamp(&self) -> Option<Timestamp> {
+        match self {
+            Entry::Aside(sample) => Some(sample.stamp),
+            _ => None,
+        }
+    }
+}
+
+/// What the samples of a program's definitions belong to, parallel to its baselines.
 fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey> {
-    let histories = program.histories.iter();
-    histories.map(|history| binding.sample_key(history.key, &history.inputs))
+    program.baselines.iter().map(|baseline| {
+        let history = &program.histories[baseline.history.index()];
+        binding.sample_key(baseline.key, &history.inputs)
+    })
 }
 
 /// A sample of its own, from a column.
@@ -286,5 +359,5 @@ fn aside(stamp: Timestamp, lanes: &LaneSet, scalar: Scalar, column: &[u8]) -> En
     let lane = |lane: usize| read(scalar, column, lane * scalar.bytes());
     let ids = lanes.ids().to_vec();
     let lanes = (0..ids.len()).map(lane).collect();
-    Entry::Aside(Box::new(Sample { stamp, ids, lanes }))
+    Entry::Aside(Arc::new(Sample { stamp, ids, lanes }))
 }

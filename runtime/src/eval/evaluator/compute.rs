@@ -9,7 +9,7 @@ use crate::eval::general::{NodeValue, Surroundings};
 use crate::eval::layout::{Layout, OutputLayout, Phase};
 use crate::eval::results::Evaluation;
 use crate::kernel::Arenas;
-use crate::program::{HistoryId, Program, Status};
+use crate::program::{HistoryId, OnFailure, Program, Status};
 use crate::result::ResultBatch;
 
 impl Evaluator {
@@ -144,21 +144,28 @@ impl Evaluator {
             }
             return;
         }
-        for (index, output) in program.outputs.iter().enumerate() {
-            let generally = buffers.overrides[index].is_some();
-            for id in &output.histories {
-                let (history, now) = (&program.histories[id.index()], clock.now(*id));
-                if !generally || !general.is_known(history.operand) {
-                    store.save(*id, layout, history.on_failure, work, now);
-                    continue;
-                }
-                let NodeValue { status, ids, lanes, .. } = general.value(history.operand);
-                match status {
-                    Status::Values => store.save_lanes(*id, layout, ids, lanes, now),
-                    status => store.save_without(*id, layout, *status, history.on_failure),
-                }
+        for (index, history) in (0u32..).zip(&program.histories) {
+            let id = HistoryId(index);
+            let now = clock.now(id);
+            // What was evaluated generally may not have a column that is right.
+            if !general.is_known(history.operand) {
+                store.save(id, layout, history.on_failure, work, now);
+                continue;
+            }
+            let NodeValue { status, ids, lanes, .. } = general.value(history.operand);
+            match status {
+                Status::Values => store.save_lanes(id, layout, ids, lanes, now),
+                status => store.save_without(id, layout, *status, history.on_failure),
             }
         }
+        store.share_again(program, |id| {
+            let history = &program.histories[id.index()];
+            let failed = match general.is_known(history.operand) {
+                true => matches!(general.value(history.operand).status, Status::Failed(_)),
+                false => matches!(layout.histories[id.index()], Err(Status::Failed(_))),
+            };
+            failed && history.on_failure == OnFailure::Keep
+        });
         // What was evaluated without columns may have them now.
         if buffers.todo.iter().any(|one| !one.has_columns) {
             self.find_irregular();

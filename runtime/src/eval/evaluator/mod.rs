@@ -222,7 +222,8 @@ impl Evaluator {
                 layout.histories[history.index()].is_err() || self.history.is_resident(*history)
             };
             let general = matches!(layout.outputs[index as usize], OutputLayout::General(_));
-            let usable = output.histories.iter().all(usable);
+            let usable = output.histories.iter().all(usable)
+                && !output.baselines.iter().any(|baseline| self.history.is_apart(*baseline));
             if general || self.always_general || !usable {
                 let has_columns = general && usable && !self.always_general;
                 self.irregular.push(Irregular { output: index, has_columns });
