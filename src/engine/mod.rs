@@ -12,6 +12,7 @@ mod controls;
 mod derived;
 mod examination;
 mod fuzz;
+mod fuzz_hosts;
 mod identifiers;
 mod nesting;
 mod registry;
@@ -51,6 +52,8 @@ use examination::Checking;
 pub use examination::Examination;
 #[doc(hidden)]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
+#[doc(hidden)]
+pub use fuzz_hosts::fuzz_hosts;
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
