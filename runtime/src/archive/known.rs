@@ -59,13 +59,15 @@ pub(super) struct OpenedFiles {
 /// libpcp does it.
 #[derive(Default)]
 struct Decoded {
-    /// Versions in use, with the number of the observation each of them is after.
-    versions: HashMap<(InDom, bool), Vec<(usize, Weak<InstanceDomain>)>>,
+    versions: HashMap<(InDom, bool), Versions>,
     /// Domains with all their instances, as far as they were asked for.
     whole: HashMap<(InDom, bool), Arc<InstanceDomain>>,
     /// What instances of domains were called when, as far as it was asked for.
     names_over_time: HashMap<InDom, Arc<NamesOverTime>>,
 }
+
+/// Versions of a domain in use, with the number of the observation each is after.
+type Versions = Vec<(usize, Weak<InstanceDomain>)>;
 
 impl Clone for Known {
     /// To be read on: what was decoded may be another then, and so may the files be.

@@ -380,7 +380,7 @@ impl<S: FetchSource> DerivedContext<S> {
         batch.clear();
         let engine = Arc::clone(&self.context.engine);
         let mut space = engine.space();
-        let Space { workspace, encoder } = &mut *space;
+        let Space { workspace, encoder } = &mut space;
         let fetched = self.context.fetch(workspace).map(|Sample { values, events, .. }| {
             write(&self.plans[0].needs, &values, encoder, batch);
             events
