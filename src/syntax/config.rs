@@ -390,9 +390,7 @@ pub(super) fn check_name(
     let diagnostic = bad_name(name, place, rule);
     Some(match name_mistake_in(name, Dialect::Pcp6_0) {
         None => diagnostic.fix(place, ""),
-        Some(_) => {
-            diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})")))
-        }
+        Some(_) => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
     })
 }
 

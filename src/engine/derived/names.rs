@@ -86,7 +86,9 @@ impl<S: FetchSource> DerivedContext<S> {
         match self.dialect() {
             _ if !here.is_empty() => Ok(true),
             Dialect::Pcp6_0 | Dialect::Pcp7_2 => Ok(false),
-            Dialect::Fixed => Ok(self.context.source.lookup_names(&[node])?.iter().any(Result::is_ok)),
+            Dialect::Fixed => {
+                Ok(self.context.source.lookup_names(&[node])?.iter().any(Result::is_ok))
+            }
         }
     }
 
