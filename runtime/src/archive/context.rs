@@ -327,6 +327,15 @@ impl ArchiveContext {
         self.records.last_archive().end_time()
     }
 
+    /// As [`ArchiveContext::end_time`], as libpcp finds it: it reads what is
+    /// before a damaged end only from an entry of the temporal index on.
+    ///
+    /// # Errors
+    /// `PM_ERR_LOGREC` when no complete record is found like that.
+    pub fn indexed_end_time(&mut self) -> Result<Timestamp, SourceError> {
+        self.records.last_archive().indexed_end_time()
+    }
+
     /// The time that metadata is as of: that of what was fetched last.
     pub fn origin(&self) -> Timestamp {
         self.origin

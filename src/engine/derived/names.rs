@@ -68,6 +68,30 @@ impl<S: FetchSource> DerivedContext<S> {
         below
     }
 
+    /// True if names of derived metrics begin with that of a node and a point.
+    pub(crate) fn has_derived_below(&self, node: &str) -> bool {
+        self.derived_below(node).iter().any(|(_, name)| name.len() > node.len())
+    }
+
+    /// True if a node that has children is to be listed as a metric, too. Of a
+    /// metric of the source libpcp lists only what derived metrics add below
+    /// it; on a derived one that was registered behind those below it, it aborts.
+    pub(crate) fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
+        if node.is_empty() {
+            return Ok(false);
+        }
+        let mut here: Vec<(Pmid, Box<str>)> =
+            self.derived(node).map(|pmid| (pmid, node.into())).into_iter().collect();
+        self.drop_unusable(&mut here);
+        match self.dialect() {
+            _ if !here.is_empty() => Ok(true),
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Ok(false),
+            Dialect::Fixed => {
+                Ok(self.context.source.lookup_names(&[node])?.iter().any(Result::is_ok))
+            }
+        }
+    }
+
     /// Takes those out that cannot be used.
     fn keep_usable(&mut self, below: &mut Vec<(Pmid, Box<str>)>) -> Result<(), SourceError> {
         self.bind(below.iter().map(|(pmid, _)| *pmid))?;
@@ -214,7 +238,8 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
     }
 
     /// Derived nodes come after those of the source. What the source calls a
-    /// leaf stays one, although derived metrics may have names below it.
+    /// leaf stays one, although derived metrics may have names below it. To
+    /// libpcp nothing is below a derived metric that was there first.
     fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
         self.refresh();
         let mut below = self.derived_below(node);
@@ -222,6 +247,10 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
             // Here version 6 looks no closer than it did before.
             Dialect::Pcp6_0 => self.drop_unusable(&mut below),
             Dialect::Pcp7_2 | Dialect::Fixed => self.keep_usable(&mut below)?,
+        }
+        let is_leaf = below.first().is_some_and(|(_, first)| **first == *node);
+        if is_leaf && self.dialect() != Dialect::Fixed {
+            below.truncate(1);
         }
         let own = self.context.source.children(node)?;
         if below.is_empty() {
