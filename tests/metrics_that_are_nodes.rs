@@ -1,6 +1,5 @@
-//! Names that are a metric's and a node's at once, and names with a point at
-//! the end: what is listed of them and what each of them is, beside the
-//! installed tools, and without `--compat`.
+//! Names that are a metric's and a node's at once: what is listed of them and
+//! what each of them is, beside the installed tools, and without `--compat`.
 
 mod side_by_side;
 
@@ -21,11 +20,6 @@ const DEFINITIONS: &[&str] = &[
     "hinv.ncpu = 3\n",
     "hinv = 3\n",
     "hinv.z = 1\nhinv.y = 2\nhinv.z.w = 4\n",
-    "hinv. = 1\n",
-    "hinv.ncpu. = 3\n",
-    "q. = 1\nq.a = 2\n",
-    "q.a = 1\nq. = 2\nq.(oneline) = a point\n",
-    "q.b = 1\nq.b. = 2\n",
     "q.. = 1\n",
     ". = 1\n",
     "a b\n",

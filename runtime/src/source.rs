@@ -337,7 +337,7 @@ pub struct Child {
 impl Child {
     /// The children of a node among full names of metrics, each once, in the
     /// order in which they come first. What is both a metric and a node counts
-    /// as a node. A component is empty only at the end of a name.
+    /// as a node; empty components are left out.
     pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -352,7 +352,7 @@ impl Child {
                 None => (below, true),
             };
             // Nobody could ask for the children of such a one.
-            if component.is_empty() && !is_leaf {
+            if component.is_empty() {
                 continue;
             }
             let position = *positions.entry(component).or_insert(children.len());

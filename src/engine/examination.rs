@@ -22,6 +22,8 @@ use crate::syntax::ControlOption;
 /// Definitions checked against one source.
 #[derive(Debug)]
 pub struct Examination {
+    /// How many of the expressions, from the first on, were asked for.
+    chosen: usize,
     /// What the names in them stand for.
     pub names: Names,
     /// What was found out about each, in the order asked for, and after those
@@ -78,7 +80,8 @@ impl Checking<'_> {
             diagnostics.extend(found);
         }
         let identities = self.definitions.iter().map(|one| one.identity).collect();
-        Examination { names, expressions, identities, order: order.positions, wanted }
+        let (chosen, order) = (self.chosen, order.positions);
+        Examination { chosen, names, expressions, identities, order, wanted }
     }
 
     /// What the names stand for before anything is checked.
@@ -147,7 +150,13 @@ impl Checking<'_> {
 impl Examination {
     /// The expressions that are whole and wanted, in an order for planning.
     pub(crate) fn arranged(&self) -> Arranged {
-        nesting::arrange(&self.identities, &self.order, &self.wanted, self.expressions.clone())
+        nesting::arrange(
+            self.chosen,
+            &self.identities,
+            &self.order,
+            &self.wanted,
+            self.expressions.clone(),
+        )
     }
 
     /// Whether values of the expression at a position are needed.
@@ -157,9 +166,9 @@ impl Examination {
 
     /// The metrics that were chosen, and what is to be planned for them.
     pub(super) fn into_checked<'r>(self, chosen: impl Iterator<Item = &'r Registered>) -> Checked {
-        let Examination { names, expressions, identities, order, wanted } = self;
+        let Examination { chosen: count, names, expressions, identities, order, wanted } = self;
         let Arranged { typed, outputs } =
-            nesting::arrange(&identities, &order, &wanted, expressions);
+            nesting::arrange(count, &identities, &order, &wanted, expressions);
         let metric = |(one, output): (&Registered, &Option<usize>)| {
             let desc = output.map(|output| typed[output].1.desc());
             let desc = desc.ok_or(PmStatus::BADDERIVE);

@@ -107,9 +107,9 @@ impl Feed for Samples {
         let pause = self.choices.below(4) as i64;
         let stamp = Timestamp::new(1000 + self.step * 4 + pause, 250_000_000 * pause);
         let mut writer = ResultWriter::new(batch.add_part(), stamp);
-        // Rarely, the fetch was split; its parts have their own stamps.
+        // Rarely, the fetch was split; metrics from this one on have another stamp.
         let split = match self.choices.below(8) {
-            0 => self.choices.below(list.pmids().len() + 1),
+            0 => self.choices.below(2 * TYPES.len()),
             _ => usize::MAX,
         };
         // Mostly the same instances as ever; sometimes some leave, change
@@ -123,39 +123,28 @@ impl Feed for Samples {
             4 => ids.insert(self.choices.below(5), self.choices.below(4) as InstId),
             _ => {}
         }
-        for (position, pmid) in list.pmids().iter().enumerate() {
-            if position == split {
+        // All metrics, so that every list sees the same, whatever is in it.
+        let samples: Vec<Sample> = (0..2 * TYPES.len()).map(|at| self.sample(at, &ids)).collect();
+        let mut is_late = false;
+        for pmid in list.pmids() {
+            let at = pmid.cluster() as usize * TYPES.len() + pmid.item() as usize;
+            if is_late != (at >= split) {
+                is_late = !is_late;
                 writer.finish();
                 let later = Timestamp::new(1001 + self.step * 4 + pause, 0);
-                writer = ResultWriter::new(batch.add_part(), later);
+                let stamp = if is_late { later } else { stamp };
+                writer = ResultWriter::new(batch.add_part(), stamp);
             }
-            let single = pmid.cluster() == 0;
-            match self.choices.below(24) {
-                0 => {
-                    writer.status(*pmid, PmStatus::AGAIN);
+            let values = match &samples[at] {
+                Ok(values) => values,
+                Err(status) => {
+                    writer.status(*pmid, *status);
                     continue;
                 }
-                1 => {
-                    writer.set(*pmid);
-                    continue;
-                }
-                _ => writer.set(*pmid),
-            }
-            let mut ids: Vec<InstId> = if single { vec![-1] } else { ids.clone() };
-            if !single && self.choices.below(12) == 0 {
-                ids.pop();
-            }
-            for id in ids {
-                let slot = (pmid.cluster() * 64 + pmid.item() * 8) as usize + (id + 1) as usize;
-                let counter = &mut self.counters[slot];
-                *counter = match self.choices.below(16) {
-                    0 => 0,
-                    1 => u64::MAX - 3,
-                    2 => 1 << 31,
-                    _ => counter.wrapping_add(self.choices.below(50) as u64),
-                };
-                let value = *counter;
-                match TYPES[pmid.item() as usize % TYPES.len()] {
+            };
+            writer.set(*pmid);
+            for (id, value) in values.iter().copied() {
+                match TYPES[at % TYPES.len()] {
                     ValueType::I64 => writer.block(id, BlockValue::I64(value as i64)),
                     ValueType::U64 => writer.block(id, BlockValue::U64(value)),
                     ValueType::F32 => writer.block(id, BlockValue::F32(value as f32 / 7.0)),
@@ -179,6 +168,36 @@ impl Feed for Samples {
     }
 }
 
+/// Values of one metric, by instance, or its status.
+type Sample = Result<Vec<(InstId, u64)>, PmStatus>;
+
+impl Samples {
+    /// The next sample of a metric: the single ones come before those of the domain.
+    fn sample(&mut self, at: usize, ids: &[InstId]) -> Sample {
+        match self.choices.below(24) {
+            0 => return Err(PmStatus::AGAIN),
+            1 => return Ok(Vec::new()),
+            _ => {}
+        }
+        let is_single = at < TYPES.len();
+        let mut ids = if is_single { vec![-1] } else { ids.to_vec() };
+        if !is_single && self.choices.below(12) == 0 {
+            ids.pop();
+        }
+        let next = |id: InstId| {
+            let counter = &mut self.counters[at * 8 + (id + 1) as usize];
+            *counter = match self.choices.below(16) {
+                0 => 0,
+                1 => u64::MAX - 3,
+                2 => 1 << 31,
+                _ => counter.wrapping_add(self.choices.below(50) as u64),
+            };
+            (id, *counter)
+        };
+        Ok(ids.into_iter().map(next).collect())
+    }
+}
+
 /// Definitions in one round.
 pub(super) const DEFINITIONS: usize = 6;
 
@@ -189,7 +208,7 @@ pub(super) const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dial
 pub(super) fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
     let metric = |choices: &mut Choices| {
         if extensions && choices.below(8) == 0 {
-            return format!("d.{}", choices.below(DEFINITIONS));
+            return format!("d.d{}", choices.below(DEFINITIONS));
         }
         let kind = choices.pick(&["s", "m", "m"]);
         // Text is of little use in most expressions.
@@ -237,7 +256,7 @@ pub(super) fn expression(choices: &mut Choices, depth: usize, extensions: bool) 
 fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> String {
     match choices.below(14) {
         // The first two definitions; those that use them for themselves are refused.
-        11 | 12 => format!("d.{}", choices.below(2)),
+        11 | 12 => format!("d.d{}", choices.below(2)),
         0..3 => {
             let function = choices.pick(&["abs", "floor", "ceil", "round", "sqrt", "log"]);
             format!("{function}({})", sub(choices))
@@ -331,7 +350,7 @@ fn evaluate_all_ways(
     let mut registry = Registry::new(language);
     for (index, text) in texts.into_iter().enumerate() {
         let text = sources.add("<fuzz>", text);
-        let _ = registry.register(&format!("d.{index}"), text, &sources, &mut diagnostics);
+        let _ = registry.register(&name_of(index), text, &sources, &mut diagnostics);
     }
     let mut selection = registry.all();
     let (mut fused_source, mut general_source) = (source_of(choices), source_of(choices));
@@ -448,7 +467,7 @@ pub fn fuzz_cached(data: &[u8]) {
             continue;
         }
         let source = sources.add("<fuzz>", text);
-        let _ = registry.register(&format!("d.{index}"), source, &sources, &mut diagnostics);
+        let _ = registry.register(&name_of(index), source, &sources, &mut diagnostics);
     }
     let selection = registry.all();
     let mut source = source_of(&choices);
@@ -478,6 +497,11 @@ pub fn fuzz_cached(data: &[u8]) {
             format!("step {step}: {}", text.map_or("?", |text| text))
         });
     }
+}
+
+/// Name of a definition. Expressions refer to it as well.
+fn name_of(index: usize) -> String {
+    format!("d.d{index}")
 }
 
 /// A list of definitions, each there twice.
@@ -569,6 +593,19 @@ fn same_value(a: &Values<'_>, b: &Values<'_>, lane: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    /// Names that are refused would leave nothing to compare.
+    #[test]
+    fn definitions_have_names_that_are_taken() {
+        for dialect in super::DIALECTS {
+            let (mut sources, mut diagnostics) = Default::default();
+            let mut registry = super::Registry::new(dialect);
+            let text = super::SourceMap::add(&mut sources, "<fuzz>", "s.0 + m.0".to_owned());
+            let name = super::name_of(super::DEFINITIONS - 1);
+            let taken = registry.register(&name, text, &sources, &mut diagnostics);
+            assert!(taken.is_ok(), "{diagnostics:?}");
+        }
+    }
 
     proptest! {
         // Finds are kept as inputs of the fuzz target.

@@ -230,10 +230,12 @@ pub(crate) struct Arranged {
     pub outputs: Vec<Option<usize>>,
 }
 
-/// Puts the expressions that are whole and wanted one after the other. Operands
-/// change a definition's identity with theirs: previous samples of what was
+/// Puts the expressions that are whole and wanted one after the other: the first
+/// `chosen` ones, and those that they need. What is needed by a definition that
+/// cannot be used is not evaluated for it. Operands change a definition's identity with theirs: previous samples of what was
 /// computed from another definition mean something else.
 pub(super) fn arrange(
+    chosen: usize,
     identities: &[u64],
     order: &[usize],
     wanted: &[bool],
@@ -241,7 +243,20 @@ pub(super) fn arrange(
 ) -> Arranged {
     let mut typed: Vec<(u64, TypedExpr)> = Vec::new();
     let mut outputs: Vec<Option<usize>> = vec![None; examined.len()];
-    for position in order.iter().copied().filter(|position| wanted[*position]) {
+    let mut used: Vec<bool> = (0..examined.len()).map(|position| position < chosen).collect();
+    for position in order.iter().rev() {
+        let expression = &examined[*position];
+        if !used[*position] || !expression.is_whole {
+            continue;
+        }
+        for node in &expression.typed.nodes {
+            if let TypedKind::Derived(operand) = node.kind {
+                used[operand] = true;
+            }
+        }
+    }
+    let is_needed = |position: &usize| wanted[*position] && used[*position];
+    for position in order.iter().copied().filter(is_needed) {
         let found = std::mem::take(&mut examined[position]);
         if !found.is_whole {
             continue;

@@ -152,8 +152,8 @@ impl Words {
         for (at, history) in program.histories.iter().enumerate() {
             let of = |baseline: &&Baseline| baseline.history.index() == at;
             let identities = program.baselines.iter().filter(of);
-            let identities = identities.map(|one| identity(&one.key, owner(&one.key)));
-            let identities = identities.collect::<Vec<_>>().join("; ");
+            let identities = identities.map(|one| ordinal(&one.key, owner(&one.key)));
+            let identities: Vec<String> = identities.collect();
             let words = history_words(history, &identities, clock(&history.inputs));
             let gap =
                 if program.forget_at_gap { ", and forgotten at a gap in the data" } else { "" };
@@ -303,20 +303,29 @@ fn operand_words(program: &Program, operand: &StepOperand) -> String {
     }
 }
 
-/// What a history belongs to.
+/// What a window belongs to.
 fn identity(key: &HistoryKey, owner: &str) -> String {
-    let ordinal = key.ordinal;
-    format!("number {ordinal} of `{owner}`, found again while its text and metrics are the same")
+    format!("{}, found again while its text and metrics are the same", ordinal(key, owner))
 }
 
-fn history_words(history: &History, identities: &str, clock: &str) -> String {
+/// Which of a definition's it is.
+fn ordinal(key: &HistoryKey, owner: &str) -> String {
+    format!("number {} of `{owner}`", key.ordinal)
+}
+
+fn history_words(history: &History, identities: &[String], clock: &str) -> String {
     let operand = name(history.operand);
     let failure = match history.on_failure {
         OnFailure::Forget => "forgotten when",
         OnFailure::Keep => "kept when",
         OnFailure::Repeat => "replaced by the failure when",
     };
-    format!("{operand} before, with the time of {clock}; {identities}; {failure} {operand} fails")
+    let whose = if identities.len() == 1 { "its text" } else { "their texts" };
+    let identities = identities.join(" and ");
+    format!(
+        "{operand} before, with the time of {clock}; {identities}, found again while {whose} and \
+         metrics are the same; {failure} {operand} fails"
+    )
 }
 
 fn explain_step(program: &Program, step: &Step) -> ExplainedStep {

@@ -130,7 +130,14 @@ pub fn survey(part: &ResultPart, set: &ValueSet<'_>, value_type: ValueType) -> S
         Ok(0) => return without(Status::Empty(Reason::OperandEmpty), true),
         Ok(_) => {}
     }
-    for lane in set.lanes() {
+    let is_plain = match (value_type, set.in_blocks) {
+        (ValueType::I32 | ValueType::U32 | ValueType::F32, false) => true,
+        (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
+            set.lanes().all(|lane| part.block_of_8(lane.word).is_some())
+        }
+        _ => false,
+    };
+    for lane in set.lanes().filter(|_| !is_plain) {
         if let Err(status) = bytes_of(part, set.in_blocks, lane, value_type) {
             return without(Status::Failed(status), false);
         }
@@ -203,6 +210,10 @@ pub fn decode_column(
     blobs: &mut Vec<u8>,
 ) -> bool {
     if set.lanes().len() < ids.len() {
+        return false;
+    }
+    // Mostly that tells whether an instance has come or gone.
+    if set.lanes().next().map(|lane| lane.instance) != ids.first().copied() {
         return false;
     }
     let lanes = set.lanes().zip(ids);

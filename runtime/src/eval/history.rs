@@ -58,6 +58,9 @@ pub struct Sample {
     lanes: Vec<u64>,
 }
 
+/// Bytes of a block that are not copied where that can be avoided.
+const LARGE: usize = 1 << 16;
+
 impl HistoryStore {
     /// The samples of a section that kernels read.
     pub fn block(&self, section: usize) -> &[u8] {
@@ -196,13 +199,17 @@ impl HistoryStore {
         let was = old.map(|old| Geometry::of(&old.plan, &old.counts())).transpose()?;
         let geometry = Geometry::of(&new.plan, &new.counts())?;
         let block = &mut self.blocks[section];
-        former.clear();
-        former.extend_from_slice(block);
-        block.clear();
+        if block.len() > LARGE {
+            std::mem::swap(block, former);
+        } else {
+            former.clear();
+            former.extend_from_slice(block);
+        }
         if block.capacity() > 2 * geometry.kept_size {
             *block = Vec::new();
         }
-        block.reserve_exact(geometry.kept_size);
+        block.truncate(geometry.kept_size);
+        block.reserve_exact(geometry.kept_size - block.len());
         block.resize(geometry.kept_size, 0);
         for (at, history) in layout.sections.all[section].histories.iter().enumerate() {
             let entry = &mut self.entries[history.index()];

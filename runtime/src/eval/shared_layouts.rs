@@ -7,8 +7,10 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustc_hash::FxHasher;
 
 use super::layout::{Plan, Sections, Shape};
 use crate::program::Program;
@@ -63,7 +65,8 @@ impl SharedLayouts {
         section: u32,
         shape: Shape,
     ) -> Arc<Plan> {
-        let mut hasher = DefaultHasher::new();
+        // Shapes are long, and what they say is compared in full.
+        let mut hasher = FxHasher::default();
         (section, &shape).hash(&mut hasher);
         let hash = hasher.finish();
         let is_meant = |plan: &Plan| plan.section == section && plan.shape == shape;

@@ -29,6 +29,7 @@ use crate::result::{LayoutId, ResultBatch};
 use crate::source::FetchList;
 use pending::Answers;
 pub use pending::{DomainQuestion, Inconsistent, OtherNames, Pending, Step};
+use settle::SetPlace;
 
 /// Evaluates a program for one context: owns the previous samples and knows
 /// the layout in force.
@@ -98,6 +99,8 @@ pub struct Buffers {
     dirty: Vec<u32>,
     /// Parallel to the sections: whether they are among those.
     is_dirty: Vec<bool>,
+    /// Where the value sets of the program's inputs are in the batch.
+    sets: Vec<SetPlace>,
     /// Bytes of values that are no numbers.
     blobs: Vec<u8>,
     scratch: Scratch,
@@ -258,21 +261,46 @@ impl Evaluator {
     }
 
     fn find_irregular(&mut self) {
-        self.irregular.clear();
+        let mut irregular = std::mem::take(&mut self.irregular);
+        irregular.clear();
+        let outputs = 0..self.program.outputs.len() as u32;
+        irregular.extend(outputs.filter_map(|output| self.irregular_output(output)));
+        self.irregular = irregular;
+    }
+
+    /// The same where something has changed in some sections only.
+    fn find_irregular_in(&mut self, sections: &[u32]) {
         let Some(layout) = &self.layout else { return };
-        for (index, output) in (0u32..).zip(&self.program.outputs) {
-            let usable = |history: &HistoryId| {
-                self.history.is_resident(*history) || kept_in(layout, *history).is_none()
-            };
-            let plan = layout.output(index);
-            let general = matches!(plan, Some(OutputPlan::General(_)));
-            let begins_with_columns = matches!(plan, Some(OutputPlan::General(Some(_))));
-            let usable = output.histories.iter().all(usable)
-                && !output.baselines.iter().any(|baseline| self.history.is_apart(*baseline));
-            if general || self.always_general || !usable {
-                let has_columns = begins_with_columns && usable && !self.always_general;
-                self.irregular.push(Irregular { output: index, has_columns });
-            }
+        if sections.len() * 2 > layout.sections.all.len() {
+            return self.find_irregular();
         }
+        let of = |section: &u32| &layout.sections.all[*section as usize].touching;
+        let mut outputs: Vec<u32> = sections.iter().flat_map(of).copied().collect();
+        outputs.sort_unstable();
+        outputs.dedup();
+        let mut irregular = std::mem::take(&mut self.irregular);
+        irregular.retain(|one| outputs.binary_search(&one.output).is_err());
+        irregular.extend(outputs.iter().filter_map(|output| self.irregular_output(*output)));
+        irregular.sort_unstable();
+        self.irregular = irregular;
+    }
+
+    /// An output, if it needs the general path.
+    fn irregular_output(&self, index: u32) -> Option<Irregular> {
+        let layout = self.layout.as_ref()?;
+        let output = &self.program.outputs[index as usize];
+        let has_place = |history: &HistoryId| {
+            self.history.is_resident(*history) || kept_in(layout, *history).is_none()
+        };
+        let is_usable = output.histories.iter().all(has_place)
+            && !output.baselines.iter().any(|baseline| self.history.is_apart(*baseline));
+        let plan = layout.output(index);
+        let is_general = matches!(plan, Some(OutputPlan::General(_)));
+        if !is_general && !self.always_general && is_usable {
+            return None;
+        }
+        let begins_with_columns = matches!(plan, Some(OutputPlan::General(Some(_))));
+        let has_columns = begins_with_columns && is_usable && !self.always_general;
+        Some(Irregular { output: index, has_columns })
     }
 }

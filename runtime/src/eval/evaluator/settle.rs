@@ -9,7 +9,7 @@ use super::pending::Inconsistent;
 use super::{Buffers, Evaluator, Former, OtherNames};
 use crate::eval::decode::{Surveys, decode_column, raw_count, survey};
 use crate::eval::layout::{Analysis, Domain, Expected, Layout, State, TooLarge};
-use crate::model::{InstId, PmStatus};
+use crate::model::{InstId, PmStatus, ValueType};
 use crate::program::{InputSlot, Program, Reason, Status};
 use crate::result::{LayoutId, ResultBatch, ResultPart, ValueSet};
 
@@ -78,7 +78,7 @@ impl Evaluator {
             return Ok(true);
         }
         buffers.blobs.clear();
-        let is_whole = decode(layout, &self.program, batch, buffers, Which::Expected);
+        let is_whole = decode_expected(layout, &self.program, batch, buffers);
         if !is_whole || !buffers.dirty.is_empty() {
             return Ok(false);
         }
@@ -118,16 +118,14 @@ impl Evaluator {
                 buffers.make_dirty(section);
             }
         }
+        let (want, got) = (self.program.inputs.len(), buffers.sets.len());
+        if got != want {
+            return Err(Inconsistent::ValueSets { want, got });
+        }
         let mut surveys = Surveys::default();
-        let mut got = 0;
-        let inputs = (0u32..).map(InputSlot).zip(&self.program.inputs);
-        for ((slot, input), (part, set)) in inputs.zip(sets_of(batch)) {
-            got += 1;
-            let section = layout.sections.inputs[slot.index()].section;
-            if !buffers.is_dirty[section as usize] {
-                continue;
-            }
-            let mut survey = survey(part, &set, input.value_type);
+        for slot in buffers.dirty_inputs(layout) {
+            let Some((part, set)) = buffers.sets[slot.index()].find(batch) else { continue };
+            let mut survey = survey(part, &set, self.program.inputs[slot.index()].value_type);
             let is_derived = || self.list.pmids()[slot.index()].is_derived();
             if self.program.derived_is_unknown
                 && survey.status == Status::Failed(PmStatus::NOAGENT)
@@ -136,10 +134,6 @@ impl Evaluator {
                 survey.status = Status::Failed(PmStatus::PMID);
             }
             surveys.push(slot, survey);
-        }
-        let want = self.program.inputs.len();
-        if got != want {
-            return Err(Inconsistent::ValueSets { want, got });
         }
         Ok(Found { dirty: buffers.dirty.clone(), surveys, named, needs_domains })
     }
@@ -211,9 +205,9 @@ impl Evaluator {
         let is_laid_out = frame.adopt(&program, &layout.states);
         self.stamp = Some(frame.stamp);
         is_laid_out.map_err(|TooLarge| Inconsistent::TooLarge)?;
-        decode(&layout, &program, batch, buffers, Which::Dirty);
+        decode_dirty(&layout, &program, batch, buffers);
         self.layout = Some(layout);
-        self.find_irregular();
+        self.find_irregular_in(&buffers.dirty);
         Ok(())
     }
 
@@ -264,6 +258,14 @@ impl Buffers {
         }
     }
 
+    /// The inputs of the dirty sections, ascending.
+    fn dirty_inputs(&self, layout: &Layout) -> Vec<InputSlot> {
+        let sections = self.dirty.iter().map(|section| &layout.sections.all[*section as usize]);
+        let mut slots: Vec<InputSlot> = sections.flat_map(|own| &own.inputs).copied().collect();
+        slots.sort_unstable();
+        slots
+    }
+
     fn make_dirty(&mut self, section: u32) {
         if !std::mem::replace(&mut self.is_dirty[section as usize], true) {
             self.dirty.push(section);
@@ -286,55 +288,87 @@ fn same_domains(a: &[Domain], b: &[Domain]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// The value sets of a batch with their parts.
-fn sets_of(batch: &ResultBatch) -> impl Iterator<Item = (&ResultPart, ValueSet<'_>)> {
-    batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)))
+/// Where a value set is in a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct SetPlace {
+    part: usize,
+    offset: usize,
 }
 
-/// Which sections are decoded.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
-    /// Those that are as expected, as far as is known; others become dirty.
-    Expected,
-    /// Those that are dirty.
-    Dirty,
+impl SetPlace {
+    fn find(self, batch: &ResultBatch) -> Option<(&ResultPart, ValueSet<'_>)> {
+        let part = batch.parts().get(self.part)?;
+        Some((part, part.set_at(self.offset)?))
+    }
 }
 
-/// Decodes sections of a batch into the frame. False if value sets are missing.
-fn decode(
+/// Decodes the sections of a batch that are as expected, as far as is known, and
+/// notes where the value sets are. Sections in which something is not become
+/// dirty. False if value sets are missing.
+fn decode_expected(
     layout: &Layout,
     program: &Program,
     batch: &ResultBatch,
     buffers: &mut Buffers,
-    which: Which,
 ) -> bool {
-    let Buffers { frames, blobs, dirty, is_dirty, .. } = buffers;
+    let Buffers { frames, blobs, dirty, is_dirty, sets, .. } = buffers;
+    sets.clear();
     let Some(frame) = frames.last_mut() else { return false };
     let mut expected = frame.inputs.iter().zip(&program.inputs);
-    let mut position = 0;
-    for (part, set) in sets_of(batch) {
-        // What follows the program's inputs is not its affair.
-        let Some((input, spec)) = expected.next() else { return true };
-        let section = input.section as usize;
-        position += 1;
-        if is_dirty[section] != (which == Which::Dirty) {
-            continue;
-        }
-        let is_same = raw_count(&set) == input.raw_count
-            && (!input.has_values || {
-                let ids: &[InstId] = match &layout.states[section] {
-                    Some(_) if section == 0 => std::slice::from_ref(&input.instance),
-                    Some(state) => state.ids(input.set),
-                    None => &[],
-                };
-                let width = spec.value_type.lane_bytes();
-                let column = &mut frame.arena[input.offset as usize..][..ids.len() * width];
-                decode_column(part, &set, spec.value_type, ids, column, blobs)
-            });
-        if !is_same && which == Which::Expected {
-            is_dirty[section] = true;
-            dirty.push(section as u32);
+    for (at, part) in batch.parts().iter().enumerate() {
+        let mut walk = part.sets();
+        loop {
+            let offset = walk.offset();
+            let Some(set) = walk.next() else { break };
+            // What follows the program's inputs is not its affair.
+            let Some((input, spec)) = expected.next() else { return true };
+            sets.push(SetPlace { part: at, offset });
+            let section = input.section as usize;
+            if is_dirty[section] {
+                continue;
+            }
+            let to = (&mut frame.arena[..], &mut *blobs);
+            if !decode_input(layout, input, spec.value_type, (part, &set), to) {
+                is_dirty[section] = true;
+                dirty.push(input.section);
+            }
         }
     }
-    position == program.inputs.len()
+    expected.next().is_none()
+}
+
+/// Decodes the sections that were not as expected, and are laid out now.
+fn decode_dirty(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut Buffers) {
+    let slots = buffers.dirty_inputs(layout);
+    let Buffers { frames, blobs, sets, .. } = buffers;
+    let Some(frame) = frames.last_mut() else { return };
+    for slot in slots {
+        let Some((part, set)) = sets[slot.index()].find(batch) else { continue };
+        let (input, spec) = (&frame.inputs[slot.index()], &program.inputs[slot.index()]);
+        let to = (&mut frame.arena[..], &mut *blobs);
+        decode_input(layout, input, spec.value_type, (part, &set), to);
+    }
+}
+
+/// Decodes one value set into its column; false if it is not as expected.
+fn decode_input(
+    layout: &Layout,
+    input: &Expected,
+    value_type: ValueType,
+    (part, set): (&ResultPart, &ValueSet<'_>),
+    (arena, blobs): (&mut [u8], &mut Vec<u8>),
+) -> bool {
+    if raw_count(set) != input.raw_count {
+        return false;
+    }
+    if !input.has_values {
+        return true;
+    }
+    let ids: &[InstId] = match &layout.states[input.section as usize] {
+        Some(_) if input.section == 0 => std::slice::from_ref(&input.instance),
+        Some(state) => state.ids(input.set),
+        None => &[],
+    };
+    let column = &mut arena[input.offset as usize..][..ids.len() * value_type.lane_bytes()];
+    decode_column(part, set, value_type, ids, column, blobs)
 }

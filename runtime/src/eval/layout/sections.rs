@@ -69,6 +69,8 @@ pub struct Section {
     pub histories: Box<[HistoryId]>,
     /// Positions of the outputs whose roots are here, ascending.
     pub outputs: Box<[u32]>,
+    /// Outputs with nodes here, ascending.
+    pub touching: Box<[u32]>,
     /// Counts of instances, which are single values, of nodes in this section.
     pub counts: Box<[NodeId]>,
     /// Lanes of first instances that others need of this section.
@@ -185,8 +187,16 @@ impl Sections {
                 _ => {}
             }
         }
-        let lists = imports.into_iter().zip(users).zip(counts);
-        for (section, ((imports, users), counts)) in self.all.iter_mut().zip(lists) {
+        let mut touching = vec![Vec::new(); self.all.len()];
+        for (index, output) in (0u32..).zip(&program.outputs) {
+            let of = output.nodes.iter().map(|node| self.section_of(*node) as usize);
+            for section in of.collect::<BTreeSet<_>>() {
+                touching[section].push(index);
+            }
+        }
+        let lists = imports.into_iter().zip(users).zip(counts).zip(touching);
+        for (section, (((imports, users), counts), touching)) in self.all.iter_mut().zip(lists) {
+            section.touching = touching.into();
             section.imports = imports.into_iter().collect();
             section.users = users.into_iter().collect();
             section.counts = counts.into();

@@ -100,6 +100,8 @@ pub struct Draft {
     /// same counts may mean something else next time, or a previous sample has
     /// other lanes than its operand has now.
     pub lasting: bool,
+    /// Sets of which it is known whether they name an instance twice.
+    repeats: Vec<Option<bool>>,
     /// Sets by their instances, once there are many.
     index: HashMap<Arc<[InstId]>, SetId>,
     /// The set that was met last: inputs over one domain follow each other.
@@ -280,7 +282,7 @@ impl Analysis<'_> {
                     (Status::Values, true) => {
                         // Lanes are found by instance here, so what names an
                         // instance twice is left to the general path.
-                        let regular = !has_repeats(&self.drafts[at].sets[input.set.index()]);
+                        let regular = !self.drafts[at].has_repeats(input.set);
                         NodeShape { regular, ..with(input.set) }
                     }
                     (Status::Values, false) => with(SetId::SINGLE),
@@ -501,10 +503,20 @@ impl Draft {
             sets: Vec::new(),
             taken: Taken::default(),
             lasting: true,
+            repeats: Vec::new(),
             index: HashMap::new(),
             latest: None,
             meetings: HashMap::new(),
         }
+    }
+
+    /// True if a set names an instance twice.
+    fn has_repeats(&mut self, set: SetId) -> bool {
+        let at = set.index();
+        if self.repeats.len() <= at {
+            self.repeats.resize(at + 1, None);
+        }
+        *self.repeats[at].get_or_insert_with(|| has_repeats(&self.sets[at]))
     }
 
     /// The set of these instances, which are some. `before` is what the section
