@@ -36,6 +36,8 @@ pub(super) struct Metadata {
     growing: (u32, u64),
     /// Size of that file when it was read last.
     size: u64,
+    /// What it lacked then of its last record.
+    missing: Option<Damage>,
     names: Arc<Names>,
     /// Only the first archive has nodes of the name space.
     hides_new_nodes: bool,
@@ -89,6 +91,7 @@ impl Metadata {
         self.files.add(member, window);
         if is_last {
             (self.growing, self.size) = ((file, next), size);
+            self.missing = tail.missing().cloned();
         }
         let (damage, is_refused) = match tail {
             Tail::Complete => return Ok(None),
@@ -151,6 +154,7 @@ impl Metadata {
             files: self.files.duplicate(),
             growing: self.growing,
             size: self.size,
+            missing: self.missing.clone(),
             names: Arc::clone(&self.names),
             hides_new_nodes: self.hides_new_nodes,
             contents: self.contents.clone(),
@@ -182,7 +186,8 @@ impl Metadata {
         let window = self.files.window(file)?;
         // A record cut short is one that is being written.
         let scanned = self.contents.scan(window, file, &mut self.growing.1);
-        scanned.map_err(|error| self.files.failed(file, error))?;
+        let tail = scanned.map_err(|error| self.files.failed(file, error))?;
+        self.missing = tail.missing().cloned();
         let mut contents = std::mem::take(&mut self.contents);
         self.take_names(file, &mut contents);
         self.contents = contents;
@@ -191,6 +196,13 @@ impl Metadata {
             self.names_over_time.clear();
         }
         Ok(before != (self.contents.descs.len(), self.names.len()))
+    }
+
+    /// What the file that may grow lacked of its last record when it was read
+    /// last.
+    pub(super) fn unfinished(&self) -> Option<SourceError> {
+        let missing = self.missing.clone()?;
+        Some(self.files.failed(self.growing.0, missing))
     }
 
     /// Looks names of instances up as libpcp does it. To be called before
