@@ -102,13 +102,9 @@ fn metadata_that_are_half_written_are_no_damage() {
             let archive = base.to_str().expect("a plain path");
             let whole = run(&[command, &[own, "hinv.ncpu"]].concat());
             let whole = values(whole.out.lines().map(str::to_owned).collect());
+            assert!(whole.len() > 10, "{whole:?}");
             let samples = whole.len().to_string();
             let asked = [command, &[archive, "hinv.ncpu"], &["--follow", "-s", &samples]].concat();
-            let asked: Vec<&str> = match command[0] {
-                // Once is enough.
-                "eval" => [command, &[archive, "hinv.ncpu", "--follow"]].concat(),
-                _ => asked,
-            };
             let mut followed = pmderive(&asked);
             let followed = followed.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = Running(followed.spawn().expect("the command"));
@@ -129,8 +125,6 @@ fn metadata_that_are_half_written_are_no_damage() {
         append(&base.with_extension("0"), &volume);
         let archive = base.to_str().expect("a plain path");
         let asked = [command, &[archive, "hinv.ncpu", "--follow=0.3"]].concat();
-        let asked: Vec<&str> =
-            asked.into_iter().filter(|word| !["-s", "12"].contains(word)).collect();
         let stopped = run(&asked);
         assert_eq!(stopped.err.matches("at byte 19981: a descriptor").count(), 1, "{stopped:?}");
         let damaged = if command[0] == "val" { 1 } else { 3 };

@@ -8,7 +8,7 @@ mod synth;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use counting::allocations;
+use counting::{allocations, held_bytes};
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
@@ -17,8 +17,9 @@ use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
+use pmderive_runtime::model::{LabelLevel, Pmid};
 use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
+use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
 use synth::{Session, Synth, definitions, register};
 
 /// Taken by tests that make code, so that one can look at all of it.
@@ -193,6 +194,44 @@ fn steady_futures_of_a_host_allocate_nothing() {
     let fetches = std::pin::pin!(fetch(100));
     let made = allocations(|| assert_eq!(runtime.block_on(fetches), 5));
     assert_eq!(made, 0);
+}
+
+/// What hosts know alike they have once, and a connection at rest has no
+/// buffers.
+#[test]
+fn a_further_like_host_takes_little_memory() {
+    const METRICS: u32 = 300;
+    const EACH: isize = 6 << 10;
+    let mut world = World::new();
+    let disks: Vec<String> = (0..100).map(|disk| format!("disk number {disk}")).collect();
+    let disks = world.add_domain(&disks.iter().map(String::as_str).collect::<Vec<_>>());
+    let names: Vec<String> = (0..METRICS).map(|number| format!("n.metric{number}")).collect();
+    for name in &names {
+        world.add(Metric::new(name.as_str(), Script::constant(1u32)).per(disks));
+    }
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let missing: Vec<String> = (0..METRICS).map(|number| format!("n.missing{number}")).collect();
+    let asked: Vec<&str> = names.iter().chain(&missing).map(String::as_str).collect();
+    let open = |_| {
+        let host = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+        let mut host = host.expect("a connection");
+        let found = host.lookup_names(&asked).expect("answers");
+        let pmids: Vec<Pmid> = found.into_iter().filter_map(Result::ok).collect();
+        assert_eq!(pmids.len(), names.len());
+        assert!(host.lookup_descs(&pmids).expect("answers").iter().all(Result::is_ok));
+        assert!(host.names_of_each(&pmids).expect("answers").iter().all(Result::is_ok));
+        let levels: Vec<LabelLevel> = pmids.iter().map(|pmid| LabelLevel::Item(*pmid)).collect();
+        assert!(host.labels_of_each(&levels).expect("answers").iter().all(Result::is_ok));
+        assert!(host.instance_domain(disks, Freshness::Cached).expect("an answer").is_ok());
+        host.fetch_values(&pmids[..1]).expect("values");
+        host
+    };
+    let first: Vec<HostContext> = (0..2).map(open).collect();
+    let before = held_bytes();
+    let further: Vec<HostContext> = (0..10).map(open).collect();
+    let each = (held_bytes() - before) / 10;
+    assert!(each < EACH, "{each} bytes");
+    drop((first, further));
 }
 
 #[cfg(all(feature = "jit", target_os = "linux"))]

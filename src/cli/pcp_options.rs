@@ -282,8 +282,8 @@ impl PcpOptions {
     }
 }
 
-/// True if libpcp would have gone on, so that its texts cannot say what to do:
-/// it looks at no certificate, and sends passwords in the clear.
+/// True if libpcp may well have gone on, so that its texts cannot say what to
+/// do: it looks at no certificate, and sends passwords in the clear.
 fn is_our_rule(error: &SourceError) -> bool {
     let status = match error {
         SourceError::Handshake { status, .. } => *status,

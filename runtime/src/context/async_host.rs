@@ -305,6 +305,8 @@ impl<T: Transport> AsyncHostContext<T> {
     ) -> Result<(), SourceError> {
         batch.clear();
         self.ensure_link().await?;
+        // Who fetches has asked what it wants to know.
+        self.cache.settle();
         let Some(mut link) = self.link.take() else {
             return Err(self.status_error(PmStatus::NOTCONN));
         };
@@ -393,8 +395,8 @@ async fn converse<'r, T: Transport>(
             Event::Ready | Event::Changed(_) => return Err(ProtocolError::NotReady.into()),
         }
     }
-    // What is asked now and then needs no buffer meanwhile.
-    link.connection.return_buffer(&mut Vec::new());
+    // What is asked now and then needs no buffers meanwhile.
+    link.connection.rest();
     Ok(())
 }
 

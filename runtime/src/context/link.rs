@@ -45,6 +45,7 @@ impl<T: Transport> Link<T> {
         while link.next_event().await? != Event::Ready {}
         let sent = link.send();
         sent.map_err(|error| link.failure(error))?;
+        link.connection.rest();
         Ok(link)
     }
 

@@ -8,6 +8,7 @@ mod any;
 mod async_host;
 mod backoff;
 mod certificates;
+mod common_metadata;
 mod connect;
 mod evaluating;
 pub mod host;

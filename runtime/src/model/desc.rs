@@ -199,7 +199,7 @@ impl fmt::Display for Semantics {
 }
 
 /// What is known of a metric before any value is: `pmDesc` of `pmLookupDesc(3)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MetricDesc {
     /// The metric's identifier.
     pub pmid: Pmid,

@@ -95,7 +95,7 @@ impl LabelFlags {
 }
 
 /// Where one label stands in the text of its set; offsets and lengths in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LabelPlace {
     /// First byte of the name, after its quote.
     pub name: u32,
@@ -121,7 +121,7 @@ pub struct Label<'s> {
 }
 
 /// The labels of one thing on one level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LabelSet {
     instance: InstId,
     outcome: Result<Box<[LabelPlace]>, PmStatus>,

@@ -251,6 +251,22 @@ impl Connection {
         }
     }
 
+    /// Lets go of all buffers with nothing in them, as after many questions at
+    /// once. What a fetch needs besides the buffer that is lent to it is small;
+    /// it is made anew by the next one and kept from then on.
+    pub fn rest(&mut self) {
+        self.return_buffer(&mut Vec::new());
+        if self.outbox.is_empty() {
+            self.outbox = Vec::new();
+        }
+        if self.expected.is_empty() {
+            self.expected = VecDeque::new();
+        }
+        if let Some(tls) = &mut self.tls {
+            tls.rest();
+        }
+    }
+
     /// Appends what `encode` writes to the bytes to send, encrypted if that has begun.
     pub(super) fn queue<T>(
         &mut self,

@@ -439,3 +439,28 @@ fn an_idle_connection_has_no_buffer() {
     buffers.dedup();
     assert!(buffers.len() <= 2, "{}", buffers.len());
 }
+
+/// Many questions at once leave nothing behind; what is still to be sent or
+/// received stays.
+#[test]
+fn a_connection_at_rest_has_no_buffers() {
+    let mut connection = ready(ConnectionConfig::default());
+    let names = ["a.metric"; 100];
+    for name in &names {
+        connection.request(Request::LookupNames(std::slice::from_ref(name))).expect("ready");
+    }
+    connection.rest();
+    assert_eq!(connection.pending(), names.len());
+    assert!(!connection.outgoing().is_empty());
+    drain(&mut connection);
+    let mut reply = Vec::new();
+    PmnsIds { status: 1, pmids: (&[Pmid(7)][..]).into() }.encode(&mut reply);
+    for _ in names {
+        connection.inbox().extend_from_slice(&reply);
+        connection.rest();
+        assert_eq!(connection.poll(), Ok(Some(Event::Reply)));
+    }
+    connection.rest();
+    assert_eq!(connection.inbox.capacity() + connection.outbox.capacity(), 0);
+    assert_eq!(connection.expected.capacity(), 0);
+}

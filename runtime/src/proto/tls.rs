@@ -218,6 +218,14 @@ impl TlsChannel {
         Ok(encoded)
     }
 
+    /// Lets go of buffers with nothing in them.
+    pub(super) fn rest(&mut self) {
+        self.scratch = Vec::new();
+        if self.received.is_empty() {
+            self.received = Vec::new();
+        }
+    }
+
     fn flush(&mut self, out: &mut Vec<u8>) -> Result<(), ProtocolError> {
         while self.connection.wants_write() {
             self.connection.write_tls(out).map_err(tls_failure)?;
