@@ -7,7 +7,7 @@ mod real_pmcd;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -74,6 +74,62 @@ fn lines_come_as_records_are_written() {
     followed.extend(std::iter::from_fn(line));
     assert!(followed.len() > 40, "{followed:?}");
     assert_eq!(followed, whole.lines().collect::<Vec<_>>());
+}
+
+/// Whoever opens an archive while its writer is in the middle of a record of
+/// metadata waits for the rest; only if it never comes is that damage.
+#[test]
+fn metadata_that_are_half_written_are_no_damage() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    let read = |suffix: &str| std::fs::read(own.with_extension(suffix)).expect("it is there");
+    let (metadata, volume) = (read("meta"), read("0"));
+    let own = own.to_str().expect("a plain path");
+    let commands: [&[&str]; 2] = [
+        &["eval", "--format", "csv", "-a"],
+        // Its first lines say what the archive is as yet.
+        &["val", "-U"],
+    ];
+    let values = |lines: Vec<String>| -> Vec<String> {
+        lines.into_iter().skip_while(|line| !line.starts_with("20")).collect()
+    };
+    for command in commands {
+        // Within the length of a record, within its type, and behind that.
+        for cut in [42_037, 42_040, 20_000] {
+            let base = folder.path().join(format!("{}{cut}", command[0]));
+            append(&base.with_extension("meta"), &metadata[..cut]);
+            append(&base.with_extension("0"), &volume[..100_884]);
+            let archive = base.to_str().expect("a plain path");
+            let whole = run(&[command, &[own, "hinv.ncpu"]].concat());
+            let whole = values(whole.out.lines().map(str::to_owned).collect());
+            assert!(whole.len() > 10, "{whole:?}");
+            let samples = whole.len().to_string();
+            let asked = [command, &[archive, "hinv.ncpu"], &["--follow", "-s", &samples]].concat();
+            let mut followed = pmderive(&asked);
+            let followed = followed.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = Running(followed.spawn().expect("the command"));
+            let mut lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
+            let first = lines.next().expect("a line").expect("text");
+            append(&base.with_extension("meta"), &metadata[cut..]);
+            append(&base.with_extension("0"), &volume[100_884..]);
+            let rest = lines.map(|line| line.expect("text"));
+            let found = values([first].into_iter().chain(rest).collect());
+            assert_eq!(found, whole, "{asked:?}");
+            let mut told = String::new();
+            child.0.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+            let status = child.0.wait().expect("it ends");
+            assert_eq!((status.code(), &*told), (Some(0), ""), "{asked:?}");
+        }
+        let base = folder.path().join(format!("{}-stopped", command[0]));
+        append(&base.with_extension("meta"), &metadata[..20_000]);
+        append(&base.with_extension("0"), &volume);
+        let archive = base.to_str().expect("a plain path");
+        let asked = [command, &[archive, "hinv.ncpu", "--follow=0.3"]].concat();
+        let stopped = run(&asked);
+        assert_eq!(stopped.err.matches("at byte 19981: a descriptor").count(), 1, "{stopped:?}");
+        let damaged = if command[0] == "val" { 1 } else { 3 };
+        assert_eq!(stopped.status, Some(damaged), "{stopped:?}");
+    }
 }
 
 /// What is appended at a time, in seconds: values of `old` by instance and of

@@ -10,6 +10,8 @@ mod constants;
 mod failing;
 #[path = "servers/hostile.rs"]
 mod hostile;
+#[path = "servers/refused.rs"]
+mod refused;
 
 use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{Semantics, Timestamp};

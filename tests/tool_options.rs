@@ -77,6 +77,16 @@ fn texts_are_those_of_the_version() {
     assert!(!out.contains("panicked"), "{out}");
 }
 
+/// Where libpcp would have gone on, its texts cannot say what to do.
+#[test]
+fn what_only_we_refuse_is_explained_with_compat_too() {
+    let printed = pmderive(&["info", "--compat", "6.0", "--container", "a b", "hinv.ncpu"]);
+    let lines: Vec<&str> = printed.err.lines().collect();
+    assert_eq!((printed.status, lines.len()), (Some(1), 2), "{lines:?}");
+    assert!(lines[0].starts_with("pminfo: Cannot connect to PMCD on host "), "{lines:?}");
+    assert!(lines[1].contains("`a b` is not the name of a container: letters"), "{lines:?}");
+}
+
 #[test]
 fn debugging_and_versions_are_taken() {
     assert_eq!(run(&["info", "-D", "pmapi", "hinv.ncpu"]), good("hinv.ncpu\n"));

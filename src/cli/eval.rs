@@ -54,8 +54,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     if definitions.selection().is_empty() {
         return Ok(outcome);
     }
-    let dialect = what.definitions.language().dialect;
-    let source = what.follow.open(|| Ok(what.source.open(dialect, messages)?))?;
+    let source = what.follow.open(|| Ok(what.open_source(messages)?))?;
     let output = messages.output(arguments.format.purpose());
     let mut session = Session::open(what, arguments.reverse, &definitions, source, messages)?;
     session.show_progress(!shows_output())?;

@@ -107,10 +107,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     }
     let what = &arguments.what;
     let mut definitions = what.read(messages)?;
-    let mut source = {
-        let dialect = what.definitions.language().dialect;
-        what.follow.open(|| Ok(what.source.open(dialect, messages)?))?
-    };
+    let mut source = what.follow.open(|| Ok(what.open_source(messages)?))?;
     let mut outcome = what.select(&mut definitions, Some(&mut source), messages)?;
     if definitions.selection().is_empty() {
         return Ok(outcome);

@@ -62,6 +62,11 @@ impl FollowArgument {
         }
     }
 
+    /// True if an archive is to be followed.
+    pub fn is_given(&self) -> bool {
+        self.follow.is_some()
+    }
+
     /// Begins to follow the source, if that is wanted.
     ///
     /// # Errors

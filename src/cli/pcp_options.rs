@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pmderive_runtime::context::pcp_conf::PcpConf;
-use pmderive_runtime::context::{Context, HostSpec};
+use pmderive_runtime::context::{Context, HostSpec, SASL_ENCRYPTION_NEEDED};
 use pmderive_runtime::model::{PmStatus, Timestamp};
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, WithNameSpace};
 use pmderive_runtime::source::{MetadataSource, SourceError};
@@ -66,6 +66,9 @@ pub struct PcpOptions {
     /// Taken so that it can be said why it is of no use.
     #[arg(short = 'K', long = "spec-local", value_name = "SPEC", hide = true)]
     pub spec_local: Vec<String>,
+    /// The archive is followed: what is wrong with it is told later.
+    #[arg(skip)]
+    pub is_followed: bool,
 }
 
 /// The zone that times are shown and read in.
@@ -244,6 +247,7 @@ impl PcpOptions {
                 SourceArguments { host: Some(spec), ..SourceArguments::default() }
                     .open(dialect, messages)
             }
+            _ if self.is_followed => self.source.open_untold(dialect, messages),
             _ => self.source.open(dialect, messages),
         };
         opened.map_err(|error| {
@@ -262,7 +266,7 @@ impl PcpOptions {
                 }
             };
             let help = match error {
-                _ if messages.are_of_tool() => None,
+                _ if messages.are_of_tool() && !is_our_rule(&error) => None,
                 SourceError::Connect { help, .. } => Some(help.to_string()),
                 // There is no more to say.
                 SourceError::Io { .. }
@@ -276,6 +280,17 @@ impl PcpOptions {
             Stop::Tool(said)
         })
     }
+}
+
+/// True if libpcp may well have gone on, so that its texts cannot say what to
+/// do: it looks at no certificate, and sends passwords in the clear.
+fn is_our_rule(error: &SourceError) -> bool {
+    let status = match error {
+        SourceError::Handshake { status, .. } => *status,
+        SourceError::Specification { .. } => return true,
+        _ => return false,
+    };
+    [PmStatus::TLS, SASL_ENCRYPTION_NEEDED].contains(&status)
 }
 
 impl Source {

@@ -2,6 +2,7 @@
 //! samples of them.
 
 use clap::Args;
+use pmderive_runtime::context::Context;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use super::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
@@ -73,6 +74,19 @@ impl SampleArguments {
         let definitions = Definitions::read(&self.definitions);
         refuse_files(&self.metrics, &definitions.registry)?;
         Ok(definitions)
+    }
+
+    /// Opens the source. What is wrong with an archive that is followed is told
+    /// later.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_source(&self, messages: &Messages) -> Result<Context, SourceError> {
+        let dialect = self.definitions.language().dialect;
+        match self.follow.is_given() {
+            true => self.source.open_untold(dialect, messages),
+            false => self.source.open(dialect, messages),
+        }
     }
 
     /// Selects what the arguments name; what is wrong with the definitions is

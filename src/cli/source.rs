@@ -29,13 +29,27 @@ impl SourceArguments {
     /// # Errors
     /// It cannot be opened.
     pub fn open(&self, dialect: Dialect, messages: &Messages) -> Result<Context, SourceError> {
+        let mut context = self.open_untold(dialect, messages)?;
+        tell_warnings(&mut context, messages);
+        Ok(context)
+    }
+
+    /// The same for who tells later what is wrong with archives: those that are
+    /// followed may be so only as long as they are being written.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_untold(
+        &self,
+        dialect: Dialect,
+        messages: &Messages,
+    ) -> Result<Context, SourceError> {
         if self.local {
             return Ok(Context::local());
         }
         if let Some(archives) = self.archives() {
             let mut context = self.expansion.open(&archives, dialect)?;
             follow(&mut context, dialect);
-            tell_warnings(&mut context, messages);
             if let Some(error) = InterpolationRules::mistake_in_environment()
                 && !messages.are_of_tool()
             {

@@ -234,6 +234,15 @@ impl ArchiveContext {
         }
     }
 
+    /// Takes the warning back that the metadata which may grow are cut.
+    pub(super) fn expect_rest_of_metadata(&mut self) {
+        let Some(unfinished) = self.metadata.unfinished() else { return };
+        let text = unfinished.to_string();
+        let before = self.warnings.len();
+        self.warnings.retain(|warning| warning.to_string() != text);
+        self.refused = self.refused.saturating_sub(before - self.warnings.len());
+    }
+
     /// True when [`ArchiveContext::take_warnings`] has something to tell.
     pub fn has_warnings(&self) -> bool {
         !self.warnings.is_empty()

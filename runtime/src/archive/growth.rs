@@ -41,7 +41,9 @@ impl ArchiveContext {
     /// contexts, which notice what was written while they read, this one never
     /// delivers a record that the metadata known to it does not suffice for;
     /// and an interpolated fetch is not of a time before it is known what
-    /// follows there, nor does it pass a time over at the end.
+    /// follows there, nor does it pass a time over at the end. That the last
+    /// record of the metadata is not whole is no warning meanwhile: the rest is
+    /// still to come.
     ///
     /// # Errors
     /// A file can no longer be read.
@@ -58,17 +60,22 @@ impl ArchiveContext {
             }
         };
         self.following = Some(Box::new(Following { scout, last_counted, end, held: None }));
+        self.expect_rest_of_metadata();
         self.look()?;
         self.take_growth()
     }
 
-    /// Ends [`ArchiveContext::follow`]: from now on whatever there is counts.
+    /// Ends [`ArchiveContext::follow`]: from now on whatever there is counts, and
+    /// a last record of the metadata that is still not whole is a warning.
     ///
     /// # Errors
     /// The metadata cannot be read.
     pub fn stop_following(&mut self) -> Result<(), SourceError> {
         self.following = None;
         self.refresh_metadata()?;
+        if let Some(error) = self.metadata.unfinished() {
+            self.warn(error);
+        }
         self.take_growth()
     }
 

@@ -18,6 +18,7 @@ use crate::archive::identity::Identity;
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
+use crate::archive::record::Damage;
 use crate::archive::single::SingleArchive;
 use crate::model::{InDom, InstanceDomain, Pmid};
 use crate::source::SourceError;
@@ -40,6 +41,8 @@ pub(super) struct Known {
     pub(super) growing: (u32, u64),
     /// Size of that file when it was read last.
     pub(super) size: u64,
+    /// What it lacked then of its last record.
+    pub(super) missing: Option<Damage>,
     pub(super) names: Arc<Names>,
     /// Only the first archive has nodes of the name space.
     pub(super) hides_new_nodes: bool,
@@ -77,6 +80,7 @@ impl Clone for Known {
             files: Arc::clone(&self.files),
             growing: self.growing,
             size: self.size,
+            missing: self.missing.clone(),
             names: Arc::clone(&self.names),
             hides_new_nodes: self.hides_new_nodes,
             contents: self.contents.clone(),
@@ -172,8 +176,9 @@ impl Known {
         let window = files.window(*file)?;
         // A record cut short is one that is being written.
         let scanned = self.contents.scan(window, *file, next);
-        scanned.map_err(|error| files.failed(*file, error))?;
+        let tail = scanned.map_err(|error| files.failed(*file, error))?;
         drop(files);
+        self.missing = tail.missing().cloned();
         let names = std::mem::take(&mut self.contents.names);
         self.take_names(self.growing.0, names);
         Ok(())

@@ -92,6 +92,7 @@ impl Metadata {
         known.files().add(member, window);
         if is_last {
             (known.growing, known.size) = ((file, next), size);
+            known.missing = tail.missing().cloned();
         }
         let (damage, is_refused) = match tail {
             Tail::Complete => return Ok(None),
@@ -158,6 +159,13 @@ impl Metadata {
         let before = count(&self.known);
         Known::read_on(&mut self.known, size)?;
         Ok(before != count(&self.known))
+    }
+
+    /// What the file that may grow lacked of its last record when it was read
+    /// last.
+    pub(super) fn unfinished(&self) -> Option<SourceError> {
+        let missing = self.known.missing.clone()?;
+        Some(self.known.files().failed(self.known.growing.0, missing))
     }
 
     /// Looks names of instances up as libpcp does it. To be called before

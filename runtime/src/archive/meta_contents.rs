@@ -59,6 +59,16 @@ pub(super) enum Tail {
     Cut(Damage),
 }
 
+impl Tail {
+    /// What is missing of a record that is not whole.
+    pub(super) fn missing(&self) -> Option<&Damage> {
+        match self {
+            Tail::Complete => None,
+            Tail::Begun(damage) | Tail::Cut(damage) => Some(damage),
+        }
+    }
+}
+
 /// Looks at the record that begins at `offset`.
 pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, ReadError> {
     let header = window.at(offset, 2 * LENGTH_WORD)?;

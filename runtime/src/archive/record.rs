@@ -43,7 +43,7 @@ impl Version {
 }
 
 /// What is wrong with a file, before it is known which file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Damage {
     /// The PMAPI status that stands for it.
     pub(super) status: PmStatus,

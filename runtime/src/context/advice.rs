@@ -20,8 +20,8 @@ pub(super) const NOT_SUPPORTED: PmStatus = PmStatus(-95);
 const SASL_NO_MECHANISM: PmStatus = PmStatus(-21_348);
 /// `SASL_BADPARAM`, which libpcp gives when nobody says who the user is.
 const SASL_BAD_PARAMETER: PmStatus = PmStatus(-21_351);
-/// `SASL_ENCRYPT`.
-const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
+/// `SASL_ENCRYPT`: the password would be sent in the clear.
+pub const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
 
 /// What messages are about.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,7 @@ mod prefetched;
 pub mod spec;
 mod tls_conf;
 
+pub use advice::SASL_ENCRYPTION_NEEDED;
 pub use any::Context;
 pub use async_host::AsyncHostContext;
 pub use host::HostContext;

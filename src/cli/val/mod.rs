@@ -51,7 +51,8 @@ use crate::escape::{self, Foreign};
 
 /// Runs the command.
 pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
-    let (options, spec) = with_source(arguments, messages)?;
+    let (mut options, spec) = with_source(arguments, messages)?;
+    options.is_followed = arguments.follow.is_given();
     let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
     check(arguments, &options, messages)?;
     let backend = BackendArgument::Auto.for_samples(arguments.samples);
