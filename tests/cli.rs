@@ -373,6 +373,27 @@ fn values_are_printed_as_by_pminfo() {
     }
 }
 
+/// Lines that are no definitions count as wrong ones.
+#[test]
+fn refused_lines_are_counted_by_check() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("lines.conf");
+    for (text, compat, status, summary) in [
+        ("a b\n", "off", 2, "1 definition, 1 error"),
+        ("= 1\n", "off", 2, "1 definition, 1 error"),
+        ("a.. = 1\n", "off", 2, "1 definition, 1 error"),
+        ("a. = 1\n", "off", 2, "1 definition, 1 error"),
+        ("a. = 1\n", "6.0", 0, "1 definition, 0 errors"),
+        ("a =\n", "off", 2, "1 definition, 1 error"),
+        ("a b\n= 1\na = 1\nb = 1 +\n", "off", 2, "4 definitions, 3 errors"),
+        ("# a b\n\n", "off", 0, "0 definitions, 0 errors"),
+    ] {
+        std::fs::write(&file, text).expect("space");
+        let run = run(&["check", "--compat", compat, file.to_str().expect("UTF-8")]);
+        assert_eq!((run.status, run.err.lines().last()), (Some(status), Some(summary)), "{text:?}");
+    }
+}
+
 /// All that PCP delivers registers, and what fails on a pmcd lacks an operand there.
 #[test]
 fn shipped_definitions() {

@@ -6,7 +6,7 @@
 #[path = "../runtime/tests/shared/replays.rs"]
 mod replays;
 
-use pmderive::engine::{fuzz_cached, fuzz_compile, fuzz_eval};
+use pmderive::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
 use pmderive::equivalent_domains::fuzz_equivalent_domains;
 use pmderive::format::fuzz_format;
 #[cfg(feature = "jit")]
@@ -24,6 +24,7 @@ replays! {
     equivalent_domains: fuzz_equivalent_domains;
     eval: fuzz_eval;
     format: fuzz_format;
+    hosts: fuzz_hosts;
     metadata: fuzz_metadata;
     parse: fuzz_parse;
     test_file: fuzz_test_file;

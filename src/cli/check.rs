@@ -9,7 +9,7 @@ use std::io::Write;
 use clap::{Args, ValueEnum};
 
 use crate::diag::json::to_json;
-use crate::diag::{Diagnostics, Severity};
+use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
 use crate::equivalent_domains::EquivalentDomains;
 use crate::lint::{lint_definitions, lint_expressions, missing_instances};
@@ -150,16 +150,18 @@ pub fn run(arguments: &CheckArguments, messages: &mut Messages) -> Result<Outcom
     Ok(if errors > 0 { Outcome::Mistake } else { Outcome::Good })
 }
 
-/// Definitions and expressions, those that were refused included.
+/// Definitions and expressions, those that were refused included, and lines
+/// that are no definition although one is due.
 fn count(definitions: &Definitions, diagnostics: &Diagnostics, expressions: usize) -> usize {
     let registry = &definitions.registry;
-    let refused: HashSet<&str> = diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity == Severity::Error)
+    let errors = || diagnostics.iter().filter(|one| one.severity == Severity::Error);
+    let nameless =
+        errors().filter(|one| one.code == Code::BadDefinitionLine && one.metric.is_none()).count();
+    let refused: HashSet<&str> = errors()
         .filter_map(|diagnostic| diagnostic.metric.as_deref())
         .filter(|name| registry.get(name).is_none())
         .collect();
-    definitions.own().count() + refused.len() + expressions
+    definitions.own().count() + refused.len() + nameless + expressions
 }
 
 fn print_json(

@@ -35,6 +35,10 @@ use super::terminal::Purpose;
 use super::window_options::WindowOptions;
 use super::{Outcome, Stop};
 
+/// What PCP's tools add when the end of an archive cannot be found.
+const END_UNKNOWN: &str = "\nWARNING: This archive is sufficiently damaged that it may not be possible to\n         \
+     produce complete information.  Continuing and hoping for the best.\n";
+
 /// Options of `info`, `probe` and `val`.
 #[derive(Clone, Debug, Args)]
 pub struct PcpOptions {
@@ -320,12 +324,19 @@ impl Source {
     /// source now, and no end. Where that of an archive cannot be found there
     /// is none either: what comes before the damage may be of use.
     fn bounds(&mut self, messages: &Messages) -> (Timestamp, Option<Timestamp>) {
+        let dialect = self.dialect;
         let Context::Archive(archive) = self.kind() else { return (Timestamp::now(), None) };
-        let end = archive.end_time();
+        let end = match dialect {
+            Dialect::Fixed => archive.end_time(),
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => archive.indexed_end_time(),
+        };
         let start = archive.label().start;
         if let Err(error) = &end {
             let (archive, status) = (self.context.name(), self.dialect.text(error.status()));
             messages.error(&format_args!("Cannot locate end of archive {archive}: {status}"));
+            if messages.are_of_tool() {
+                messages.lines(&[&END_UNKNOWN]);
+            }
         }
         (start, end.ok())
     }

@@ -57,23 +57,26 @@ fn node_by_node<S: FetchSource>(
 ) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
     let mut metrics = Vec::new();
     // Nodes still to be looked at, the next one last.
-    let mut open = match context.children(start)? {
-        Err(status) => return Ok(Err(status)),
-        Ok(children) if children.is_empty() && !start.is_empty() => {
-            return Ok(Ok(vec![start.to_owned()]));
-        }
-        Ok(children) => below(start, children),
-    };
+    let mut open = vec![(start.to_owned(), false)];
     while let Some((name, is_leaf)) = open.pop() {
-        if is_leaf {
+        let has_derived = context.has_derived_below(&name);
+        let children = match is_leaf && !has_derived {
+            true => Vec::new(),
+            false => match context.children(&name)? {
+                Ok(children) => children,
+                Err(status) if name == start => return Ok(Err(status)),
+                Err(_) if is_leaf => Vec::new(),
+                Err(_) => continue,
+            },
+        };
+        // A subtree that its agent knows nothing of counts as a metric.
+        let is_metric = match children.is_empty() {
+            true => !name.is_empty(),
+            false => has_derived && context.is_metric_besides(&name)?,
+        };
+        open.extend(below(&name, children));
+        if is_metric {
             metrics.push(name);
-            continue;
-        }
-        match context.children(&name)? {
-            // A subtree that its agent knows nothing of.
-            Ok(children) if children.is_empty() => metrics.push(name),
-            Ok(children) => open.extend(below(&name, children)),
-            Err(_) => {}
         }
     }
     Ok(Ok(metrics))

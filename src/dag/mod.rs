@@ -3,7 +3,8 @@
 //! Nodes are interned: asking for an operation that is already there gives
 //! the node there is. Operations on constants are done at once, by the same
 //! kernels that would do them later. Operations with a past ([`Op::Change`])
-//! belong to one definition and are shared within it only.
+//! belong to one definition and are shared within it only; the samples that
+//! they look back to are shared by all.
 
 use std::sync::Arc;
 
@@ -12,8 +13,9 @@ use pmderive_runtime::kernel::{Body, Kernel, KernelIr, Scalar};
 use pmderive_runtime::model::{InDom, MetricDesc, Pmid, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use pmderive_runtime::program::{
-    FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot, KernelSlot, NamedDomain, Node,
-    NodeId, OnFailure, Op, Window, WindowFunction, WindowId, scalar_of,
+    Baseline, BaselineId, FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot,
+    KernelSlot, NamedDomain, Node, NodeId, OnFailure, Op, Window, WindowFunction, WindowId,
+    scalar_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -33,6 +35,8 @@ pub struct Graph {
     pub descs: Vec<MetricDesc>,
     /// Previous samples.
     pub histories: Vec<History>,
+    /// What each definition has of them.
+    pub baselines: Vec<Baseline>,
     /// Moving windows.
     pub windows: Vec<Window>,
     /// Kernels in use.
@@ -47,12 +51,14 @@ pub struct Graph {
     pub named_domains: Vec<(InDom, Vec<InputSlot>)>,
     index: FxHashMap<Node, NodeId>,
     input_index: FxHashMap<Pmid, InputSlot>,
+    domain_index: FxHashMap<InDom, u32>,
     kernel_index: FxHashMap<KernelIr, KernelSlot>,
     constant_index: FxHashMap<Vec<u8>, u32>,
     pattern_index: FxHashMap<Box<str>, u32>,
-    history_index: FxHashMap<(u64, NodeId), HistoryId>,
+    history_index: FxHashMap<(NodeId, OnFailure), HistoryId>,
+    baseline_index: FxHashMap<(u64, HistoryId), BaselineId>,
     window_index: FxHashMap<WindowOf, WindowId>,
-    history_count: FxHashMap<u64, u32>,
+    key_count: FxHashMap<u64, u32>,
 }
 
 /// What tells windows apart: definition, operand, function, bits of the seconds.
@@ -75,7 +81,10 @@ impl Graph {
     /// The slot of a metric in the fetch.
     pub fn slot(&mut self, desc: &MetricDesc) -> InputSlot {
         *self.input_index.entry(desc.pmid).or_insert_with(|| {
-            self.inputs.push(Input { value_type: desc.value_type, is_set: desc.indom.is_some() });
+            let count = self.domain_index.len() as u32;
+            let number = |indom| *self.domain_index.entry(indom).or_insert(count);
+            let (value_type, is_set) = (desc.value_type, desc.indom.is_some());
+            self.inputs.push(Input { value_type, is_set, domain: desc.indom.map(number) });
             self.descs.push(*desc);
             InputSlot(self.inputs.len() as u32 - 1)
         })
@@ -167,35 +176,44 @@ impl Graph {
         value_type: ValueType,
         kernels: KernelSource<'_>,
     ) -> NodeId {
-        let history = match self.history_index.get(&(definition, operand)) {
-            Some(history) => *history,
-            None => self.new_history(definition, operand, on_failure),
-        };
+        let history = self.history(operand, on_failure);
+        let baseline = self.baseline(definition, history);
         let kernel = self.kernel(ir, kernels);
         let constants = self.constants(constants);
         let indom = self.indoms[operand.index()];
-        self.add(Op::Change { operand, history, kernel, constants }, value_type, indom)
+        self.add(Op::Change { operand, history, baseline, kernel, constants }, value_type, indom)
     }
 
-    fn new_history(
-        &mut self,
-        definition: u64,
-        operand: NodeId,
-        on_failure: OnFailure,
-    ) -> HistoryId {
+    /// Where the previous sample of an operand is kept.
+    fn history(&mut self, operand: NodeId, on_failure: OnFailure) -> HistoryId {
+        if let Some(known) = self.history_index.get(&(operand, on_failure)) {
+            return *known;
+        }
         let id = HistoryId(self.histories.len() as u32);
-        let (key, inputs) = self.new_key(operand, definition);
-        self.histories.push(History { operand, key, inputs, on_failure });
-        self.history_index.insert((definition, operand), id);
+        let inputs = self.inputs_of(operand).into();
+        self.histories.push(History { operand, inputs, on_failure });
+        self.history_index.insert((operand, on_failure), id);
         id
     }
 
-    /// The next key of a definition, for samples of `operand`, and the inputs below it.
-    fn new_key(&mut self, operand: NodeId, definition: u64) -> (HistoryKey, Box<[InputSlot]>) {
-        let count = self.history_count.entry(definition).or_insert(0);
+    /// A definition's use of a history.
+    fn baseline(&mut self, definition: u64, history: HistoryId) -> BaselineId {
+        if let Some(known) = self.baseline_index.get(&(definition, history)) {
+            return *known;
+        }
+        let id = BaselineId(self.baselines.len() as u32);
+        let key = self.new_key(definition);
+        self.baselines.push(Baseline { history, key });
+        self.baseline_index.insert((definition, history), id);
+        id
+    }
+
+    /// The next key of a definition.
+    fn new_key(&mut self, definition: u64) -> HistoryKey {
+        let count = self.key_count.entry(definition).or_insert(0);
         let ordinal = *count;
         *count += 1;
-        (HistoryKey { definition, ordinal }, self.inputs_of(operand).into())
+        HistoryKey { definition, ordinal }
     }
 
     /// A function over a window of time, of an operand whose type the result has.
@@ -211,7 +229,7 @@ impl Graph {
         let window = match self.window_index.get(&of) {
             Some(window) => *window,
             None => {
-                let (key, inputs) = self.new_key(operand, definition);
+                let (key, inputs) = (self.new_key(definition), self.inputs_of(operand).into());
                 let scalar = scalar_of(value_type).unwrap_or(Scalar::F64);
                 let window = WindowId(self.windows.len() as u32);
                 self.windows.push(Window { key, inputs, function, seconds, scalar });
@@ -223,14 +241,25 @@ impl Graph {
         self.add(Op::Window { operand, window }, value_type, indom)
     }
 
-    /// Slots of the metrics that a node's values come from, ascending by node.
+    /// Slots of the metrics that a node's values come from, from left to right,
+    /// whatever other metrics there are.
     fn inputs_of(&self, node: NodeId) -> Vec<InputSlot> {
-        let nodes = self.reachable([node]);
-        let slot = |id: NodeId| match self.nodes[id.index()].op {
-            Op::Input(slot) => Some(slot),
-            _ => None,
-        };
-        nodes.into_iter().filter_map(slot).collect()
+        let mut slots = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        let mut stack = vec![node];
+        while let Some(id) = stack.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let op = &self.nodes[id.index()].op;
+            if let Op::Input(slot) = op {
+                slots.push(*slot);
+            }
+            let first = stack.len();
+            op.operands(|operand| stack.push(operand));
+            stack[first..].reverse();
+        }
+        slots
     }
 
     /// All nodes that those given need, themselves included, ascending.

@@ -176,7 +176,7 @@ impl Diagnostic {
 }
 
 /// Everything that was found, in the order of finding.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
 }

@@ -23,14 +23,18 @@ use crate::source::SourceMap;
 
 /// Choices taken from bytes; when they run out, a fixed sequence goes on.
 #[derive(Clone)]
-struct Choices {
+pub(super) struct Choices {
     data: Vec<u8>,
     at: usize,
     state: u64,
 }
 
 impl Choices {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn new(data: &[u8]) -> Choices {
+        Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 }
+    }
+
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         let byte = match self.data.get(self.at) {
             Some(byte) => *byte,
             None => {
@@ -42,12 +46,12 @@ impl Choices {
         usize::from(byte) % limit.max(1)
     }
 
-    fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 }
 
-const TYPES: [ValueType; 7] = [
+pub(super) const TYPES: [ValueType; 7] = [
     ValueType::I32,
     ValueType::U32,
     ValueType::I64,
@@ -57,7 +61,7 @@ const TYPES: [ValueType; 7] = [
     ValueType::String,
 ];
 const DOMAIN: InDom = InDom::new(7, 1);
-const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
+pub(super) const NAMES: [&str; 6] = ["sda", "sdb", "sdc 3", "dm-0", "eth0", "x"];
 
 /// Samples that the choices make.
 struct Samples {
@@ -176,13 +180,13 @@ impl Feed for Samples {
 }
 
 /// Definitions in one round.
-const DEFINITIONS: usize = 6;
+pub(super) const DEFINITIONS: usize = 6;
 
 /// What a fuzzed text is a definition of.
-const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
+pub(super) const DIALECTS: [Dialect; 3] = [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0];
 
 /// An expression, small enough to be valid rather often.
-fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
+pub(super) fn expression(choices: &mut Choices, depth: usize, extensions: bool) -> String {
     let metric = |choices: &mut Choices| {
         if extensions && choices.below(8) == 0 {
             return format!("d.{}", choices.below(DEFINITIONS));
@@ -283,7 +287,7 @@ pub fn fuzz_eval(data: &[u8]) {
 }
 
 fn evaluate_random(data: &[u8], backend: Backend) {
-    let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
+    let mut choices = Choices::new(data);
     let dialect = choices.pick(&DIALECTS);
     let extensions = data.first().is_some_and(|first| *first >= 0xc0);
     // What chooses the backend.
@@ -425,7 +429,7 @@ fn evaluate_in_steps<'w>(
 /// When they disagree.
 #[doc(hidden)]
 pub fn fuzz_cached(data: &[u8]) {
-    let mut choices = Choices { data: data.to_vec(), at: 0, state: 0x9e37_79b9 };
+    let mut choices = Choices::new(data);
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let engine = Engine::new(Dialect::Fixed, Backend::Interp);
     let mut registry = Registry::new(Dialect::Fixed);
@@ -525,7 +529,7 @@ fn source_of(choices: &Choices) -> MemorySource<Samples> {
     MemorySource::new("memory", metadata(), samples)
 }
 
-fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {
+pub(super) fn compare(a: &Evaluation<'_>, b: &Evaluation<'_>, what: impl Fn(usize) -> String) {
     assert_eq!(a.len(), b.len());
     for output in 0..a.len() {
         let (a, b) = (a.get(output), b.get(output));

@@ -12,6 +12,7 @@ mod controls;
 mod derived;
 mod examination;
 mod fuzz;
+mod fuzz_hosts;
 mod identifiers;
 mod nesting;
 mod registry;
@@ -44,12 +45,15 @@ use backend::Compiler;
 pub use classes::Compiled;
 use classes::{Build, Class, Classes};
 pub use context::{Context, Sample};
+use derived::Alike;
 pub use derived::DerivedContext;
 pub(crate) use examination::Checked;
 use examination::Checking;
 pub use examination::Examination;
 #[doc(hidden)]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
+#[doc(hidden)]
+pub use fuzz_hosts::fuzz_hosts;
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
@@ -68,6 +72,8 @@ pub struct Engine {
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
     /// Kinds of sources that programs are in use for.
     classes: Classes,
+    /// What contexts with derived metrics have in common.
+    alike: Alike,
     threads: Threads,
 }
 
@@ -95,6 +101,7 @@ impl Engine {
             equivalent_domains: Arc::default(),
             kernels: Mutex::default(),
             classes: Classes::default(),
+            alike: Alike::default(),
             threads: Threads::default(),
         }
     }
@@ -235,22 +242,6 @@ impl Engine {
         let equivalent_domains = &self.equivalent_domains;
         let language = self.language;
         Checking { registry, language, equivalent_domains, definitions, chosen, suggest }
-    }
-
-    /// Looks up the names of a selection and checks it: all of compiling that
-    /// needs the source.
-    ///
-    /// # Errors
-    /// The source failed.
-    pub(crate) fn check(
-        &self,
-        registry: &Registry,
-        selection: &[&Registered],
-        source: &mut dyn MetadataSource,
-        diagnostics: &mut Diagnostics,
-    ) -> Result<Checked, SourceError> {
-        let examination = self.examine(registry, selection, source, diagnostics)?;
-        Ok(examination.into_checked(selection.iter().copied()))
     }
 
     /// Checks a selection of registered definitions against a source and

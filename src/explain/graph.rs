@@ -10,8 +10,8 @@ use pmderive_runtime::eval::Binding;
 use pmderive_runtime::kernel::{Body, Inst, KernelIr, Scalar, interp};
 use pmderive_runtime::model::{ValueType, write_exact_double, write_exact_float};
 use pmderive_runtime::program::{
-    History, HistoryId, HistoryKey, InputSlot, NodeId, OnFailure, Op, Placement, PreviousLanes,
-    Program, Step, StepOperand, scalar_of,
+    Baseline, History, HistoryId, HistoryKey, InputSlot, NodeId, OnFailure, Op, Placement,
+    PreviousLanes, Program, Step, StepOperand, scalar_of,
 };
 
 use super::{ExplainedInput, ExplainedKernel, ExplainedProgram, ExplainedStep, Operation};
@@ -150,7 +150,11 @@ impl Words {
         };
         let mut kept: Vec<(String, String)> = Vec::new();
         for (at, history) in program.histories.iter().enumerate() {
-            let words = history_words(history, owner(&history.key), clock(&history.inputs));
+            let of = |baseline: &&Baseline| baseline.history.index() == at;
+            let identities = program.baselines.iter().filter(of);
+            let identities = identities.map(|one| identity(&one.key, owner(&one.key)));
+            let identities = identities.collect::<Vec<_>>().join("; ");
+            let words = history_words(history, &identities, clock(&history.inputs));
             let gap =
                 if program.forget_at_gap { ", and forgotten at a gap in the data" } else { "" };
             kept.push((format!("h{at}"), words + gap));
@@ -305,15 +309,14 @@ fn identity(key: &HistoryKey, owner: &str) -> String {
     format!("number {ordinal} of `{owner}`, found again while its text and metrics are the same")
 }
 
-fn history_words(history: &History, owner: &str, clock: &str) -> String {
+fn history_words(history: &History, identities: &str, clock: &str) -> String {
     let operand = name(history.operand);
     let failure = match history.on_failure {
         OnFailure::Forget => "forgotten when",
         OnFailure::Keep => "kept when",
         OnFailure::Repeat => "replaced by the failure when",
     };
-    let identity = identity(&history.key, owner);
-    format!("{operand} before, with the time of {clock}; {identity}; {failure} {operand} fails")
+    format!("{operand} before, with the time of {clock}; {identities}; {failure} {operand} fails")
 }
 
 fn explain_step(program: &Program, step: &Step) -> ExplainedStep {

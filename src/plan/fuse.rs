@@ -259,7 +259,7 @@ impl<'f> Fusion<'f> {
                     let constants = &self.graph.constants[*constants as usize..];
                     region.lanes.inline(ir, &args?, constants)
                 }
-                Op::Change { operand, history, kernel, constants } => {
+                Op::Change { operand, history, kernel, constants, .. } => {
                     let mut args = vec![of(*operand, mode)?];
                     let below = &self.graph.nodes[operand.index()];
                     let lanes = match (below.is_set, mode) {
@@ -313,11 +313,9 @@ impl Region {
     fn operand(&mut self, operand: StepOperand, scalar: Scalar) -> Reg {
         let (access, previous) = match operand {
             StepOperand::Column(_) => (Access::Column, false),
-            StepOperand::Single(_) | StepOperand::First { .. } | StepOperand::Elapsed(_) => {
-                (Access::Single, false)
-            }
             StepOperand::Previous { lanes: PreviousLanes::Column, .. } => (Access::Column, true),
-            StepOperand::Previous { .. } => (Access::Single, true),
+            // Single values of previous samples are copied to the others.
+            _ => (Access::Single, false),
         };
         self.operands.push(operand);
         self.lanes.operand(scalar, access, previous)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
-    Binding, FetchedDomain, HistoryId, InputSlot, NodeId, Op, Output, Program,
+    BaselineId, Binding, FetchedDomain, HistoryId, InputSlot, NodeId, Op, Output, Program,
 };
 
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
@@ -73,18 +73,18 @@ pub fn plan(
     let bearers: Vec<Option<InputSlot>> =
         definitions.iter().map(|one| instance_of(one.expr, &mut graph)).collect();
     let outputs = roots.iter().zip(trees).zip(bearers).map(|((root, nodes), instance_of)| {
-        let mut histories: Vec<HistoryId> = nodes
-            .iter()
-            .filter_map(|id| match graph.nodes[id.index()].op {
-                Op::Change { history, .. } => Some(history),
-                _ => None,
-            })
-            .collect();
+        let changes = nodes.iter().filter_map(|id| match graph.nodes[id.index()].op {
+            Op::Change { history, baseline, .. } => Some((history, baseline)),
+            _ => None,
+        });
+        let (mut histories, mut baselines): (Vec<HistoryId>, Vec<BaselineId>) = changes.unzip();
         histories.sort_unstable();
         histories.dedup();
+        baselines.sort_unstable();
+        baselines.dedup();
         let value_type = graph.nodes[root.index()].value_type;
-        let (nodes, histories) = (nodes.into(), histories.into());
-        Output { root: *root, value_type, nodes, histories, instance_of }
+        let (histories, baselines) = (histories.into(), baselines.into());
+        Output { root: *root, value_type, nodes: nodes.into(), histories, baselines, instance_of }
     });
     let outputs = outputs.collect();
     let (named_domains, inputs_over) = graph.named_domains.into_iter().unzip();
@@ -93,6 +93,7 @@ pub fn plan(
         inputs: graph.inputs,
         nodes: graph.nodes,
         histories: graph.histories,
+        baselines: graph.baselines,
         windows: graph.windows,
         outputs,
         kernels: graph.kernels,

@@ -67,9 +67,10 @@ impl DefinitionReader {
                 return;
             }
         };
+        let dialect = self.language.dialect;
         let range = trimmed(text, 0..open);
         let name = &text[range.clone()];
-        if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp) {
+        if let Some(diagnostic) = check_name(name, &range, open, &line.origin, &pcp, dialect) {
             reading.diagnostics.push(diagnostic);
             return;
         }

@@ -18,7 +18,7 @@ pub use pmderive_runtime::model::TextKind;
 use super::ast::Spanned;
 use super::control::{Setting, parse_options};
 use super::lines::{Line, Lines};
-use super::names::{NameMistake, is_space, name_mistake};
+use super::names::{NameMistake, is_space, name_mistake_in};
 use super::origin::{Origin, offset};
 use super::outline::{LineForm, OutlinedLine};
 use super::{ParsedExpr, parse_at};
@@ -282,8 +282,13 @@ impl DefinitionReader {
         let pcp = reading.said_of(line);
         let range = trimmed(text, 0..assign);
         let name = &text[range.clone()];
-        if let Some(diagnostic) = check_name(name, &range, assign, &line.origin, &pcp) {
+        let dialect = self.language.dialect;
+        if let Some(diagnostic) = check_name(name, &range, assign, &line.origin, &pcp, dialect) {
+            let first = reading.diagnostics.len();
             reading.diagnostics.push(diagnostic);
+            if !name.is_empty() {
+                reading.diagnostics.name_metric(first, name);
+            }
             return;
         }
         let name: Spanned<Box<str>> =
@@ -367,6 +372,7 @@ pub(super) fn check_name(
     end: usize,
     origin: &Origin,
     pcp: &FileLine<'_>,
+    dialect: Dialect,
 ) -> Option<Diagnostic> {
     if name.is_empty() {
         return Some(
@@ -379,13 +385,12 @@ pub(super) fn check_name(
             .pcp(pcp.error_with_line(format_args!("derived metric name missing"))),
         );
     }
-    let NameMistake { at, rule } = name_mistake(name)?;
+    let NameMistake { at, rule } = name_mistake_in(name, dialect)?;
     let place = span(origin, &(range.start + at.start..range.start + at.end));
     let diagnostic = bad_name(name, place, rule);
-    Some(match at.end == name.len() && name.ends_with('.') {
-        // libpcp takes such a name.
-        true => diagnostic.fix(place, ""),
-        false => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
+    Some(match name_mistake_in(name, Dialect::Pcp6_0) {
+        None => diagnostic.fix(place, ""),
+        Some(_) => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
     })
 }
 

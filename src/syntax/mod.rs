@@ -65,7 +65,7 @@ pub(crate) use load::{
     STANDARD_INPUT, Unreadable, definition_files, load_file, read_bounded, read_definition_file,
 };
 pub(crate) use names::is_space;
-pub use names::{NameMistake, name_mistake};
+pub use names::{NameMistake, name_mistake, name_mistake_in};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};
 pub use pcp_error::{MAX_NESTING, PcpError};
 pub use print::{print_expr, print_node};

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::dialect::Dialect;
+
 /// What is wrong with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameMistake {
@@ -42,6 +44,14 @@ pub fn name_mistake(name: &str) -> Option<NameMistake> {
     }
 }
 
+/// As [`name_mistake`], but libpcp takes one point at the end of a name.
+pub fn name_mistake_in(name: &str, dialect: Dialect) -> Option<NameMistake> {
+    match dialect {
+        Dialect::Fixed => name_mistake(name),
+        Dialect::Pcp6_0 | Dialect::Pcp7_2 => name_mistake(name.strip_suffix('.').unwrap_or(name)),
+    }
+}
+
 /// `isspace(3)` in the C locale.
 pub fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
@@ -49,7 +59,8 @@ pub fn is_space(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::name_mistake;
+    use super::{name_mistake, name_mistake_in};
+    use crate::dialect::Dialect;
 
     #[test]
     fn names_and_what_is_wrong_with_others() {
@@ -67,6 +78,16 @@ mod tests {
             ("a(b)", Some(1..2)),
         ] {
             assert_eq!(name_mistake(name).map(|mistake| mistake.at), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn libpcp_takes_one_point_at_the_end() {
+        for (name, is_taken) in [("a.", true), ("a.b.", true), ("a..", false), (".", false)] {
+            assert!(name_mistake_in(name, Dialect::Fixed).is_some(), "{name}");
+            for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2] {
+                assert_eq!(name_mistake_in(name, dialect).is_none(), is_taken, "{name}");
+            }
         }
     }
 }

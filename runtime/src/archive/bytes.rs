@@ -10,9 +10,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much is read at a time: little at first, more while reading goes on forward.
-const FIRST_CHUNK: usize = 8 * 1024;
-const CHUNK: usize = 128 * 1024;
+/// How much is read at a time: a label at first, more while reading goes on.
+/// Thousands of contexts have a window each or more.
+const FIRST_CHUNK: usize = 1024;
+const CHUNK: usize = 32 * 1024;
 
 /// Lengths beyond this are compared with the size of the file before a buffer grows for them.
 const TRUSTED_LENGTH: usize = 1024 * 1024;
@@ -156,7 +157,7 @@ impl Window {
     fn fill(&mut self, length: usize) -> io::Result<()> {
         while self.filled < length {
             if self.filled == self.buffer.len() {
-                let target = (self.buffer.len() * 2).max(FIRST_CHUNK);
+                let target = (self.buffer.len() * 2).max(FIRST_CHUNK).max(length.min(CHUNK));
                 self.buffer.resize(target, 0);
             }
             let offset = self.start.saturating_add(self.filled as u64);

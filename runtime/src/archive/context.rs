@@ -112,7 +112,7 @@ pub struct ArchiveContext {
 }
 
 /// How archives are opened.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenOptions {
     /// What each compressed file may expand to, in bytes, in the folder for
     /// temporary files; without that 16 GiB, or nine tenths of the space that is
@@ -154,11 +154,11 @@ impl ArchiveContext {
     /// # Errors
     /// As for [`ArchiveContext::open`].
     pub fn open_with(path: &Path, options: OpenOptions) -> Result<ArchiveContext, SourceError> {
-        let OpenOptions { max_expanded, as_version_6 } = options;
         let name = escape::path(&path).into_owned();
-        let mut context = ArchiveContext::of(name, resolve(path, max_expanded)?, as_version_6)?;
+        let archives = resolve(path, options.max_expanded)?;
+        let mut context = ArchiveContext::of(name, archives, options)?;
         context.rules = InterpolationRules::of_environment();
-        if as_version_6 {
+        if options.as_version_6 {
             context.pass_over_nothing()?;
         }
         Ok(context)
@@ -168,15 +168,15 @@ impl ArchiveContext {
     pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
         let name = files.base.clone();
         let shown = escape::path(&name).into_owned();
-        ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], false)
+        ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], OpenOptions::default())
     }
 
     pub(super) fn of(
         name: String,
         archives: Vec<Named>,
-        as_version_6: bool,
+        options: OpenOptions,
     ) -> Result<ArchiveContext, SourceError> {
-        let Opened { archives, first, metadata, passed_over } = open_all(archives, as_version_6)?;
+        let Opened { archives, first, metadata, passed_over } = open_all(archives, options)?;
         let PassedOver { refused: mut warnings, unnoticed } = passed_over;
         let refused = warnings.len();
         warnings.extend(unnoticed);
@@ -193,7 +193,7 @@ impl ArchiveContext {
             interpolator: None,
             label,
             metadata,
-            records: Sequence::new(archives.into(), first),
+            records: Sequence::new(archives, first),
             refused,
             warnings,
             left_out: 0,
@@ -325,6 +325,15 @@ impl ArchiveContext {
     /// `PM_ERR_LOGREC` when there is no complete record.
     pub fn end_time(&mut self) -> Result<Timestamp, SourceError> {
         self.records.last_archive().end_time()
+    }
+
+    /// As [`ArchiveContext::end_time`], as libpcp finds it: it reads what is
+    /// before a damaged end only from an entry of the temporal index on.
+    ///
+    /// # Errors
+    /// `PM_ERR_LOGREC` when no complete record is found like that.
+    pub fn indexed_end_time(&mut self) -> Result<Timestamp, SourceError> {
+        self.records.last_archive().indexed_end_time()
     }
 
     /// The time that metadata is as of: that of what was fetched last.

@@ -195,21 +195,36 @@ pub(super) struct Observation {
 /// All that is known of one domain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DomainHistory {
-    /// Once sorted in order of time; among equal times in order of the file.
+    /// Once settled in order of time; among equal times in order of the file.
     observations: Vec<Observation>,
     unsorted: bool,
-    /// The version asked for last and the number of observations in it.
-    current: Option<(usize, Arc<InstanceDomain>)>,
+    /// How often the order of observations was another one afterwards.
+    revision: u32,
+}
+
+/// A version of a domain, as whoever asks for domains has it.
+#[derive(Clone, Debug)]
+pub(super) struct DomainVersion {
+    /// The number of observations in it, as of a revision of the history.
+    used: usize,
+    revision: u32,
+    pub(super) domain: Arc<InstanceDomain>,
 }
 
 impl DomainHistory {
     /// Takes a further record into account.
     pub(super) fn add(&mut self, observation: Observation) {
-        if self.observations.last().is_some_and(|last| last.stamp > observation.stamp) {
-            self.unsorted = true;
-            self.current = None;
-        }
+        self.unsorted |=
+            self.observations.last().is_some_and(|last| last.stamp > observation.stamp);
         self.observations.push(observation);
+    }
+
+    /// To be called after records were added: puts them in order.
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.unsorted) {
+            self.observations.sort_by_key(|o| o.stamp);
+            self.revision += 1;
+        }
     }
 
     /// Takes the records of another archive into account.
@@ -218,21 +233,25 @@ impl DomainHistory {
     }
 
     /// The domain in force at `time`: after all observations up to then.
-    /// `None` before the first one. `read` delivers what an observation adds.
+    /// `None` before the first one. `current` is the version that was asked for
+    /// last, if any was, and becomes this one. `read` delivers the domain after
+    /// the observation of a number, given that before it.
     ///
     /// The same `Arc` is returned as long as the instances stay the same,
     /// even when the archive repeats them.
     pub(super) fn at<E>(
-        &mut self,
+        &self,
         time: Timestamp,
-        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+        current: &mut Option<DomainVersion>,
+        mut read: impl FnMut(
+            (usize, &Observation),
+            Option<&InstanceDomain>,
+        ) -> Result<Arc<InstanceDomain>, E>,
     ) -> Result<Option<Arc<InstanceDomain>>, E> {
-        if std::mem::take(&mut self.unsorted) {
-            self.observations.sort_by_key(|o| o.stamp);
-        }
-        let wanted = match &self.current {
-            Some((used, domain)) if self.covers(*used, time) => {
-                return Ok(Some(Arc::clone(domain)));
+        current.take_if(|current| current.revision != self.revision);
+        let wanted = match current {
+            Some(current) if self.covers(current.used, time) => {
+                return Ok(Some(Arc::clone(&current.domain)));
             }
             _ => self.observations.partition_point(|o| o.stamp <= time),
         };
@@ -243,24 +262,25 @@ impl DomainHistory {
         else {
             return Ok(None);
         };
-        let current = self.current.take();
-        let (mut next, mut domain) = match &current {
-            Some((used, domain)) if (whole + 1..=wanted).contains(used) => {
-                (*used, Some(Arc::clone(domain)))
+        let former = current.take();
+        let (mut next, mut domain) = match &former {
+            Some(former) if (whole + 1..=wanted).contains(&former.used) => {
+                (former.used, Some(Arc::clone(&former.domain)))
             }
             _ => (whole, None),
         };
         while next < wanted {
-            domain = Some(Arc::new(read(&self.observations[next], domain.as_deref())?));
+            domain = Some(read((next, &self.observations[next]), domain.as_deref())?);
             next += 1;
         }
         let Some(mut domain) = domain else { return Ok(None) };
-        if let Some((_, old)) = current
-            && *old == *domain
+        if let Some(former) = former
+            && *former.domain == *domain
         {
-            domain = old;
+            domain = former.domain;
         }
-        self.current = Some((wanted, Arc::clone(&domain)));
+        let revision = self.revision;
+        *current = Some(DomainVersion { used: wanted, revision, domain: Arc::clone(&domain) });
         Ok(Some(domain))
     }
 
@@ -419,11 +439,14 @@ mod tests {
                 change: *change,
             });
         }
+        history.settle();
+        let mut current = None;
         let mut at = |sec: i64| {
             history
-                .at(Timestamp::new(sec, 0), |o, before| {
+                .at(Timestamp::new(sec, 0), &mut current, |(_, o), before| {
                     let bytes = &records[usize::try_from(o.place.offset).expect("small")].2;
-                    Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
+                    let record = DomainRecord::decode(bytes, 0, o.version, o.change)?;
+                    Ok(Arc::new(record.apply(before)))
                 })
                 .map_err(|damage: Damage| damage.message)
         };

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::archive::context::ArchiveContext;
+use crate::archive::context::{ArchiveContext, OpenOptions};
 use crate::archive::files::{ArchiveFiles, Member};
 use crate::archive::resolve::Named;
 use crate::model::{
@@ -73,7 +73,7 @@ fn several_of(data: &[u8]) -> Option<Result<ArchiveContext, SourceError>> {
     let (first, second) = rest.split_at(size.min(rest.len()));
     let named = |name: &str, blob| Some(Named { name: name.into(), files: Ok(files_of(blob)?) });
     let archives = vec![named("second", second)?, named("first", first)?];
-    Some(ArchiveContext::of("first,second".to_owned(), archives, false))
+    Some(ArchiveContext::of("first,second".to_owned(), archives, OpenOptions::default()))
 }
 
 /// The names of an archive, and all its metrics and domains.

@@ -121,7 +121,7 @@ fn read_place(fields: &mut Fields<'_>) -> Result<LabelPlace, Damage> {
 /// All records of one level of one thing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelHistory {
-    /// Once sorted in order of time; among equal times in order of the file.
+    /// Once settled in order of time; among equal times in order of the file.
     observations: Vec<LabelObservation>,
     unsorted: bool,
 }
@@ -139,6 +139,13 @@ impl LabelHistory {
         other.observations.into_iter().for_each(|observation| self.add(observation));
     }
 
+    /// To be called after records were added: puts them in order.
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.unsorted) {
+            self.observations.sort_by_key(|observation| observation.stamp);
+        }
+    }
+
     /// Since when each record holds.
     pub(super) fn times(&self) -> impl Iterator<Item = Timestamp> {
         self.observations.iter().map(|observation| observation.stamp)
@@ -146,10 +153,7 @@ impl LabelHistory {
 
     /// The record in force at `time`: the last one up to then, which replaces
     /// those before it. `None` before the first one.
-    pub(super) fn at(&mut self, time: Timestamp) -> Option<LabelObservation> {
-        if std::mem::take(&mut self.unsorted) {
-            self.observations.sort_by_key(|observation| observation.stamp);
-        }
+    pub(super) fn at(&self, time: Timestamp) -> Option<LabelObservation> {
         let count = self.observations.partition_point(|observation| observation.stamp <= time);
         self.observations[..count].last().copied()
     }
@@ -239,9 +243,10 @@ mod tests {
             let place = RecordPlace { file: 0, offset, length: 0 };
             history.add(LabelObservation { stamp, place, version: Version::V2 });
         }
-        let mut at = |sec| history.at(Timestamp::new(sec, 0)).map(|found| found.place.offset);
+        history.settle();
+        let at = |sec| history.at(Timestamp::new(sec, 0)).map(|found| found.place.offset);
         assert_eq!(
-            [9, 10, 19, 20, 30, 99].map(&mut at),
+            [9, 10, 19, 20, 30, 99].map(at),
             [None, Some(1), Some(1), Some(3), Some(4), Some(4)]
         );
     }

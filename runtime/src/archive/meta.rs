@@ -9,18 +9,19 @@
 //! of all of them make one line of time, and of two texts the later one counts.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use crate::archive::bytes::Window;
-use crate::archive::domains::{DomainRecord, Lives, NamesOverTime, Observation};
+use crate::archive::domains::{DomainVersion, Lives};
 use crate::archive::files::Member;
+use crate::archive::identity::Identity;
+use crate::archive::known::Known;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::meta_contents::{Contents, Tail, difference};
-use crate::archive::meta_files::MetadataFiles;
 use crate::archive::names::Names;
 use crate::archive::record::{Damage, ReadError, text, until_nul};
+use crate::archive::single::SingleArchive;
 use crate::model::{
     InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
     TextSubject, Timestamp,
@@ -30,22 +31,12 @@ use crate::source::SourceError;
 /// The metadata of a context's archives.
 #[derive(Default)]
 pub(super) struct Metadata {
-    files: MetadataFiles,
-    /// The file that a writer may append to, and the offset of the first
-    /// record in it that was not read yet.
-    growing: (u32, u64),
-    /// Size of that file when it was read last.
-    size: u64,
-    names: Arc<Names>,
-    /// Only the first archive has nodes of the name space.
-    hides_new_nodes: bool,
-    contents: Contents,
+    /// What was read of them.
+    known: Arc<Known>,
     /// Names of instances are looked up as libpcp does it.
     lookup_by_beginning: bool,
-    /// Domains with all their instances, as far as they were asked for.
-    whole_domains: HashMap<InDom, Arc<InstanceDomain>>,
-    /// What instances of domains were called when, as far as it was asked for.
-    names_over_time: HashMap<InDom, Arc<NamesOverTime>>,
+    /// Domains as they were asked for last.
+    current: HashMap<InDom, Option<DomainVersion>>,
 }
 
 /// The metadata of one archive, before it is known whether it agrees with that of others.
@@ -66,6 +57,16 @@ pub(super) struct Missing {
 }
 
 impl Metadata {
+    /// That of archives that a context is there for already.
+    pub(super) fn of(known: Arc<Known>) -> Metadata {
+        Metadata { known, ..Metadata::default() }
+    }
+
+    /// Lets further contexts of the same files find what was read.
+    pub(super) fn share(&mut self, identity: Identity, archives: &Arc<[Arc<SingleArchive>]>) {
+        self.known = std::mem::take(&mut self.known).enter(identity, archives);
+    }
+
     /// Adds the metadata of an archive whose first data volume has the label
     /// `first`. `is_last` if it is, so far, the last archive in time: one that
     /// a writer may append to. Gives what is missing of the last record.
@@ -78,17 +79,19 @@ impl Metadata {
         first: &ArchiveLabel,
         is_last: bool,
     ) -> Result<Option<Missing>, SourceError> {
-        let file = self.files.count();
+        let file = self.known.files().count();
         let opened = member.open().map_err(ReadError::Io);
         let read = opened.and_then(|opened| read(Window::new(opened), first, file));
         let Read { window, size, next, tail, mut contents } =
             read.map_err(|e| e.in_file(&member.name()))?;
         self.compare(&contents, member)?;
-        self.take_names(file, &mut contents);
-        self.contents.merge(contents);
-        self.files.add(member, window);
+        let known = Arc::make_mut(&mut self.known);
+        known.take_names(file, std::mem::take(&mut contents.names));
+        known.contents.merge(contents);
+        known.contents.settle();
+        known.files().add(member, window);
         if is_last {
-            (self.growing, self.size) = ((file, next), size);
+            (known.growing, known.size) = ((file, next), size);
         }
         let (damage, is_refused) = match tail {
             Tail::Complete => return Ok(None),
@@ -101,18 +104,19 @@ impl Metadata {
     /// Fails when metrics are described otherwise than before; in the order of
     /// the file, so that of several differences the first one is told.
     fn compare(&self, contents: &Contents, member: &Member) -> Result<(), SourceError> {
-        if self.contents.descs.is_empty() {
+        let Known { contents: before, names, .. } = &*self.known;
+        if before.descs.is_empty() {
             return Ok(());
         }
         let named = contents.names.iter().map(|(_, pmid)| *pmid);
         for pmid in named.chain(contents.descs.keys().copied()) {
-            let descs = self.contents.descs.get(&pmid).zip(contents.descs.get(&pmid));
+            let descs = before.descs.get(&pmid).zip(contents.descs.get(&pmid));
             let Some((status, field, before, now)) =
                 descs.and_then(|(known, desc)| difference(known, desc))
             else {
                 continue;
             };
-            let names = self.names.of(pmid).unwrap_or_default();
+            let names = names.of(pmid).unwrap_or_default();
             let name = names.first().map(|name| format!(" ({name})")).unwrap_or_default();
             return Err(SourceError::Damaged {
                 target: member.name(),
@@ -130,67 +134,30 @@ impl Metadata {
     /// libpcp 6, which marks new nodes of a name space as trimmed. To be called
     /// before archives are added.
     pub(super) fn hide_new_nodes(&mut self) {
-        self.hides_new_nodes = true;
-    }
-
-    /// Takes names over that are new in a file.
-    fn take_names(&mut self, file: u32, contents: &mut Contents) {
-        let mut names = std::mem::take(&mut contents.names);
-        let needs_node = self.hides_new_nodes && file > 0;
-        names.retain(|(name, _)| {
-            !self.names.has(name) && (!needs_node || self.names.has_node_of(name))
-        });
-        if !names.is_empty() {
-            Arc::make_mut(&mut self.names).extend(names);
-        }
+        Arc::make_mut(&mut self.known).hides_new_nodes = true;
     }
 
     /// The same metadata, as far as it was read.
     pub(super) fn duplicate(&self) -> Metadata {
-        Metadata {
-            files: self.files.duplicate(),
-            growing: self.growing,
-            size: self.size,
-            names: Arc::clone(&self.names),
-            hides_new_nodes: self.hides_new_nodes,
-            contents: self.contents.clone(),
-            lookup_by_beginning: self.lookup_by_beginning,
-            whole_domains: self.whole_domains.clone(),
-            names_over_time: self.names_over_time.clone(),
-        }
+        let (known, current) = (Arc::clone(&self.known), self.current.clone());
+        Metadata { known, lookup_by_beginning: self.lookup_by_beginning, current }
     }
 
     /// True when something was appended since the file was read.
     pub(super) fn has_grown(&mut self) -> bool {
-        self.present_size().is_ok_and(|size| size != self.size)
-    }
-
-    fn present_size(&mut self) -> Result<u64, SourceError> {
-        let (file, _) = self.growing;
-        let size = self.files.window(file)?.size();
-        size.map_err(|error| self.files.failed(file, error))
+        self.known.present_size().is_ok_and(|size| size != self.known.size)
     }
 
     /// Reads what was appended since. True when there are new descriptors or names.
     pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
-        if !self.has_grown() {
+        let Ok(size) = self.known.present_size() else { return Ok(false) };
+        if size == self.known.size {
             return Ok(false);
         }
-        self.size = self.present_size()?;
-        let before = (self.contents.descs.len(), self.names.len());
-        let (file, read) = self.growing;
-        let window = self.files.window(file)?;
-        // A record cut short is one that is being written.
-        let scanned = self.contents.scan(window, file, &mut self.growing.1);
-        scanned.map_err(|error| self.files.failed(file, error))?;
-        let mut contents = std::mem::take(&mut self.contents);
-        self.take_names(file, &mut contents);
-        self.contents = contents;
-        if self.growing.1 != read {
-            self.whole_domains.clear();
-            self.names_over_time.clear();
-        }
-        Ok(before != (self.contents.descs.len(), self.names.len()))
+        let count = |known: &Known| (known.contents.descs.len(), known.names.len());
+        let before = count(&self.known);
+        Known::read_on(&mut self.known, size)?;
+        Ok(before != count(&self.known))
     }
 
     /// Looks names of instances up as libpcp does it. To be called before
@@ -199,12 +166,18 @@ impl Metadata {
         self.lookup_by_beginning = true;
     }
 
+    /// What was read.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> &Arc<Known> {
+        &self.known
+    }
+
     pub(super) fn names(&self) -> &Names {
-        &self.names
+        &self.known.names
     }
 
     pub(super) fn desc(&self, pmid: Pmid) -> Option<MetricDesc> {
-        self.contents.descs.get(&pmid).copied()
+        self.known.contents.descs.get(&pmid).copied()
     }
 
     /// The instance domain in force at `time`.
@@ -213,80 +186,56 @@ impl Metadata {
         indom: InDom,
         time: Timestamp,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        let Metadata { files, contents, lookup_by_beginning, .. } = self;
-        let Some(history) = contents.domains.get_mut(&indom) else {
+        let Metadata { known, lookup_by_beginning, current } = self;
+        let Some(history) = known.contents.domains.get(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
         };
-        let domain = history.at(time, |observation, before| {
-            let domain = observed(files, observation, before)?;
-            Ok::<_, SourceError>(match lookup_by_beginning {
-                true => domain.with_lookup_by_beginning(),
-                false => domain,
-            })
+        let current = current.entry(indom).or_default();
+        let domain = history.at(time, current, |observation, before| {
+            known.domain_after((indom, *lookup_by_beginning), observation, before)
         })?;
         Ok(domain.ok_or(PmStatus::INDOM_LOG))
     }
 
     /// Every instance that a domain ever has.
     pub(super) fn whole_domain(
-        &mut self,
+        &self,
         indom: InDom,
     ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        let Metadata { files, contents, lookup_by_beginning, whole_domains, .. } = self;
-        if let Some(known) = whole_domains.get(&indom) {
-            return Ok(Ok(Arc::clone(known)));
-        }
-        let Some(history) = contents.domains.get(&indom) else {
-            return Ok(Err(PmStatus::INDOM_LOG));
-        };
-        let union = history.union(|observation, before| observed(files, observation, before))?;
-        let union = Arc::new(match lookup_by_beginning {
-            true => union.with_lookup_by_beginning(),
-            false => union,
-        });
-        whole_domains.insert(indom, Arc::clone(&union));
-        Ok(Ok(union))
+        let whole = self.known.whole_domain((indom, self.lookup_by_beginning))?;
+        Ok(whole.ok_or(PmStatus::INDOM_LOG))
     }
 
     /// Names of those of the instances that the domain ever has: what each was
     /// called last up to `time`, or else first.
     pub(super) fn names_near(
-        &mut self,
+        &self,
         indom: InDom,
         instances: &[InstId],
         time: Timestamp,
     ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
-        let Metadata { files, contents, names_over_time, .. } = self;
-        let names = match names_over_time.entry(indom) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(room) => {
-                let Some(history) = contents.domains.get(&indom) else { return Ok(Vec::new()) };
-                let names =
-                    history.names(|observation, before| observed(files, observation, before))?;
-                room.insert(Arc::new(names))
-            }
-        };
+        let Some(names) = self.known.names_over_time(indom)? else { return Ok(Vec::new()) };
         let name = |id: &InstId| Some((*id, names.near(*id, time)?.into()));
         Ok(instances.iter().filter_map(name).collect())
     }
 
     /// Every instance that a domain ever has, and when.
-    pub(super) fn lives(&mut self, indom: InDom) -> Result<Result<Lives, PmStatus>, SourceError> {
-        let Metadata { files, contents, .. } = self;
-        let Some(history) = contents.domains.get(&indom) else {
+    pub(super) fn lives(&self, indom: InDom) -> Result<Result<Lives, PmStatus>, SourceError> {
+        let known = &self.known;
+        let Some(history) = known.contents.domains.get(&indom) else {
             return Ok(Err(PmStatus::INDOM_LOG));
         };
-        history.lives(|observation, before| observed(files, observation, before)).map(Ok)
+        history.lives(|observation, before| known.observed(observation, before)).map(Ok)
     }
 
     /// A help text. Where only one line is known, that is the help as well.
     pub(super) fn text(
-        &mut self,
+        &self,
         of: TextSubject,
         kind: TextKind,
     ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        let found = match self.contents.texts.place(of, kind) {
-            Ok(place) => Ok(text(until_nul(self.files.at(place)?))),
+        let found = match self.known.contents.texts.place(of, kind) {
+            Ok(place) => Ok(text(until_nul(self.known.files().at(place)?))),
             Err(status) => Err(status),
         };
         let missing = found.as_ref().map_or(true, |text| text.is_empty());
@@ -298,16 +247,16 @@ impl Metadata {
 
     /// The labels of a level in force at `time`: none when it never had any.
     pub(super) fn labels(
-        &mut self,
+        &self,
         level: LabelLevel,
         time: Timestamp,
     ) -> Result<Vec<LabelSet>, SourceError> {
-        let Metadata { files, contents, .. } = self;
-        let history = contents.labels.get_mut(&level.of_cluster());
+        let history = self.known.contents.labels.get(&level.of_cluster());
         let Some(found) = history.and_then(|history| history.at(time)) else {
             return Ok(Vec::new());
         };
         let LabelObservation { place, version, .. } = found;
+        let mut files = self.known.files();
         let sets = LabelRecord::decode(files.at(place)?, place.offset, version)
             .and_then(LabelRecord::sets);
         sets.map_err(|damage| files.failed(place.file, damage))
@@ -315,7 +264,7 @@ impl Metadata {
 
     /// When labels of any level change, in order of time.
     pub(super) fn label_times(&self) -> Vec<Timestamp> {
-        let histories = self.contents.labels.values();
+        let histories = self.known.contents.labels.values();
         let mut times: Vec<Timestamp> = histories.flat_map(LabelHistory::times).collect();
         times.sort_unstable();
         times.dedup();
@@ -324,23 +273,10 @@ impl Metadata {
 
     /// True when there are, at any time, labels of the archive as a whole.
     pub(super) fn has_context_labels(&self) -> bool {
-        self.contents.labels.contains_key(&LabelLevel::Context)
+        self.known.contents.labels.contains_key(&LabelLevel::Context)
     }
 }
 
-/// A domain after an observation, from what it was before.
-fn observed(
-    files: &mut MetadataFiles,
-    observation: &Observation,
-    before: Option<&InstanceDomain>,
-) -> Result<InstanceDomain, SourceError> {
-    let Observation { place, version, change, .. } = *observation;
-    let record = DomainRecord::decode(files.at(place)?, place.offset, version, change);
-    let domain = record.map(|record| record.apply(before));
-    domain.map_err(|damage| files.failed(place.file, damage))
-}
-
-/// Reads a metadata file.
 /// Looks whether a metadata file begins as that of an archive whose first data
 /// volume has the label `first`.
 ///
@@ -354,6 +290,7 @@ pub(super) fn check_label(member: &Member, first: &ArchiveLabel) -> Result<(), S
     label.map_err(|error| error.in_file(&member.name()))
 }
 
+/// Reads a metadata file.
 fn read(mut window: Window, first: &ArchiveLabel, file: u32) -> Result<Read, ReadError> {
     let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
     label.belongs_to(first)?;

@@ -155,6 +155,12 @@ impl Contents {
         Arc::make_mut(&mut self.texts).merge(&other.texts);
     }
 
+    /// To be called after records were read: puts what has a time in order.
+    pub(super) fn settle(&mut self) {
+        self.domains.values_mut().for_each(DomainHistory::settle);
+        self.labels.values_mut().for_each(LabelHistory::settle);
+    }
+
     /// Takes one record, which is complete.
     fn take_record(&mut self, record: &[u8], place: RecordPlace) -> Result<(), Damage> {
         let offset = place.offset;

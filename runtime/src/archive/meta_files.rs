@@ -4,8 +4,6 @@
 //! there. Only the file that was read last is open, so that a thousand
 //! archives cost no more than one. What the bytes mean is not known here.
 
-use std::sync::Arc;
-
 use crate::archive::bytes::Window;
 use crate::archive::files::Member;
 use crate::archive::record::ReadError;
@@ -25,17 +23,12 @@ pub(super) struct RecordPlace {
 /// Metadata files.
 #[derive(Default)]
 pub(super) struct MetadataFiles {
-    members: Arc<Vec<Member>>,
+    members: Vec<Member>,
     /// The file that is open.
     open: Option<(u32, Window)>,
 }
 
 impl MetadataFiles {
-    /// The same files, none of them open yet.
-    pub(super) fn duplicate(&self) -> MetadataFiles {
-        MetadataFiles { members: Arc::clone(&self.members), open: None }
-    }
-
     /// Position of the file that is added next.
     pub(super) fn count(&self) -> u32 {
         u32::try_from(self.members.len()).unwrap_or(u32::MAX)
@@ -44,7 +37,7 @@ impl MetadataFiles {
     /// Adds a file that is open.
     pub(super) fn add(&mut self, member: &Member, window: Window) {
         self.open = Some((self.count(), window));
-        Arc::make_mut(&mut self.members).push(member.clone());
+        self.members.push(member.clone());
     }
 
     /// Name of a file for messages.

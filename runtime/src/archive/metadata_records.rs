@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::archive::bytes::Window;
+use crate::archive::context::OpenOptions;
 use crate::archive::domains::{Change, DomainRecord};
 use crate::archive::files::Member;
 use crate::archive::label::{ArchiveLabel, Role};
@@ -86,7 +87,7 @@ impl MetadataRecords {
     /// # Errors
     /// As for that.
     pub fn open(path: &Path) -> Result<MetadataRecords, SourceError> {
-        let archives = open_all(resolve(path, None)?, false)?.archives;
+        let archives = open_all(resolve(path, None)?, OpenOptions::default())?.archives;
         let files = archives.iter().rev().map(|archive| archive.files.metadata.clone()).collect();
         Ok(MetadataRecords { files, current: None, domains: HashMap::new(), is_done: false })
     }

@@ -1,14 +1,18 @@
 //! Opens the archives of a context, and sees to it that they fit together.
 //!
 //! In: the files of each. Out: the archives in order of their starts, and
-//! their metadata as one. What is wrong with one archive of several is no
+//! their metadata as one, both shared with contexts of the same files
+//! (`identity`, `known`). What is wrong with one archive of several is no
 //! reason to do without the others; that they contradict each other is. That
 //! the last record of metadata is cut is no reason to do without those before.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::archive::context::OpenOptions;
 use crate::archive::files::missing;
+use crate::archive::identity::Identity;
+use crate::archive::known::Known;
 use crate::archive::meta::{Metadata, Missing, check_label};
 use crate::archive::resolve::Named;
 use crate::archive::sequence::overlapping;
@@ -20,7 +24,7 @@ use crate::source::SourceError;
 /// Archives that fit together.
 pub(super) struct Opened {
     /// In order of their starts; never empty.
-    pub(super) archives: Vec<Arc<SingleArchive>>,
+    pub(super) archives: Arc<[Arc<SingleArchive>]>,
     /// Volumes of the first one, at its first record.
     pub(super) first: Volumes,
     pub(super) metadata: Metadata,
@@ -28,7 +32,7 @@ pub(super) struct Opened {
 }
 
 /// What is wrong with archives, and was passed over.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct PassedOver {
     /// Why archives were left out, and where the metadata of others are cut:
     /// what libpcp refuses to open.
@@ -37,14 +41,46 @@ pub(super) struct PassedOver {
     pub(super) unnoticed: Vec<SourceError>,
 }
 
-/// Opens archives. Of a single one, what is wrong with it is the error; of
+impl PassedOver {
+    fn is_nothing(&self) -> bool {
+        self.refused.is_empty() && self.unnoticed.is_empty()
+    }
+}
+
+/// Opens archives. Where a context has the very same files open already, only
+/// the first volume is opened, and what the other one has read is shared.
+///
+/// # Errors
+/// As for [`read_all`].
+pub(super) fn open_all(list: Vec<Named>, options: OpenOptions) -> Result<Opened, SourceError> {
+    let identity = Identity::of(&list, options);
+    if let Some(known) = identity.as_ref().and_then(Known::find)
+        && let Some(opened) = &known.opened
+    {
+        let archives = Arc::clone(&opened.archives);
+        let first = Volumes::of(&archives[0])?;
+        let metadata = Metadata::of(known);
+        return Ok(Opened { archives, first, metadata, passed_over: PassedOver::default() });
+    }
+    let mut opened = read_all(list, options.as_version_6)?;
+    // What is wrong is told to everyone, and what changed meanwhile may have been
+    // read in part.
+    if let Some(identity) = identity.filter(Identity::still_holds)
+        && opened.passed_over.is_nothing()
+    {
+        opened.metadata.share(identity, &opened.archives);
+    }
+    Ok(opened)
+}
+
+/// Opens archives that nobody has open. Of a single one, what is wrong with it is the error; of
 /// several as well, the first in their order, if that is to be
 /// `as_version_6`. See [`OpenOptions`].
 ///
 /// # Errors
 /// `PM_ERR_LOGHOST`, `PM_ERR_LOGOVERLAP` and the `PM_ERR_LOGCHANGE…` where
 /// archives contradict each other, `PM_ERR_LOGFILE` when none can be used.
-pub(super) fn open_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, SourceError> {
+fn read_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, SourceError> {
     let is_first_fatal = as_version_6 || list.len() == 1;
     let name = list.first().map(|named| named.name.clone()).unwrap_or_default();
     let mut opening = Opening { as_version_6, ..Opening::default() };
@@ -65,7 +101,7 @@ pub(super) fn open_all(list: Vec<Named>, as_version_6: bool) -> Result<Opened, S
         return Err(missing(&name, &message));
     };
     members.sort_by_key(|member| member.archive.label.start);
-    let archives: Vec<_> = members.into_iter().map(|member| member.archive).collect();
+    let archives = members.into_iter().map(|member| member.archive).collect();
     Ok(Opened { archives, first, metadata, passed_over })
 }
 

@@ -67,6 +67,27 @@ impl SingleArchive {
     /// (`pmGetArchiveEnd(3)`): backward from the end of the last volume, or,
     /// where that is damaged, forward from the last entry of the index.
     pub(super) fn end_time(&self) -> Result<Timestamp, SourceError> {
+        self.last_time(|volume, number, size| {
+            Some(start_before(volume, number, size, self.index()))
+        })
+    }
+
+    /// The same as libpcp finds it, which without an entry of the index does
+    /// not read forward at all.
+    pub(super) fn indexed_end_time(&self) -> Result<Timestamp, SourceError> {
+        self.last_time(|volume, number, size| {
+            last_entry(number, size, self.index()).filter(|entry| entry.offset > 0)?;
+            Some(start_before(volume, number, size, self.index()))
+        })
+    }
+
+    /// The time of the last sound record. Where the end of a volume is damaged
+    /// it is read from the offset on that `start` gives for it, for its number
+    /// and its size; without one it counts as empty.
+    fn last_time(
+        &self,
+        start: impl Fn(&mut Volume, i32, u64) -> Option<u64>,
+    ) -> Result<Timestamp, SourceError> {
         let mut files = self.files.clone();
         files.volumes.extend(std::iter::successors(self.files.next_volume(), |(last, _)| {
             self.files.volume_after(*last)
@@ -80,7 +101,9 @@ impl SingleArchive {
             if let Some(record) = volume.sound_record_before(size) {
                 return Ok(record.stamp);
             }
-            let start = start_before(&mut volume, files.volumes[position].0, size, self.index());
+            let Some(start) = start(&mut volume, files.volumes[position].0, size) else {
+                continue;
+            };
             volume.seek(start);
             let mut last = None;
             while let Some(record) = volume.next_sound() {
@@ -98,13 +121,16 @@ impl SingleArchive {
     }
 }
 
+/// The last entry of the index that lies within a volume of this size.
+fn last_entry(number: i32, size: u64, index: &[IndexEntry]) -> Option<&IndexEntry> {
+    index.iter().rfind(|entry| entry.volume == number && entry.offset <= size)
+}
+
 /// Where to begin reading forward: at the record before the last entry of the
 /// index that lies within the volume, since entries may mean ends of records;
 /// without such a record at the first one.
 fn start_before(volume: &mut Volume, number: i32, size: u64, index: &[IndexEntry]) -> u64 {
-    index
-        .iter()
-        .rfind(|entry| entry.volume == number && entry.offset <= size)
+    last_entry(number, size, index)
         .and_then(|entry| volume.sound_record_before(entry.offset))
         .map_or(volume.first_offset(), |record| record.offset)
 }

@@ -15,6 +15,14 @@ use crate::source::SourceError;
 /// `EOPNOTSUPP`, which libpcp gives when pmcd lacks what is asked for.
 pub(super) const NOT_SUPPORTED: PmStatus = PmStatus(-95);
 
+/// Of the library that authenticates for libpcp, whose codes follow those of
+/// the PMAPI: `SASL_NOMECH`.
+const SASL_NO_MECHANISM: PmStatus = PmStatus(-21_348);
+/// `SASL_BADPARAM`, which libpcp gives when nobody says who the user is.
+const SASL_BAD_PARAMETER: PmStatus = PmStatus(-21_351);
+/// `SASL_ENCRYPT`.
+const SASL_ENCRYPTION_NEEDED: PmStatus = PmStatus(-21_360);
+
 /// What messages are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target {
@@ -153,15 +161,15 @@ fn certificate_remedy(target: &Target, problem: &CertificateProblem) -> String {
 fn authentication_remedy(error: &AuthenticationError) -> (PmStatus, String) {
     let (status, help) = match error {
         AuthenticationError::CredentialsRequired => (
-            PmStatus::PERMISSION,
+            SASL_BAD_PARAMETER,
             "add `?user=NAME&passfile=FILE` to the host specification, best with `pcps://`",
         ),
         AuthenticationError::NoMechanism { .. } => (
-            NOT_SUPPORTED,
+            SASL_NO_MECHANISM,
             "mech_list in pmcd's sasl2/pmcd.conf says what it offers, `method=` what is asked for",
         ),
         AuthenticationError::PasswordInTheClear => (
-            PmStatus::PERMISSION,
+            SASL_ENCRYPTION_NEEDED,
             "connect by `pcps://`, or add `method=PLAIN` if nobody can listen",
         ),
         AuthenticationError::Refused { status } => (
@@ -172,7 +180,7 @@ fn authentication_remedy(error: &AuthenticationError) -> (PmStatus, String) {
             (PmStatus::PERMISSION, "find out who answers there, and use `pcps://`")
         }
         AuthenticationError::TooLong | AuthenticationError::Unusable(_) => (
-            PmStatus::PERMISSION,
+            SASL_BAD_PARAMETER,
             "`user=` of the host specification and the password say who you are",
         ),
         _ => (PmStatus::IPC, "is it a pmcd that answers there?"),

@@ -1,7 +1,7 @@
 //! Metrics of a host, live from its pmcd, for callers who wait.
 //!
-//! [`HostContext`] is an [`AsyncHostContext`] over a socket that blocks: each
-//! future is ready when it is polled first.
+//! [`HostContext`] is an [`AsyncHostContext`] over a socket that blocks, or
+//! another transport that does: each future is ready when it is polled first.
 
 use std::fmt;
 
@@ -13,15 +13,23 @@ use crate::result::{MetricValues, ResultBatch};
 use crate::source::{
     Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
 };
-use crate::transport::{Socket, ready};
+use crate::transport::{Socket, Transport, ready};
 
 /// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
 /// pmNewContext(3)).
-pub struct HostContext {
-    host: AsyncHostContext<Socket>,
+pub struct HostContext<T: Transport = Socket> {
+    host: AsyncHostContext<T>,
 }
 
-impl fmt::Debug for HostContext {
+impl<T: Transport> From<AsyncHostContext<T>> for HostContext<T> {
+    /// A context whose calls block, over a transport that does as well; with
+    /// another one they panic.
+    fn from(host: AsyncHostContext<T>) -> HostContext<T> {
+        HostContext { host }
+    }
+}
+
+impl<T: Transport> fmt::Debug for HostContext<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("HostContext").field(&self.host).finish()
     }
@@ -44,13 +52,15 @@ impl HostContext {
     pub fn open_with(spec: &HostSpec, options: ConnectOptions) -> Result<HostContext, SourceError> {
         Ok(HostContext { host: ready(AsyncHostContext::open_with(spec, options))? })
     }
+}
 
+impl<T: Transport> HostContext<T> {
     /// Another context for the same metrics, with a connection of its own and
     /// the profile of this one (pmDupContext(3)).
     ///
     /// # Errors
     /// As for [`HostContext::open`].
-    pub fn duplicate(&self) -> Result<HostContext, SourceError> {
+    pub fn duplicate(&self) -> Result<HostContext<T>, SourceError> {
         Ok(HostContext { host: ready(self.host.duplicate())? })
     }
 
@@ -79,7 +89,7 @@ impl HostContext {
     }
 }
 
-impl MetadataSource for HostContext {
+impl<T: Transport> MetadataSource for HostContext<T> {
     fn ask(
         &mut self,
         questions: &[Question<'_>],
@@ -97,7 +107,7 @@ impl MetadataSource for HostContext {
     }
 }
 
-impl FetchSource for HostContext {
+impl<T: Transport> FetchSource for HostContext<T> {
     fn fetch(
         &mut self,
         list: &FetchList,

@@ -203,7 +203,7 @@ fn credentials(user: &UserAttributes, options: &ConnectOptions) -> Result<Creden
         Some(name) => match Method::from_name(name) {
             None => {
                 return Err(format!(
-                    "the method `{name}` is not known: SCRAM-SHA-256 and PLAIN are"
+                    "the method `{name}` is not known: SCRAM-SHA-256, PLAIN and LOGIN are"
                 ));
             }
             method => method,

@@ -8,14 +8,14 @@
 
 use crate::kernel::interp::write;
 use crate::model::{InstId, PmStatus, ValueType};
-use crate::program::{Reason, Status, scalar_of};
+use crate::program::{InputSlot, Reason, Status, scalar_of};
 use crate::result::{Lane, LayoutId, NumberPlace, ResultPart, ValueSet};
 
 /// What was found out about a delivered part, for others of its layout.
 #[derive(Debug, Default)]
 pub struct Delivered {
-    /// Layout of the part that was decoded last, and what it was decoded for.
-    seen: Option<(LayoutId, LayoutId)>,
+    /// Layout of the part that was decoded last, and the frame's stamp then.
+    seen: Option<(LayoutId, u64)>,
     /// Where its numbers stand, with the offsets and widths of their columns.
     columns: Vec<(NumberPlace, usize, usize)>,
     /// That was worth the while to find out, and there are no other values.
@@ -23,10 +23,10 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// Decodes a part with all inputs of a program for its layout `id`. False
-    /// if nothing is known of such parts.
-    pub fn decode(&self, part: &ResultPart, id: LayoutId, arena: &mut [u8]) -> bool {
-        if !self.is_known || part.layout.is_none_or(|layout| self.seen != Some((layout, id))) {
+    /// Decodes a part with all inputs of a program into a frame with that
+    /// stamp. False if nothing is known of such parts.
+    pub fn decode(&self, part: &ResultPart, stamp: u64, arena: &mut [u8]) -> bool {
+        if !self.is_known || part.layout.is_none_or(|layout| self.seen != Some((layout, stamp))) {
             return false;
         }
         for (place, offset, width) in &self.columns {
@@ -50,18 +50,18 @@ impl Delivered {
         true
     }
 
-    /// Takes note of a part that was decoded for a layout; once for those
+    /// Takes note of a part that was decoded into a frame; once for those
     /// that come again. `inputs` gives of each set in turn the type and the
     /// offset of the column, nothing for one without values.
     pub fn learn(
         &mut self,
         part: &ResultPart,
-        id: LayoutId,
+        stamp: u64,
         inputs: impl Iterator<Item = Option<(ValueType, usize)>>,
     ) {
         let Some(layout) = part.layout else { return };
         self.is_known = false;
-        if self.seen.replace((layout, id)) != Some((layout, id)) {
+        if self.seen.replace((layout, stamp)) != Some((layout, stamp)) {
             return;
         }
         self.columns.clear();
@@ -89,6 +89,28 @@ pub struct Survey {
     /// False when a value could not be decoded, so that `status` says more
     /// than the value set's count does.
     pub sound: bool,
+}
+
+/// Surveys of some of a program's inputs.
+#[derive(Debug, Default)]
+pub struct Surveys(Vec<(InputSlot, Survey)>);
+
+impl Surveys {
+    /// Adds that of an input behind all before.
+    pub fn push(&mut self, slot: InputSlot, survey: Survey) {
+        self.0.push((slot, survey));
+    }
+
+    /// That of an input, if there is one.
+    pub fn get(&self, slot: InputSlot) -> Option<&Survey> {
+        let at = self.0.binary_search_by_key(&slot, |(slot, _)| *slot).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// Instances of an input's values.
+    pub fn ids(&self, slot: InputSlot) -> &[InstId] {
+        self.get(slot).map_or(&[], |survey| &survey.ids)
+    }
 }
 
 /// The count word of a value set.
@@ -169,8 +191,8 @@ pub fn unpack_range(bits: u64) -> std::ops::Range<usize> {
     start..start + (bits & 0xffff_ffff) as usize
 }
 
-/// Decodes the lanes of a value set whose instances must be `ids`, into the
-/// column at `column`; bytes go to `blobs`. False when the value set is not
+/// Decodes the lanes of a value set whose first instances must be `ids`, into
+/// the column at `column`; bytes go to `blobs`. False when the value set is not
 /// as expected; then the column is unspecified.
 pub fn decode_column(
     part: &ResultPart,
@@ -180,7 +202,7 @@ pub fn decode_column(
     column: &mut [u8],
     blobs: &mut Vec<u8>,
 ) -> bool {
-    if set.lanes().len() != ids.len() {
+    if set.lanes().len() < ids.len() {
         return false;
     }
     let lanes = set.lanes().zip(ids);

@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::decode::unpack_range;
 use super::history::HistoryStore;
 use super::lanes::Finder;
-use super::layout::{GeneralPlan, Layout, empty_or, first_failed, first_without};
+use super::layout::{Frame, GeneralPlan, Layout, empty_or, first_failed, first_without};
 use super::ranked::ranked;
 use super::windows::WindowStore;
 use crate::kernel::Scalar;
@@ -76,8 +76,8 @@ pub struct Surroundings<'a> {
     pub program: &'a Program,
     /// The layout in force.
     pub layout: &'a Layout,
-    /// Workspace arena that holds the inputs as decoded.
-    pub work: &'a [u8],
+    /// The workspace, which holds the inputs as decoded.
+    pub frame: &'a Frame,
     /// Bytes of values that are no numbers.
     pub blobs: &'a [u8],
     /// Previous samples.
@@ -163,17 +163,20 @@ impl General {
         windows: &mut WindowStore,
         plan: &GeneralPlan,
     ) {
-        for column in &plan.columns {
-            if self.is_known(column.node) {
+        for node in &plan.columns {
+            if self.is_known(*node) {
                 continue;
             }
-            let value = &mut self.values[column.node.index()];
+            // The plan is for nodes that have columns.
+            let Some((section, place, ids)) = around.layout.column(*node) else { continue };
+            let value = &mut self.values[node.index()];
             value.renew(self.generation);
             value.status = Status::Values;
-            value.ids.extend_from_slice(column.lanes.ids());
-            let value_type = around.program.nodes[column.node.index()].value_type;
+            value.ids.extend_from_slice(ids);
+            let value_type = around.program.nodes[node.index()].value_type;
             let scalar = scalar_of(value_type).unwrap_or(Scalar::U64);
-            let column = &around.work[column.offset as usize..];
+            let offset = around.frame.placed[section as usize].offset(place);
+            let column = &around.frame.arena[offset as usize..];
             let lanes = (0..value.ids.len()).map(|at| read(scalar, column, at * scalar.bytes()));
             value.lanes.extend(lanes);
         }
@@ -217,21 +220,17 @@ impl Buffers<'_> {
         let is_set = |id: NodeId| program.nodes[id.index()].is_set;
         match &node.op {
             Op::Input(slot) => {
-                let input = &around.layout.inputs[slot.index()];
-                if input.status == Status::Values {
-                    let count = if node.is_set { input.ids.len() } else { 1 };
+                let (status, ids) = around.layout.input(*slot);
+                if status == Status::Values {
                     let width = node.value_type.lane_bytes();
                     // Ranges of bytes travel as 64 bits.
                     let scalar = scalar_of(node.value_type).unwrap_or(Scalar::U64);
-                    let column = &around.work[input.offset as usize..];
-                    out.lanes.extend((0..count).map(|at| read(scalar, column, at * width)));
-                    if node.is_set {
-                        out.ids.extend_from_slice(&input.ids);
-                    } else {
-                        out.ids.push(-1);
-                    }
+                    let offset = around.frame.inputs[slot.index()].offset;
+                    let column = &around.frame.arena[offset as usize..];
+                    out.ids.extend_from_slice(ids);
+                    out.lanes.extend((0..ids.len()).map(|at| read(scalar, column, at * width)));
                 }
-                input.status
+                status
             }
             Op::Constant(bits) => single(out, *bits),
             Op::ConstantPerInstance { domain, bits } => {
@@ -282,18 +281,22 @@ impl Buffers<'_> {
                 );
                 values_or(out, Reason::InstanceMissing)
             }
-            Op::Change { operand, history, kernel, constants } => {
+            Op::Change { operand, history, baseline, kernel, constants } => {
                 let now = value(*operand);
                 if now.status != Status::Values {
                     return now.status;
                 }
                 let time = around.clock.now(*history);
-                let (ids, lanes, elapsed) =
-                    match around.history.previous(*history, around.layout, time) {
-                        Previous::None(reason) => return Status::Empty(reason),
-                        Previous::Failed(status) => return Status::Failed(status),
-                        Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
-                    };
+                let (ids, lanes, elapsed) = match around.history.previous(
+                    *baseline,
+                    *history,
+                    (around.layout, around.frame),
+                    time,
+                ) {
+                    Previous::None(reason) => return Status::Empty(reason),
+                    Previous::Failed(status) => return Status::Failed(status),
+                    Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
+                };
                 let kernel = &program.kernels[kernel.index()];
                 let is_rate = kernel.ir().operands.len() == 3;
                 if is_rate && elapsed <= 0.0 && program.forget_at_gap {
@@ -381,7 +384,7 @@ impl Buffers<'_> {
                     return empty_or(from.status);
                 }
                 // The layout has looked at all that the operand can have.
-                let taken = match around.layout.taken.get(&id) {
+                let taken = match around.layout.taken(id) {
                     Some(Ok(taken)) => &taken[..],
                     Some(Err(status)) => return Status::Failed(*status),
                     None => &[],

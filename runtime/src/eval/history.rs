@@ -1,47 +1,57 @@
-//! Previous samples of one context.
+//! Previous samples of one context: one for each operand, which definitions
+//! share.
 //!
-//! A sample that the layout in force has a place for lies in the history
-//! arena, where kernels read it; any other is kept aside for the general path.
-//! The module moves samples between the two when layouts or programs change.
+//! Each section of the program has a block of samples, where kernels read them;
+//! a sample that the section's state has no place for is kept aside for the
+//! general path. The module moves samples between the two when sections or
+//! programs change.
+//!
+//! When programs change, samples go by definition: one that is new has none,
+//! and one that was not in the program for some time has an older one. Such a
+//! definition has its sample apart until its operand has values again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
-use super::lanes::LaneSet;
-use super::layout::{HistoryLayout, Layout};
+use super::layout::{Frame, Geometry, Kept, Layout, Placed, State, TooLarge};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
-use crate::program::{Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status};
+use crate::program::{
+    BaselineId, Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status,
+};
 
 /// All previous samples of a context.
 #[derive(Debug, Default)]
 pub struct HistoryStore {
     /// Samples of the program in force, parallel to its histories.
     entries: Vec<Entry>,
-    arena: Vec<u8>,
-    /// Samples of histories that the program in force does not have.
+    /// Those of definitions that do not share them, ascending; none is resident.
+    apart: Vec<(BaselineId, Entry)>,
+    /// Samples that kernels read, by section.
+    blocks: Vec<Vec<u8>>,
+    /// Samples of definitions that the program in force does not have.
     parked: HashMap<SampleKey, Entry>,
     /// Time of the newest samples.
     latest: Option<Timestamp>,
 }
 
 /// A previous sample.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// There is none.
     None(Reason),
     /// The operand had failed.
     Failed(PmStatus),
-    /// In the arena, where the layout in force says.
+    /// In its section's block, where the plan says.
     Resident(Timestamp),
     /// Elsewhere.
-    Aside(Box<Sample>),
+    Aside(Arc<Sample>),
 }
 
 /// A sample with its own instances.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     stamp: Timestamp,
     ids: Vec<InstId>,
@@ -49,19 +59,29 @@ pub struct Sample {
 }
 
 impl HistoryStore {
-    /// The arena that kernels read.
-    pub fn arena(&self) -> &[u8] {
-        &self.arena
+    /// The samples of a section that kernels read.
+    pub fn block(&self, section: usize) -> &[u8] {
+        self.blocks.get(section).map_or(&[], |block| block)
     }
 
-    /// The arena, to align samples in its free end.
-    pub fn arena_mut(&mut self) -> &mut [u8] {
-        &mut self.arena
+    /// The same, to align samples in it.
+    pub fn block_mut(&mut self, section: usize) -> &mut [u8] {
+        self.blocks.get_mut(section).map_or(&mut [], |block| block)
     }
 
     /// True when kernels can use the sample.
     pub fn is_resident(&self, history: HistoryId) -> bool {
         matches!(self.entries[history.index()], Entry::Resident(_))
+    }
+
+    /// True for a definition whose sample is another than that of the others.
+    pub fn is_apart(&self, baseline: BaselineId) -> bool {
+        // Mostly there is none.
+        !self.apart.is_empty() && self.find_apart(baseline).is_ok()
+    }
+
+    fn find_apart(&self, baseline: BaselineId) -> Result<usize, usize> {
+        self.apart.binary_search_by_key(&baseline, |(id, _)| *id)
     }
 
     /// Time stamp of a resident sample.
@@ -70,12 +90,6 @@ impl HistoryStore {
             Entry::Resident(stamp) => Some(stamp),
             _ => None,
         }
-    }
-
-    /// Lanes of a resident sample in the layout in force.
-    pub fn resident_lanes(&self, history: HistoryId, layout: &Layout) -> Option<LaneSet> {
-        let at = layout.histories[history.index()].as_ref().ok()?;
-        self.is_resident(history).then(|| at.lanes.clone())
     }
 
     /// Takes the time of the next samples; true if it is before that of the
@@ -87,6 +101,7 @@ impl HistoryStore {
     /// Forgets every sample.
     pub fn forget(&mut self, reason: Reason) {
         self.parked.clear();
+        self.apart.clear();
         self.entries.iter_mut().for_each(|entry| *entry = Entry::None(reason));
     }
 
@@ -96,64 +111,127 @@ impl HistoryStore {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
-    /// Takes the histories of a program in use; those of the program before
-    /// are parked under their keys.
+    /// Takes the histories of a program in use; the samples of the program
+    /// before are parked under the keys of its definitions.
     pub fn change_program(
         &mut self,
-        old: Option<(&Program, &Binding, Option<&Arc<Layout>>)>,
+        old: Option<(&Program, &Binding, Option<&Layout>)>,
         (program, binding): (&Program, &Binding),
     ) {
         if let Some((program, binding, layout)) = old {
             if let Some(layout) = layout {
                 self.set_aside_all(layout);
             }
-            self.parked.extend(keys(program, binding).zip(self.entries.drain(..)));
+            let mut apart = std::mem::take(&mut self.apart).into_iter().peekable();
+            for ((at, baseline), key) in
+                (0u32..).zip(&program.baselines).zip(keys(program, binding))
+            {
+                let own = apart.next_if(|(id, _)| *id == BaselineId(at)).map(|(_, entry)| entry);
+                let entry = own.unwrap_or_else(|| self.entries[baseline.history.index()].clone());
+                self.parked.insert(key, entry);
+            }
         }
         let parked = &mut self.parked;
-        let entry = |key| parked.remove(&key).unwrap_or(Entry::None(Reason::FirstSample));
-        self.entries = keys(program, binding).map(entry).collect();
+        let mut entry = |key| parked.remove(&key).unwrap_or(Entry::None(Reason::FirstSample));
+        let baselines = (0u32..).map(BaselineId).zip(&program.baselines);
+        let own: Vec<(BaselineId, HistoryId, Entry)> = baselines
+            .zip(keys(program, binding))
+            .map(|((id, baseline), key)| (id, baseline.history, entry(key)))
+            .collect();
+        // Definitions share the newest sample.
+        let mut shared: Vec<Option<Entry>> = vec![None; program.histories.len()];
+        for (_, history, entry) in &own {
+            match &mut shared[history.index()] {
+                Some(newest) if newest.stamp() >= entry.stamp() => {}
+                place => *place = Some(entry.clone()),
+            }
+        }
+        let none = || Entry::None(Reason::FirstSample);
+        self.entries = shared.into_iter().map(|entry| entry.unwrap_or_else(none)).collect();
+        let differs = |(_, history, entry): &(BaselineId, HistoryId, Entry)| {
+            *entry != self.entries[history.index()]
+        };
+        let apart = own.into_iter().filter(differs);
+        self.apart = apart.map(|(id, _, entry)| (id, entry)).collect();
+        self.parked.shrink_to_fit();
+    }
+
+    /// Definitions that have their sample apart share it again, but for those
+    /// of histories that have `kept` what they had.
+    pub fn share_again(&mut self, program: &Program, kept: impl Fn(HistoryId) -> bool) {
+        self.apart.retain(|(id, _)| kept(program.baselines[id.index()].history));
     }
 
     fn set_aside_all(&mut self, layout: &Layout) {
-        for (index, entry) in self.entries.iter_mut().enumerate() {
-            if let (Entry::Resident(stamp), Ok(at)) = (&*entry, &layout.histories[index]) {
-                *entry = aside(*stamp, &at.lanes, at.scalar, &self.arena[at.to as usize..]);
+        let states = layout.states.iter().zip(&layout.sections.all);
+        for ((state, section), block) in states.zip(std::mem::take(&mut self.blocks)) {
+            let Some(state) = state else { continue };
+            // It was laid out, hence it is not too large.
+            let Ok(geometry) = Geometry::of(&state.plan, &state.counts()) else { continue };
+            for (history, kept) in section.histories.iter().zip(&state.plan.histories) {
+                let entry = &mut self.entries[history.index()];
+                if let (Entry::Resident(stamp), Ok(kept)) = (&*entry, kept) {
+                    let column = &block[geometry.kept(kept.to) as usize..];
+                    *entry = aside(*stamp, state.ids(kept.set), kept.scalar, column);
+                }
             }
         }
     }
 
-    /// Goes from one layout of the program to another: samples that have
-    /// their place there are carried over, others are set aside, and those set
-    /// aside earlier come back when their lanes do. `former` is a buffer of the
-    /// workspace.
-    pub fn change_layout(&mut self, old: Option<&Arc<Layout>>, new: &Layout, former: &mut Vec<u8>) {
+    /// Goes from one state of a section to another: samples that have their
+    /// place there are carried over, others are set aside, and those set aside
+    /// earlier come back when their lanes do. `former` is a buffer.
+    ///
+    /// # Errors
+    /// [`TooLarge`].
+    pub fn change_section(
+        &mut self,
+        layout: &Layout,
+        section: usize,
+        new: &State,
+        former: &mut Vec<u8>,
+    ) -> Result<(), TooLarge> {
+        self.blocks.resize_with(layout.sections.all.len(), Vec::new);
+        let old = layout.states[section].as_ref();
+        let was = old.map(|old| Geometry::of(&old.plan, &old.counts())).transpose()?;
+        let geometry = Geometry::of(&new.plan, &new.counts())?;
+        let block = &mut self.blocks[section];
         former.clear();
-        former.extend_from_slice(&self.arena);
-        self.arena.clear();
-        self.arena.reserve_exact(new.history_size);
-        self.arena.resize(new.history_size, 0);
-        for (index, entry) in self.entries.iter_mut().enumerate() {
-            let to = new.histories[index].as_ref().ok();
+        former.extend_from_slice(block);
+        block.clear();
+        if block.capacity() > 2 * geometry.kept_size {
+            *block = Vec::new();
+        }
+        block.reserve_exact(geometry.kept_size);
+        block.resize(geometry.kept_size, 0);
+        for (at, history) in layout.sections.all[section].histories.iter().enumerate() {
+            let entry = &mut self.entries[history.index()];
+            let to = new.plan.histories[at].as_ref().ok();
             match entry {
                 Entry::None(_) | Entry::Failed(_) => {}
                 Entry::Resident(stamp) => {
-                    let from = old.and_then(|old| old.histories[index].as_ref().ok());
-                    let Some(from) = from else {
+                    let from = old.zip(was.as_ref()).and_then(|(old, was)| {
+                        Some((old, was, old.plan.histories[at].as_ref().ok()?))
+                    });
+                    let Some((old, was, from)) = from else {
                         *entry = Entry::None(Reason::FirstSample);
                         continue;
                     };
-                    let column = &former[from.to as usize..][..from.bytes as usize];
-                    let place = to.map(HistoryLayout::previous);
-                    match place.filter(|(lanes, _)| **lanes == from.lanes) {
-                        Some((_, offset)) => {
-                            self.arena[offset as usize..][..column.len()].copy_from_slice(column);
+                    let ids = old.ids(from.set);
+                    let column = &former[was.kept(from.to) as usize..];
+                    let place = to.map(Kept::previous);
+                    match place.filter(|(set, _)| *new.ids(*set) == *ids) {
+                        Some((_, place)) => {
+                            let bytes = ids.len() * from.scalar.bytes();
+                            let offset = geometry.kept(place) as usize;
+                            block[offset..][..bytes].copy_from_slice(&column[..bytes]);
                         }
-                        None => *entry = aside(*stamp, &from.lanes, from.scalar, column),
+                        None => *entry = aside(*stamp, ids, from.scalar, column),
                     }
                 }
                 Entry::Aside(sample) => {
-                    if let Some(to) = to.filter(|to| to.lanes.ids() == sample.ids) {
-                        let column = &mut self.arena[to.to as usize..];
+                    if let Some(to) = to.filter(|to| *new.ids(to.set) == *sample.ids) {
+                        let column = &mut block[geometry.kept(to.to) as usize..];
                         for (at, bits) in sample.lanes.iter().enumerate() {
                             write(to.scalar, column, at * to.scalar.bytes(), *bits);
                         }
@@ -162,25 +240,34 @@ impl HistoryStore {
                 }
             }
         }
+        Ok(())
     }
 
-    /// The sample as the general path sees it; `now` is the operand's time stamp.
+    /// The sample as the general path sees it for a definition; `now` is the
+    /// operand's time stamp.
     pub fn previous<'a>(
         &'a self,
+        baseline: BaselineId,
         history: HistoryId,
-        layout: &'a Layout,
+        (layout, frame): (&'a Layout, &Frame),
         now: Timestamp,
     ) -> Previous<'a> {
-        match &self.entries[history.index()] {
+        let entry = match self.find_apart(baseline) {
+            Ok(at) => &self.apart[at].1,
+            Err(_) => &self.entries[history.index()],
+        };
+        match entry {
             Entry::None(reason) => Previous::None(*reason),
             Entry::Failed(status) => Previous::Failed(*status),
-            Entry::Resident(stamp) => match &layout.histories[history.index()] {
-                Err(_) => Previous::None(Reason::FirstSample),
-                Ok(at) => {
-                    let (lanes, offset) = at.previous();
+            Entry::Resident(stamp) => match kept_in(layout, history) {
+                None => Previous::None(Reason::FirstSample),
+                Some((section, state, kept)) => {
+                    let (set, place) = kept.previous();
+                    let offset = frame.placed[section].offset(place) as usize;
+                    let column = &self.block(section)[offset..];
                     Previous::Lanes {
-                        ids: lanes.ids(),
-                        lanes: PreviousBits::Column(at.scalar, &self.arena[offset as usize..]),
+                        ids: state.ids(set),
+                        lanes: PreviousBits::Column(kept.scalar, column),
                         elapsed: now.interval_since(*stamp),
                     }
                 }
@@ -193,46 +280,56 @@ impl HistoryStore {
         }
     }
 
-    /// Keeps the operand's column of this evaluation as the sample, or does
-    /// what its status and the history's rule for failures say.
-    pub fn save(
+    /// Keeps the columns of a section's operands that have one. `stamp` gives
+    /// the time of an operand.
+    pub fn save_columns(
         &mut self,
-        history: HistoryId,
-        layout: &Layout,
-        rule: OnFailure,
+        (section, placed): (usize, &Placed),
         work: &[u8],
-        stamp: Timestamp,
+        stamp: impl Fn(HistoryId) -> Timestamp,
     ) {
-        match &layout.histories[history.index()] {
-            Ok(at) => {
-                let column = &work[at.from as usize..][..at.bytes as usize];
-                self.arena[at.to as usize..][..at.bytes as usize].copy_from_slice(column);
-                self.entries[history.index()] = Entry::Resident(stamp);
-            }
-            Err(status) => self.save_without(history, layout, *status, rule),
+        let block = &mut self.blocks[section];
+        for save in &placed.saves {
+            let column = &work[save.from as usize..][..save.bytes as usize];
+            block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
+            self.entries[save.history.index()] = Entry::Resident(stamp(save.history));
         }
+    }
+
+    /// Keeps the column of one operand, which has one.
+    pub fn save_column(&mut self, history: HistoryId, frame: &Frame, stamp: Timestamp) {
+        let home = frame.sections.histories[history.index()];
+        let placed = &frame.placed[home.section as usize];
+        let Some(save) = placed.saves.iter().find(|save| save.history == history) else { return };
+        let column = &frame.arena[save.from as usize..][..save.bytes as usize];
+        let block = &mut self.blocks[home.section as usize];
+        block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
+        self.entries[history.index()] = Entry::Resident(stamp);
     }
 
     /// Keeps lanes that the general path computed as the sample.
     pub fn save_lanes(
         &mut self,
         history: HistoryId,
-        layout: &Layout,
+        (layout, frame): (&Layout, &Frame),
         ids: &[InstId],
         lanes: &[u64],
         stamp: Timestamp,
     ) {
         let entry = &mut self.entries[history.index()];
-        match &layout.histories[history.index()] {
-            Ok(at) if at.lanes.ids() == ids => {
-                let column = &mut self.arena[at.to as usize..];
+        match kept_in(layout, history) {
+            Some((section, state, kept)) if *state.ids(kept.set) == *ids => {
+                let offset = frame.placed[section].offset(kept.to) as usize;
+                let column = &mut self.blocks[section][offset..];
                 for (lane, bits) in lanes.iter().enumerate() {
-                    write(at.scalar, column, lane * at.scalar.bytes(), *bits);
+                    write(kept.scalar, column, lane * kept.scalar.bytes(), *bits);
                 }
                 *entry = Entry::Resident(stamp);
             }
             _ => {
-                if let Entry::Aside(sample) = entry {
+                if let Entry::Aside(sample) = entry
+                    && let Some(sample) = Arc::get_mut(sample)
+                {
                     sample.stamp = stamp;
                     sample.ids.clear();
                     sample.ids.extend_from_slice(ids);
@@ -241,7 +338,7 @@ impl HistoryStore {
                     return;
                 }
                 let sample = Sample { stamp, ids: ids.to_vec(), lanes: lanes.to_vec() };
-                *entry = Entry::Aside(Box::new(sample));
+                *entry = Entry::Aside(Arc::new(sample));
             }
         }
     }
@@ -251,19 +348,21 @@ impl HistoryStore {
     pub fn save_without(
         &mut self,
         history: HistoryId,
-        layout: &Layout,
+        (layout, frame): (&Layout, &Frame),
         status: Status,
         rule: OnFailure,
     ) {
         let entry = &mut self.entries[history.index()];
         match (status, rule) {
             (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {
-                // What is kept has its place in this layout only.
-                if let (Entry::Resident(stamp), Ok(at)) =
-                    (&*entry, &layout.histories[history.index()])
-                    && let Some((lanes, offset)) = &at.other
+                // What is kept has its place in this state only.
+                if let (Entry::Resident(stamp), Some((section, state, kept))) =
+                    (&*entry, kept_in(layout, history))
+                    && let Some((set, place)) = kept.other
                 {
-                    *entry = aside(*stamp, lanes, at.scalar, &self.arena[*offset as usize..]);
+                    let offset = frame.placed[section].offset(place) as usize;
+                    let column = &self.blocks[section][offset..];
+                    *entry = aside(*stamp, state.ids(set), kept.scalar, column);
                 }
             }
             (Status::Empty(reason), _) => *entry = Entry::None(reason),
@@ -275,16 +374,35 @@ impl HistoryStore {
     }
 }
 
-/// What the samples of a program's histories belong to, in their order.
+/// Where the operand of a history is kept, if it has a column.
+pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(usize, &State, &Kept)> {
+    let home = layout.sections.histories[history.index()];
+    let state = layout.states[home.section as usize].as_ref()?;
+    let kept = state.plan.histories[home.at as usize].as_ref().ok()?;
+    Some((home.section as usize, state, kept))
+}
+
+impl Entry {
+    /// Time of a sample with values that has no place in a layout.
+    fn stamp(&self) -> Option<Timestamp> {
+        match self {
+            Entry::Aside(sample) => Some(sample.stamp),
+            _ => None,
+        }
+    }
+}
+
+/// What the samples of a program's definitions belong to, parallel to its baselines.
 fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey> {
-    let histories = program.histories.iter();
-    histories.map(|history| binding.sample_key(history.key, &history.inputs))
+    program.baselines.iter().map(|baseline| {
+        let history = &program.histories[baseline.history.index()];
+        binding.sample_key(baseline.key, &history.inputs)
+    })
 }
 
 /// A sample of its own, from a column.
-fn aside(stamp: Timestamp, lanes: &LaneSet, scalar: Scalar, column: &[u8]) -> Entry {
+fn aside(stamp: Timestamp, ids: &[InstId], scalar: Scalar, column: &[u8]) -> Entry {
     let lane = |lane: usize| read(scalar, column, lane * scalar.bytes());
-    let ids = lanes.ids().to_vec();
     let lanes = (0..ids.len()).map(lane).collect();
-    Entry::Aside(Box::new(Sample { stamp, ids, lanes }))
+    Entry::Aside(Arc::new(Sample { stamp, ids: ids.to_vec(), lanes }))
 }

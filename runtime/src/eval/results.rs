@@ -3,7 +3,7 @@
 
 use super::decode::unpack_range;
 use super::general::NodeValue;
-use super::layout::{InputLayout, OutputLayout};
+use super::layout::{Frame, Layout, OutputPlan};
 use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
@@ -19,15 +19,14 @@ const SINGLE: InstId = -1;
 pub struct Evaluation<'w> {
     pub(super) timestamp: Timestamp,
     pub(super) fetched: &'w ResultBatch,
-    pub(super) outputs: &'w [OutputLayout],
-    pub(super) inputs: &'w [InputLayout],
-    /// Parallel to `outputs`.
+    pub(super) layout: &'w Layout,
+    pub(super) frame: &'w Frame,
     pub(super) program: &'w [Output],
-    pub(super) layout: Option<LayoutId>,
-    /// Parallel to `outputs`: the value of the general path where it applied.
+    /// Everything comes from columns.
+    pub(super) is_regular: bool,
+    /// Parallel to `program`: the value of the general path where it applied.
     pub(super) general: &'w [Option<u32>],
     pub(super) nodes: &'w [NodeValue],
-    pub(super) work: &'w [u8],
     pub(super) blobs: &'w [u8],
 }
 
@@ -87,17 +86,17 @@ impl<'w> Evaluation<'w> {
     /// the content of values that are none: statuses and instances are the
     /// same. `None` where that is not known.
     pub fn layout(&self) -> Option<LayoutId> {
-        self.layout
+        self.is_regular.then_some(self.layout.id)
     }
 
     /// Number of metrics, which are in the order of the program's outputs.
     pub fn len(&self) -> usize {
-        self.outputs.len()
+        self.program.len()
     }
 
     /// True for a selection of no metrics.
     pub fn is_empty(&self) -> bool {
-        self.outputs.is_empty()
+        self.program.is_empty()
     }
 
     /// Values of the metric at a position below [`Evaluation::len`].
@@ -110,26 +109,28 @@ impl<'w> Evaluation<'w> {
             lanes,
             blobs: self.blobs,
         };
-        let outputs: &'w [OutputLayout] = self.outputs;
+        let layout: &'w Layout = self.layout;
         // A single value bears the instance that its metric came with.
-        let (program, inputs): (&'w [Output], &'w [InputLayout]) = (self.program, self.inputs);
-        let bearer = program[output].instance_of.map(|slot| &inputs[slot.index()].ids[..]);
+        let bearer = self.program[output].instance_of.and_then(|slot| layout.bearer(slot));
         let instances = |own: &'w [InstId]| match (own, bearer) {
-            (&[SINGLE], Some([bearer, ..])) => std::slice::from_ref(bearer),
+            (&[SINGLE], Some(bearer)) => std::slice::from_ref(bearer),
             _ => own,
         };
-        match (self.general[output], &outputs[output]) {
-            (Some(node), _) => {
-                let value = &self.nodes[node as usize];
-                with(value.status, instances(&value.ids), LaneSource::Bits(&value.lanes))
+        if let Some(node) = self.general[output] {
+            let value = &self.nodes[node as usize];
+            return with(value.status, instances(&value.ids), LaneSource::Bits(&value.lanes));
+        }
+        let home = layout.sections.outputs[output];
+        let state = layout.states[home.section as usize].as_ref();
+        match state.map(|state| (state, &state.plan.outputs[home.at as usize])) {
+            Some((state, OutputPlan::Column { place, set })) => {
+                let offset = self.frame.placed[home.section as usize].offset(*place);
+                let column = LaneSource::Column(&self.frame.arena[offset as usize..]);
+                with(Status::Values, instances(state.ids(*set)), column)
             }
-            (None, OutputLayout::Column { offset, lanes }) => {
-                let column = LaneSource::Column(&self.work[*offset as usize..]);
-                with(Status::Values, instances(lanes.ids()), column)
-            }
-            (None, OutputLayout::Without(status)) => with(*status, &[][..], LaneSource::Bits(&[])),
+            Some((_, OutputPlan::Without(status))) => with(*status, &[][..], LaneSource::Bits(&[])),
             // Outputs without a column are always evaluated generally.
-            (None, OutputLayout::General(_)) => {
+            Some((_, OutputPlan::General(_))) | None => {
                 let status = Status::Failed(crate::model::PmStatus::BOTCH);
                 with(status, &[][..], LaneSource::Bits(&[]))
             }

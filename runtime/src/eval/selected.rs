@@ -9,11 +9,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::decode::Survey;
+use super::decode::Surveys;
 use super::evaluator::OtherNames;
 use super::layout::Domain;
 use crate::model::{InstId, InstanceDomain};
-use crate::program::{Op, Program, Status};
+use crate::program::{InputSlot, Op, Program, Status};
 
 /// See the module's description.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl Selected {
     pub fn names(
         &mut self,
         program: &Program,
-        surveys: &[Survey],
+        surveys: &Surveys,
         named: &[Domain],
         others: OtherNames,
     ) -> Vec<Domain> {
@@ -59,7 +59,7 @@ impl Selected {
                 && let Some(found) = self.found.get(&(at, name.clone()))
                 && id != Some(*found)
                 && domain.name(*found).is_some()
-                && program.named_domains[at].iter().any(|s| surveys[s.index()].ids.contains(found))
+                && program.named_domains[at].iter().any(|slot| surveys.ids(*slot).contains(found))
             {
                 let known = names[at].as_ref().unwrap_or(domain);
                 names[at] = Ok(Arc::new(known.with_name_of(*found, name)));
@@ -67,7 +67,10 @@ impl Selected {
             }
             if let Some(id) = id {
                 let mut inputs = program.named_domains[at].iter();
-                if inputs.any(|input| surveys[input.index()].status == Status::Values) {
+                let has_values = |slot: &InputSlot| {
+                    surveys.get(*slot).is_some_and(|survey| survey.status == Status::Values)
+                };
+                if inputs.any(has_values) {
                     self.found.insert((at, name.clone()), id);
                 }
                 continue;
@@ -86,7 +89,7 @@ impl Selected {
     fn remember(
         &mut self,
         program: &Program,
-        surveys: &[Survey],
+        surveys: &Surveys,
         at: usize,
         names: &mut Domain,
         now: &Domain,
@@ -111,9 +114,9 @@ impl Selected {
 }
 
 /// Instances with values that filters will look up in a domain, and that are not in it.
-pub fn lacking(program: &Program, surveys: &[Survey], at: usize, domain: &Domain) -> Vec<InstId> {
+pub fn lacking(program: &Program, surveys: &Surveys, at: usize, domain: &Domain) -> Vec<InstId> {
     let domain = domain.as_ref().ok();
-    let ids = program.named_domains[at].iter().flat_map(|slot| &surveys[slot.index()].ids);
+    let ids = program.named_domains[at].iter().flat_map(|slot| surveys.ids(*slot));
     let mut seen = HashSet::new();
     let lacks = |id: &InstId| domain.is_none_or(|domain| domain.name(*id).is_none());
     ids.copied().filter(lacks).filter(|id| seen.insert(*id)).collect()

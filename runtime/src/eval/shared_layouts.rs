@@ -1,15 +1,17 @@
-//! Layouts that evaluators of one program have in common: what was thought out
-//! for one host holds for every other that delivers the same constellation.
+//! What evaluators of one program have in common: how it falls into sections,
+//! and the plans for what sections can look like. What was thought out for one
+//! host holds for every other, whatever its instances are.
 //!
-//! Only layouts that last are here, and none that depend on the names of
-//! instances, which are each host's own. They exist as long as someone uses them.
+//! Plans exist as long as someone uses them, and the latest a while longer:
+//! what a section looks like for one fetch mostly comes again.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::decode::Survey;
-use super::layout::Layout;
+use super::layout::{Plan, Sections, Shape};
+use crate::program::Program;
 use crate::weak_table::WeakTable;
 
 /// What evaluators of one program have in common. They hold it for as long as
@@ -28,37 +30,52 @@ impl InCommon for SharedLayouts {
 /// See the module's description.
 #[derive(Debug, Default)]
 pub struct SharedLayouts {
-    table: Mutex<WeakTable<Layout>>,
+    sections: OnceLock<Arc<Sections>>,
+    plans: Mutex<Plans>,
 }
+
+#[derive(Debug, Default)]
+struct Plans {
+    table: WeakTable<Plan>,
+    /// Oldest first.
+    latest: VecDeque<Arc<Plan>>,
+}
+
+/// Plans that are kept for each section, whether someone uses them or not.
+const KEPT_PER_SECTION: usize = 2;
 
 impl SharedLayouts {
-    /// How many are in use.
+    /// How many plans are in use.
     pub fn count(&self) -> usize {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).count()
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).table.count()
     }
 
-    /// The layout that is meant, if there is one; `hash` is that of the surveys.
-    pub(super) fn find(
+    /// The sections of the program, which is the same at each call.
+    pub(super) fn sections(&self, program: &Program) -> &Arc<Sections> {
+        self.sections.get_or_init(|| Arc::new(Sections::of(program)))
+    }
+
+    /// The plan of a section of that shape.
+    pub(super) fn plan(
         &self,
-        hash: u64,
-        is_meant: impl Fn(&Layout) -> bool,
-    ) -> Option<Arc<Layout>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).find(hash, is_meant)
+        program: &Program,
+        sections: &Sections,
+        section: u32,
+        shape: Shape,
+    ) -> Arc<Plan> {
+        let mut hasher = DefaultHasher::new();
+        (section, &shape).hash(&mut hasher);
+        let hash = hasher.finish();
+        let is_meant = |plan: &Plan| plan.section == section && plan.shape == shape;
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(plan) = plans.table.find(hash, is_meant) {
+            return plan;
+        }
+        let plan = Arc::new(Plan::new(program, sections, section, shape));
+        plans.table.insert(hash, &plan);
+        plans.latest.push_back(Arc::clone(&plan));
+        let surplus = plans.latest.len().saturating_sub(KEPT_PER_SECTION * sections.all.len());
+        plans.latest.drain(..surplus);
+        plan
     }
-
-    /// Lets others have a layout; `hash` is that of the surveys that it was
-    /// made for.
-    pub(super) fn share(&self, hash: u64, layout: &Arc<Layout>) {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
-        table.insert(hash, layout);
-    }
-}
-
-/// A number that equal surveys share.
-pub(super) fn hash(surveys: &[Survey]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for survey in surveys {
-        (survey.raw_count, &survey.ids).hash(&mut hasher);
-    }
-    hasher.finish()
 }

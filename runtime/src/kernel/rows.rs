@@ -44,6 +44,12 @@ impl Rows {
         Rows { row_words: ir.row_words(), ..Rows::default() }
     }
 
+    /// Forgets all segments; the rows are for a kernel of this form from now on.
+    pub fn clear(&mut self, ir: &KernelIr) {
+        self.words.clear();
+        (self.row_words, self.work, self.history, self.constants) = (ir.row_words(), 0, 0, 0);
+    }
+
     /// Adds a segment of `lanes` lanes of the kernel that these rows were made for.
     pub fn push(
         &mut self,

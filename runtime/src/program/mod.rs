@@ -43,6 +43,8 @@ index! {
     NodeId;
     /// Position in [`Program::histories`].
     HistoryId;
+    /// Position in [`Program::baselines`].
+    BaselineId;
     /// Position in [`Program::windows`].
     WindowId;
     /// Position in [`Program::kernels`].
@@ -63,6 +65,8 @@ pub struct Program {
     pub nodes: Vec<Node>,
     /// Operands of `delta()` and `rate()` whose previous sample is kept.
     pub histories: Vec<History>,
+    /// What each definition has of them.
+    pub baselines: Vec<Baseline>,
     /// Moving windows.
     pub windows: Vec<Window>,
     /// The metrics, in the order asked for.
@@ -100,6 +104,9 @@ pub struct Input {
     pub value_type: ValueType,
     /// True when it has an instance domain.
     pub is_set: bool,
+    /// Which of the program's domains that is, by the order in which they
+    /// appear; metrics of one mostly have the same instances.
+    pub domain: Option<u32>,
 }
 
 /// An operation.
@@ -154,6 +161,8 @@ pub enum Op {
         operand: NodeId,
         /// Where its previous sample is kept.
         history: HistoryId,
+        /// From which sample on the definition may use it.
+        baseline: BaselineId,
         /// Kernel over the lane, the previous lane and, if it has three
         /// operands, the elapsed seconds (`F64`).
         kernel: KernelSlot,
@@ -307,19 +316,30 @@ impl Op {
     }
 }
 
-/// An operand whose previous sample is kept.
+/// An operand whose previous sample is kept, once for all definitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     /// Whose values.
     pub operand: NodeId,
-    /// Identity of the definition and position of the history in it: what the
-    /// sample belongs to when programs change.
-    pub key: HistoryKey,
     /// The metrics below the operand. The sample has the time stamp of the
     /// first; without any that of the fetch.
     pub inputs: Box<[InputSlot]>,
     /// What a failed operand does to it.
     pub on_failure: OnFailure,
+}
+
+/// A definition's use of a history.
+///
+/// Definitions share the sample of an operand. But one that is new has none
+/// yet, and one that was not evaluated for some time has an older one, until
+/// the operand has values again: only then do all of them agree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Baseline {
+    /// The history.
+    pub history: HistoryId,
+    /// Identity of the definition and position of the history in it: what the
+    /// sample belongs to when programs change.
+    pub key: HistoryKey,
 }
 
 /// A moving window of time.
@@ -338,18 +358,18 @@ pub struct Window {
     pub scalar: Scalar,
 }
 
-/// Identity of a history or a window across programs. Of which metrics its
+/// Identity of a baseline or a window across programs. Of which metrics its
 /// samples are says the [`SampleKey`] of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HistoryKey {
     /// Fingerprint of the definition: its name and its text.
     pub definition: u64,
-    /// Position of the history within the definition.
+    /// Position within the definition.
     pub ordinal: u32,
 }
 
 /// What happens to a previous sample when the operand fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnFailure {
     /// It is forgotten.
     Forget,
@@ -370,6 +390,8 @@ pub struct Output {
     pub nodes: Box<[NodeId]>,
     /// All histories among them.
     pub histories: Box<[HistoryId]>,
+    /// All baselines among them.
+    pub baselines: Box<[BaselineId]>,
     /// For a single value, the input whose instance it bears: old archives
     /// have single values under other instances than -1.
     pub instance_of: Option<InputSlot>,
@@ -517,7 +539,7 @@ impl fmt::Display for Reason {
 }
 
 /// Outcome of an evaluation for a node or a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
     /// There are values.
     Values,

@@ -101,18 +101,26 @@ pub enum Method {
     ScramSha256,
     /// `PLAIN`: the password itself is sent.
     Plain,
+    /// `LOGIN`: the same, in an older form.
+    Login,
 }
 
 impl Method {
     /// Those that this client knows, the better one first.
-    pub const ALL: [Method; 2] = [Method::ScramSha256, Method::Plain];
+    pub const ALL: [Method; 3] = [Method::ScramSha256, Method::Plain, Method::Login];
 
     /// The registered name.
     pub const fn name(self) -> &'static str {
         match self {
             Method::ScramSha256 => "SCRAM-SHA-256",
             Method::Plain => "PLAIN",
+            Method::Login => "LOGIN",
         }
+    }
+
+    /// True if eavesdroppers would see the password.
+    pub const fn shows_password(self) -> bool {
+        !matches!(self, Method::ScramSha256)
     }
 
     /// The mechanism of a name, in letters of any case; `None` for one that

@@ -186,6 +186,24 @@ fn passwords_are_not_given_to_eavesdroppers() {
     );
 }
 
+/// In `LOGIN` pmcd asks for one after the other. It is used if it is asked for,
+/// and by itself only where nobody can listen.
+#[test]
+fn user_and_password_are_told_one_by_one() {
+    let sasl = vec![None, Some(b"User Name\0".to_vec()), Some(b"Password\0".to_vec())];
+    let peer = || {
+        let faults = Faults { sasl: sasl.clone(), ..Faults::default() };
+        TestPeer::new(ALL, faults).with_mechanisms("LOGIN")
+    };
+    let sent = authenticate(PASSWORD, Some(Method::Login), peer()).expect("wanted");
+    assert_eq!(sent, ["creds 0x0004", "LOGIN\\x00", "fred", "pencil", "children"]);
+    let words = "pmcd takes the password in the clear only, and the connection does not hide it";
+    assert_eq!(authenticate(PASSWORD, None, peer()), Err(words.to_owned()));
+    let credentials = user(PASSWORD, None);
+    let same = ConnectionConfig { credentials, peer: Peer::SameHost, ..Default::default() };
+    assert_eq!(outcome(same, peer()).map(|heard| heard.len()), Ok(5));
+}
+
 #[test]
 fn authentications_that_fail_say_why() {
     let scripted = |sasl: &[Option<&[u8]>]| {
@@ -214,7 +232,7 @@ fn authentications_that_fail_say_why() {
         ),
         (
             authenticate(PASSWORD, None, scripted(&[Some(b"GSSAPI \xff")])),
-            "pmcd offers \"GSSAPI \\xff\", and SCRAM-SHA-256 or PLAIN is needed",
+            "pmcd offers \"GSSAPI \\xff\", and SCRAM-SHA-256, PLAIN or LOGIN is needed",
         ),
         (
             authenticate(PASSWORD, plain, scripted(&[Some(b"SCRAM-SHA-256")])),

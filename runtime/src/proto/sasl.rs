@@ -149,10 +149,13 @@ impl Sasl {
         let mut sasl = Sasl { session, method, challenges: 0, is_finished: false };
         out.extend_from_slice(method.name().as_bytes());
         out.push(0);
-        sasl.step(None, out).map_err(|error| match error {
-            AuthenticationError::Malformed(problem) => unusable(&problem),
-            error => error,
-        })?;
+        // In LOGIN pmcd speaks first.
+        if sasl.session.are_we_first() {
+            sasl.step(None, out).map_err(|error| match error {
+                AuthenticationError::Malformed(problem) => unusable(&problem),
+                error => error,
+            })?;
+        }
         if out.len() > MAX_SASL_BYTES { Err(AuthenticationError::TooLong) } else { Ok(sasl) }
     }
 
@@ -212,7 +215,7 @@ fn choose(
         None => Method::ALL.into_iter().find(offers),
     };
     match found {
-        Some(Method::Plain) if wanted.is_none() && !hides_passwords => {
+        Some(method) if method.shows_password() && wanted.is_none() && !hides_passwords => {
             Err(AuthenticationError::PasswordInTheClear)
         }
         Some(method) => Ok(method),
@@ -220,7 +223,7 @@ fn choose(
             let shown = &offered[..offered.len().min(100)];
             Err(AuthenticationError::NoMechanism {
                 offered: format!("\"{}\"", shown.escape_ascii()),
-                wanted: wanted.map_or("SCRAM-SHA-256 or PLAIN", Method::name),
+                wanted: wanted.map_or("SCRAM-SHA-256, PLAIN or LOGIN", Method::name),
             })
         }
     }

@@ -14,7 +14,7 @@ pub struct Child {
 impl Child {
     /// The children of a node among full names of metrics, each once, in the
     /// order in which they come first. What is both a metric and a node counts
-    /// as a node; empty components are left out.
+    /// as a node. A component is empty only at the end of a name.
     pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
         let mut children: Vec<Child> = Vec::new();
         let mut positions: HashMap<&str, usize> = HashMap::new();
@@ -29,7 +29,7 @@ impl Child {
                 None => (below, true),
             };
             // Nobody could ask for the children of such a one.
-            if component.is_empty() {
+            if component.is_empty() && !is_leaf {
                 continue;
             }
             let position = *positions.entry(component).or_insert(children.len());
@@ -57,8 +57,8 @@ mod tests {
             list.iter().map(|(name, is_leaf)| (name.to_string(), *is_leaf)).collect()
         };
         let root: Vec<(String, bool)> = children("");
-        assert_eq!(root, expect(&[("a", false), ("ab", false), ("f", true)]));
-        assert_eq!(children("a"), expect(&[("b", false), ("e", true)]));
+        assert_eq!(root, expect(&[("a", false), ("ab", false), ("f", true), ("", true)]));
+        assert_eq!(children("a"), expect(&[("b", false), ("e", true), ("", true)]));
         assert_eq!(children("a.b"), expect(&[("c", true), ("d", true)]));
         assert_eq!(children("f"), []);
     }

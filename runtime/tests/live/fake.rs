@@ -352,7 +352,7 @@ fn what_cannot_be_connected_to_says_why() {
         (
             "web1?user=me&pass=x&method=gssapi",
             "web1?user=me&pass=***&method=gssapi: the method `gssapi` is not known: \
-             SCRAM-SHA-256 and PLAIN are",
+             SCRAM-SHA-256, PLAIN and LOGIN are",
         ),
         ("[::1]@127.0.0.1:1", "`::1` has no IPv4 address, and pmproxy takes no other"),
         (

@@ -1,24 +1,28 @@
 //! Fetches of any mix of base and derived metrics.
 //!
-//! A [`Plan`] is made once for each list: which program computes its derived
-//! metrics, what is fetched besides the program's operands, and where each
-//! entry of the result comes from. While a list is fetched again and again its
-//! plan is all that is needed.
+//! What a list [`Needs`] is found out once, for all contexts of sources with
+//! the same answers: which program computes its derived metrics, what is fetched
+//! besides the program's operands, and where each entry of the result comes
+//! from. While a context fetches a list again and again its [`Plan`] is all that
+//! is needed.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmderive_runtime::eval::{Binding, Evaluation, SharedLayouts};
+use pmderive_runtime::eval::{Binding, Evaluation, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Program;
 use pmderive_runtime::result::{MetricValues, ResultBatch, ResultPart};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
+use super::alike::{Space, Together};
 use super::encode::{Buffers, Encoder};
-use super::{DerivedContext, Outcome, Typed};
+use super::{DerivedContext, Outcome};
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::dialect::Dialect;
 use crate::engine::{Sample, identifiers};
@@ -28,13 +32,17 @@ use crate::plan::Planned;
 const PLANS_KEPT: usize = 8;
 
 /// What a list of metrics needs; see the module's description.
-pub struct Plan {
+pub(super) struct Needs {
     /// Unique in this process.
     id: u64,
-    /// The list that it was last fetched for.
-    list: u64,
     pmids: Box<[Pmid]>,
     domains: Box<[InDom]>,
+    /// What it was made of: parallel to the metrics, what each of them is,
+    made_of: Box<[Meaning]>,
+    /// and the status of those that cannot be used.
+    unusable: PmStatus,
+    /// Keeps what they mean alive.
+    _together: Box<[Arc<Together>]>,
     entries: Box<[Entry]>,
     program: Arc<Program>,
     binding: Arc<Binding>,
@@ -44,8 +52,43 @@ pub struct Plan {
     is_plain: bool,
     /// True when nothing that the source delivers is handed on as it is.
     is_computed: bool,
+    layouts: SharedLayouts,
+}
+
+impl fmt::Debug for Needs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Needs").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl InCommon for Needs {
+    fn layouts(&self) -> &SharedLayouts {
+        &self.layouts
+    }
+}
+
+/// A list in a context.
+pub struct Plan {
+    needs: Arc<Needs>,
+    /// The list that it was last fetched for.
+    list: u64,
     /// How often it was evaluated when another plan came into force.
     evaluations: u64,
+}
+
+/// What a metric of a list is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Meaning {
+    /// The source's.
+    Fetched,
+    /// The expression at a position among those that were checked together, at
+    /// an address.
+    Computed(usize, usize),
+    /// Bound, and of no use.
+    Unusable,
+    /// One of those that libpcp defines for itself.
+    Anonymous,
+    Unknown,
 }
 
 /// Where the value set of an entry of the list comes from.
@@ -66,7 +109,7 @@ enum Entry {
 impl Plan {
     /// The derived metrics of the list, each with whether it was bound.
     pub fn derived(&self) -> impl Iterator<Item = (Pmid, bool)> {
-        let entries = self.pmids.iter().zip(&self.entries);
+        let entries = self.needs.pmids.iter().zip(&self.needs.entries);
         entries.filter_map(|(pmid, entry)| match entry {
             Entry::Computed(_) | Entry::Unusable(_) => Some((*pmid, true)),
             Entry::Unknown(_) => Some((*pmid, false)),
@@ -75,7 +118,7 @@ impl Plan {
     }
 
     fn is_for(&self, list: &FetchList) -> bool {
-        *self.pmids == *list.pmids() && *self.domains == *list.domains()
+        *self.needs.pmids == *list.pmids() && *self.needs.domains == *list.domains()
     }
 }
 
@@ -84,24 +127,24 @@ impl Plan {
 struct Gathered<'e> {
     expressions: Vec<(u64, Cow<'e, TypedExpr>)>,
     /// Position of each, by where it was bound.
-    positions: FxHashMap<(*const Typed, usize), usize>,
+    positions: FxHashMap<(*const Together, usize), usize>,
 }
 
 impl<'e> Gathered<'e> {
     /// Adds one of the expressions that were bound together, with those that
     /// it needs, and gives its position.
-    fn add(&mut self, among: &'e Arc<Typed>, at: usize) -> usize {
+    fn add(&mut self, among: &'e Arc<Together>, at: usize) -> usize {
         let key = |at: usize| (Arc::as_ptr(among), at);
         let mut needed = BTreeSet::new();
         let mut open = vec![at];
         while let Some(at) = open.pop() {
             // What was added before has its operands already.
             if !self.positions.contains_key(&key(at)) && needed.insert(at) {
-                open.extend(operands(&among[at].1));
+                open.extend(operands(&among.typed[at].1));
             }
         }
         for at in needed {
-            let (identity, expr) = &among[at];
+            let (identity, expr) = &among.typed[at];
             let mut expr = Cow::Borrowed(expr);
             if operands(&expr).next().is_some() {
                 for node in &mut expr.to_mut().nodes {
@@ -159,6 +202,8 @@ impl<S: FetchSource> DerivedContext<S> {
             }
             None => {
                 let plan = self.make_plan(list)?;
+                // Whatever was there before is bound anew.
+                self.in_force.take_if(|id| *id == plan.needs.id);
                 self.plans.truncate(PLANS_KEPT - 1);
                 self.plans.insert(0, plan);
             }
@@ -168,18 +213,19 @@ impl<S: FetchSource> DerivedContext<S> {
 
     /// Lets the program of the first plan be the one that is evaluated.
     fn put_in_force(&mut self) {
-        let former = self.in_force.replace(self.plans[0].id);
+        let former = self.in_force.replace(self.plans[0].needs.id);
         if former == self.in_force {
             return;
         }
-        if let Some(former) = self.plans.iter_mut().find(|plan| Some(plan.id) == former) {
+        if let Some(former) = self.plans.iter_mut().find(|plan| Some(plan.needs.id) == former) {
             former.evaluations = self.context.evaluations;
         }
-        let Plan { program, binding, also, domains, evaluations, .. } = &self.plans[0];
+        let Plan { needs, evaluations, .. } = &self.plans[0];
         self.context.evaluations = *evaluations;
-        let (program, binding) = (Arc::clone(program), Arc::clone(binding));
-        self.context.evaluator.change_program(program, binding, Arc::new(SharedLayouts::default()));
-        self.context.evaluator.also_fetch(also, domains);
+        let (program, binding) = (Arc::clone(&needs.program), Arc::clone(&needs.binding));
+        let evaluator = &mut self.context.evaluator;
+        evaluator.change_program(program, binding, Arc::clone(needs) as Arc<dyn InCommon>);
+        evaluator.also_fetch(&needs.also, &needs.domains);
         if !self.gone.is_empty() {
             for bound in self.bound.values() {
                 // What was replaced by the same text is still there.
@@ -192,60 +238,89 @@ impl<S: FetchSource> DerivedContext<S> {
     }
 
     fn make_plan(&mut self, list: &FetchList) -> Result<Plan, SourceError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         let pmids = list.pmids();
         self.bind(pmids.iter().copied().filter(|pmid| pmid.is_derived()))?;
+        let made_of: Box<[Meaning]> = pmids.iter().map(|pmid| self.meaning(*pmid)).collect();
+        let is_computed = |one: &Meaning| matches!(one, Meaning::Computed(..));
+        let unusable = match self.dialect() {
+            Dialect::Pcp6_0 if !made_of.iter().any(is_computed) => PmStatus::NOAGENT,
+            _ => PmStatus::PMID,
+        };
+        let mut hasher = FxHasher::default();
+        (pmids, list.domains(), &made_of, unusable.0).hash(&mut hasher);
+        let is_meant = |needs: &Needs| {
+            *needs.pmids == *pmids
+                && *needs.domains == *list.domains()
+                && needs.made_of == made_of
+                && needs.unusable == unusable
+        };
+        let make = || self.find_needs(list, &made_of, unusable);
+        let needs = self.context.engine.needs(hasher.finish(), is_meant, make);
+        Ok(Plan { needs, list: list.id(), evaluations: 0 })
+    }
+
+    fn meaning(&self, pmid: Pmid) -> Meaning {
+        match self.outcome(pmid) {
+            Some(Outcome::Usable { among, at, .. }) => {
+                Meaning::Computed(Arc::as_ptr(among).addr(), *at)
+            }
+            Some(Outcome::Unusable(_) | Outcome::Hidden(_)) => Meaning::Unusable,
+            None if self.is_anonymous(pmid) => Meaning::Anonymous,
+            None if pmid.is_derived() => Meaning::Unknown,
+            None => Meaning::Fetched,
+        }
+    }
+
+    fn find_needs(&self, list: &FetchList, made_of: &[Meaning], unusable: PmStatus) -> Needs {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let pmids = list.pmids();
         let mut program = Gathered::default();
         let mut outputs: FxHashMap<Pmid, usize> = FxHashMap::default();
+        let mut together: Vec<Arc<Together>> = Vec::new();
         for pmid in pmids {
             if let Some(Outcome::Usable { among, at, .. }) = self.outcome(*pmid)
                 && !outputs.contains_key(pmid)
             {
                 outputs.insert(*pmid, program.add(among, *at));
+                if !together.last().is_some_and(|last| Arc::ptr_eq(last, among)) {
+                    together.push(Arc::clone(among));
+                }
             }
         }
-        let unusable = match self.dialect() {
-            Dialect::Pcp6_0 if outputs.is_empty() => PmStatus::NOAGENT,
-            _ => PmStatus::PMID,
-        };
         let (program, operands) = self.context.engine.plan(&program.planned());
         let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));
         let mut also = Vec::new();
-        let entry = |pmid: &Pmid| {
-            if let Some(output) = outputs.get(pmid) {
-                return Entry::Computed(*output);
+        let entry = |(pmid, meaning): (&Pmid, &Meaning)| match meaning {
+            Meaning::Computed(..) => Entry::Computed(outputs[pmid]),
+            Meaning::Unusable => Entry::Unusable(unusable),
+            Meaning::Anonymous => Entry::Empty,
+            Meaning::Unknown => Entry::Unknown(unusable),
+            Meaning::Fetched => {
+                let next = binding.pmids.len() + also.len();
+                Entry::Fetched(*slots.entry(*pmid).or_insert_with(|| {
+                    also.push(*pmid);
+                    next
+                }))
             }
-            if self.bound.contains_key(pmid) {
-                return Entry::Unusable(unusable);
-            }
-            if self.is_anonymous(*pmid) {
-                return Entry::Empty;
-            }
-            if pmid.is_derived() {
-                return Entry::Unknown(unusable);
-            }
-            let next = binding.pmids.len() + also.len();
-            Entry::Fetched(*slots.entry(*pmid).or_insert_with(|| {
-                also.push(*pmid);
-                next
-            }))
         };
-        let entries: Box<[Entry]> = pmids.iter().map(entry).collect();
-        Ok(Plan {
+        let entries: Box<[Entry]> = pmids.iter().zip(made_of).map(entry).collect();
+        Needs {
             is_computed: !entries.iter().any(|entry| matches!(entry, Entry::Fetched(_))),
             is_plain: entries.iter().all(|entry| matches!(entry, Entry::Fetched(_))),
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            list: list.id(),
             pmids: pmids.into(),
             domains: list.domains().into(),
+            made_of: made_of.into(),
+            unusable,
+            _together: together.into(),
             entries,
             program,
             binding,
             also: also.into(),
-            evaluations: 0,
-        })
+            layouts: SharedLayouts::default(),
+        }
     }
 }
 
@@ -260,7 +335,7 @@ impl<S: FetchSource> FetchSource for DerivedContext<S> {
     ) -> Result<FetchEvents, SourceError> {
         self.refresh();
         self.find_plan(list)?;
-        let outcome = match self.plans[0].is_plain {
+        let outcome = match self.plans[0].needs.is_plain {
             true => self.fetch_plain(list, batch),
             false => self.fetch_derived(batch),
         };
@@ -303,14 +378,20 @@ impl<S: FetchSource> DerivedContext<S> {
     fn fetch_derived(&mut self, batch: &mut ResultBatch) -> Result<FetchEvents, SourceError> {
         self.put_in_force();
         batch.clear();
-        let Sample { values, events, .. } = self.context.fetch(&mut self.workspace)?;
-        write(&self.plans[0], &values, &mut self.encoder, batch);
-        Ok(events)
+        let engine = Arc::clone(&self.context.engine);
+        let mut space = engine.space();
+        let Space { workspace, encoder } = &mut space;
+        let fetched = self.context.fetch(workspace).map(|Sample { values, events, .. }| {
+            write(&self.plans[0].needs, &values, encoder, batch);
+            events
+        });
+        engine.give_back(space);
+        fetched
     }
 }
 
-/// Writes the value sets of a plan's list.
-fn write(plan: &Plan, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mut ResultBatch) {
+/// Writes the value sets of a list.
+fn write(plan: &Needs, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mut ResultBatch) {
     let Buffers { blocks, fetched: places, written } = buffers;
     let fetched = values.fetched();
     let stamp = values.timestamp();

@@ -10,10 +10,12 @@
 //!
 //! Definitions are those of a [`SharedRegistry`] and those added to the
 //! context alone. Each is bound when it is first touched; what came of it is
-//! kept until the definition or the source's metadata changes. Who reads only
+//! kept until the definition or the source's metadata changes, and contexts of
+//! sources with the same answers share it (`alike`). Who reads only
 //! derived metrics and wants their values as they are computed uses
 //! [`Context`] by itself.
 
+mod alike;
 mod encode;
 mod fetch;
 mod names;
@@ -21,15 +23,16 @@ mod names;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, TextKind};
 use pmderive_runtime::source::{FetchSource, SourceError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+pub(super) use self::alike::Alike;
+use self::alike::Together;
 use self::fetch::Plan;
 use super::registry::{duplicate, no_room, whole};
 use super::shared::{Local, Member};
-use super::{Checked, Context, Engine, Registered, Registry, anonymous, identifiers};
+use super::{Context, Engine, Registered, Registry, anonymous, identifiers};
 use super::{Refused, SharedRegistry, Snapshot};
 use crate::check::typed::{Desc, TypedExpr};
 use crate::diag::{Code, Diagnostic, Diagnostics};
@@ -71,7 +74,7 @@ pub struct DerivedContext<S> {
     /// The definitions that this context sees.
     scope: Snapshot,
     context: Context<S>,
-    bound: FxHashMap<Pmid, Bound>,
+    bound: Arc<BoundByPmid>,
     /// Those of `bound` whose mistakes nobody has taken yet, in the order in
     /// which they were asked for.
     untold: Vec<Pmid>,
@@ -89,21 +92,24 @@ pub struct DerivedContext<S> {
     plans: Vec<Plan>,
     /// The plan whose program the context has.
     in_force: Option<u64>,
-    workspace: Workspace,
-    encoder: encode::Buffers,
 }
 
+/// Definitions that were bound.
+type BoundByPmid = FxHashMap<Pmid, Bound>;
+
 /// A definition that was bound, with what came of it.
+#[derive(Clone)]
 struct Bound {
     definition: Arc<Registered>,
     outcome: Outcome,
 }
 
+#[derive(Clone)]
 enum Outcome {
     /// It is the expression at a position among those that were bound with it.
     Usable {
         desc: Desc,
-        among: Arc<Typed>,
+        among: Arc<Together>,
         at: usize,
     },
     Unusable(Vec<Diagnostic>),
@@ -138,7 +144,7 @@ impl<S: FetchSource> DerivedContext<S> {
             shared,
             member,
             context: Context::empty(engine, source),
-            bound: FxHashMap::default(),
+            bound: Arc::default(),
             untold: Vec::new(),
             gone: FxHashSet::default(),
             epoch,
@@ -146,8 +152,6 @@ impl<S: FetchSource> DerivedContext<S> {
             given: 0,
             plans: Vec::new(),
             in_force: None,
-            workspace: Workspace::default(),
-            encoder: encode::Buffers::default(),
         }
     }
 
@@ -225,7 +229,7 @@ impl<S: FetchSource> DerivedContext<S> {
             },
         };
         if let Some(found) = refusal {
-            self.bound.remove(&pmid);
+            Arc::make_mut(&mut self.bound).remove(&pmid);
             self.untold.retain(|untold| *untold != pmid);
             let Snapshot { sources, .. } = std::mem::replace(&mut self.scope, before);
             bound?;
@@ -351,7 +355,7 @@ impl<S: FetchSource> DerivedContext<S> {
     }
 
     fn forget_bindings(&mut self) {
-        self.bound.clear();
+        self.bound = Arc::default();
         self.untold.clear();
         self.plans.clear();
     }
@@ -381,7 +385,7 @@ impl<S: FetchSource> DerivedContext<S> {
         let gone = &mut self.gone;
         // What was missing may be among the definitions that came.
         let tries_again = registry.language().dialect == Dialect::Fixed;
-        self.bound.retain(|pmid, bound| {
+        Arc::make_mut(&mut self.bound).retain(|pmid, bound| {
             let stays = registry.holds(*pmid, &bound.definition);
             if !stays {
                 gone.insert(bound.definition.identity);
@@ -418,37 +422,15 @@ impl<S: FetchSource> DerivedContext<S> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let selection: Vec<&Registered> = wanted.iter().map(|definition| &**definition).collect();
-        let mut diagnostics = Diagnostics::default();
         let Context { engine, source, .. } = &mut self.context;
         let registry = &self.scope.registry;
-        let Checked { metrics, typed } =
-            engine.check(registry, &selection, source, &mut diagnostics)?;
-        let mut by_metric: FxHashMap<Box<str>, Vec<Diagnostic>> = FxHashMap::default();
-        for diagnostic in diagnostics {
-            if let Some(metric) = &diagnostic.metric {
-                by_metric.entry(metric.clone()).or_default().push(diagnostic);
-            }
-        }
+        let (together, diagnostics) = engine.check_together(registry, &wanted, source)?;
         if self.bound.is_empty() {
             // The first question may have made a connection to another peer;
             // all answers are its.
             self.epoch = source.metadata_epoch();
         }
-        let typed = Arc::new(typed);
-        for (definition, metric) in wanted.into_iter().zip(metrics) {
-            let mut found = || by_metric.remove(&metric.name).unwrap_or_default();
-            let outcome = match (metric.is_hidden, metric.desc, metric.output) {
-                (true, ..) => Outcome::Hidden(found()),
-                (false, Ok(desc), Some(at)) => {
-                    Outcome::Usable { desc, among: Arc::clone(&typed), at }
-                }
-                _ => Outcome::Unusable(found()),
-            };
-            if let Some(pmid) = definition.pmid {
-                self.bound.insert(pmid, Bound { definition, outcome });
-            }
-        }
+        together.add_to(&mut self.bound, &diagnostics);
         let is_wrong = |pmid: &Pmid| {
             matches!(self.outcome(*pmid), Some(Outcome::Unusable(_) | Outcome::Hidden(_)))
         };

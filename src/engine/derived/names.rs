@@ -45,6 +45,30 @@ impl<S: FetchSource> DerivedContext<S> {
         below
     }
 
+    /// True if names of derived metrics begin with that of a node and a point.
+    pub(crate) fn has_derived_below(&self, node: &str) -> bool {
+        self.derived_below(node).iter().any(|(_, name)| name.len() > node.len())
+    }
+
+    /// True if a node that has children is to be listed as a metric, too. Of a
+    /// metric of the source libpcp lists only what derived metrics add below
+    /// it; on a derived one that was registered behind those below it, it aborts.
+    pub(crate) fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
+        if node.is_empty() {
+            return Ok(false);
+        }
+        let mut here: Vec<(Pmid, Box<str>)> =
+            self.derived(node).map(|pmid| (pmid, node.into())).into_iter().collect();
+        self.drop_unusable(&mut here);
+        match self.dialect() {
+            _ if !here.is_empty() => Ok(true),
+            Dialect::Pcp6_0 | Dialect::Pcp7_2 => Ok(false),
+            Dialect::Fixed => {
+                Ok(self.context.source.lookup_names(&[node])?.iter().any(Result::is_ok))
+            }
+        }
+    }
+
     /// Takes those out of which it is known that they cannot be used.
     fn drop_unusable(&self, below: &mut Vec<(Pmid, Box<str>)>) {
         below
@@ -153,6 +177,12 @@ impl<S: FetchSource> DerivedContext<S> {
             Question::MetricsBelow(node) | Question::Children(node) => {
                 let mut below = self.derived_below(node);
                 self.drop_unusable(&mut below);
+                // To libpcp nothing is below a derived metric that was there first.
+                let is_leaf = below.first().is_some_and(|(_, first)| **first == *node);
+                let lists_children = matches!(question, Question::Children(_));
+                if is_leaf && lists_children && self.dialect() != Dialect::Fixed {
+                    below.truncate(1);
+                }
                 Own::Besides(below)
             }
             Question::NamesOf(pmid) => match self.name_of_derived(pmid) {

@@ -14,7 +14,7 @@ use crate::engine::{identity, system};
 use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::{
     DefinitionItem, DefinitionReader, Earlier, PcpError, Setting, bad_name, load_paths,
-    load_readable_paths, name_mistake, parse_control, parse_expr,
+    load_readable_paths, name_mistake_in, parse_control, parse_expr,
 };
 
 impl Registry {
@@ -255,7 +255,7 @@ impl Registry {
         sources: &SourceMap,
         diagnostics: &mut Diagnostics,
     ) -> Result<Registered, PcpError> {
-        if let Some(mistake) = name_mistake(name) {
+        if let Some(mistake) = name_mistake_in(name, self.language.dialect) {
             diagnostics.push(bad_name(name, whole(source, sources), mistake.rule));
             let message = format!("illegal derived metric name ({name})");
             return Err(PcpError { offset: 0, message: Some(message) });

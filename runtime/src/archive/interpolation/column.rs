@@ -2,18 +2,59 @@
 //!
 //! In: a record, the bytes of a set in it, and the type of the metric. Out: the
 //! instances, and bits or bytes by position. Which instances these are, and
-//! when, is not known here.
+//! when, is not known here. A few sets are kept for all metrics together, since
+//! lane after lane of a metric asks for the same ones.
 
 use crate::archive::interpolation::coverage::Ordinal;
 use crate::archive::record::LENGTH_WORD;
 use crate::archive::untyped::{UNTYPED, UntypedOrder};
 use crate::archive::values::BLOCK_ORIGIN;
-use crate::model::{InstId, ValueType};
+use crate::model::{InstId, Pmid, ValueType};
+
+/// Decoded value sets that are kept: those around a time, and one to look elsewhere.
+const COLUMNS: usize = 3;
+
+/// The value sets that were decoded last.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    /// The one that was used last stands first.
+    list: [Column; COLUMNS],
+}
+
+impl Columns {
+    /// The set of a metric in a record; a column for it to be decoded into if
+    /// it is not there.
+    pub(super) fn find(&mut self, of: (Pmid, Ordinal)) -> Result<&Column, &mut Column> {
+        let known = self.list.iter().position(|one| one.of == Some(of));
+        self.list[..=known.unwrap_or(COLUMNS - 1)].rotate_right(1);
+        let [column, ..] = &mut self.list;
+        match known {
+            Some(_) => Ok(column),
+            None => {
+                column.of = Some(of);
+                Err(column)
+            }
+        }
+    }
+
+    /// A column for a set that is found by nobody else.
+    pub(super) fn spare(&mut self) -> &mut Column {
+        let [.., column] = &mut self.list;
+        column.of = None;
+        column
+    }
+
+    /// No set is known any more.
+    pub(super) fn forget(&mut self) {
+        self.list.iter_mut().for_each(Column::forget);
+    }
+}
 
 /// The values of one set by position.
 #[derive(Debug, Default)]
 pub(super) struct Column {
-    pub(super) record: Option<Ordinal>,
+    /// Metric and record that it is of.
+    of: Option<(Pmid, Ordinal)>,
     /// Numbers as bits; of other values start and end in `bytes`, in the high
     /// and the low half.
     pub(super) bits: Vec<u64>,
@@ -27,6 +68,11 @@ pub(super) fn instances(set: &[u8]) -> impl ExactSizeIterator<Item = InstId> + C
 }
 
 impl Column {
+    /// It was not decoded after all.
+    pub(super) fn forget(&mut self) {
+        self.of = None;
+    }
+
     /// Takes the values of a set, or none of them if one does not suit the
     /// type. True when they are in blocks.
     pub(super) fn decode(

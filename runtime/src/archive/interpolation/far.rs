@@ -132,8 +132,8 @@ impl Interpolator {
             }
             _ => {}
         }
-        let Interpolator { coverage, far, tracks, domains, slots, found, scratch, missing, .. } =
-            self;
+        let Interpolator { coverage, far, tracks, domains, slots, columns, .. } = self;
+        let Interpolator { found, scratch, missing, .. } = self;
         let far = match far {
             Some(far) => far,
             none => none.insert(Box::new(coverage.another()?)),
@@ -196,12 +196,13 @@ impl Interpolator {
                 if missing.binary_search_by_key(&number, |one| one.0).is_err() {
                     continue;
                 }
-                track.read_far(bytes, set);
+                let column = columns.spare();
+                track.decode(column, bytes, set);
                 missing.retain(|(of, lane)| {
                     let position = candidates.position(shape, *lane as u32);
                     *of != number
                         || !position.is_some_and(|position| {
-                            track.take_far((*lane, side), (ordinal, time), position)
+                            track.take_far(column, (*lane, side), (ordinal, time), position)
                         })
                 });
             }
@@ -234,8 +235,12 @@ impl Interpolator {
                 if !candidate.is_admitted || cut.time < birth || cut.time > death {
                     continue;
                 }
-                let reader = &mut self.reader;
-                let mut sources = Sources { coverage: &self.coverage, candidates, reader };
+                let mut sources = Sources {
+                    coverage: &self.coverage,
+                    candidates,
+                    reader: &mut self.reader,
+                    columns: &mut self.columns,
+                };
                 if let Found::Need(needed) = track.find(lane, cut, ahead, &mut sources)?
                     && needed == side
                 {

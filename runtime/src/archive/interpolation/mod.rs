@@ -35,6 +35,7 @@ use std::collections::{HashMap, HashSet};
 pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
 
 use self::candidates::Candidates;
+use self::column::Columns;
 use self::coverage::{Coverage, Ordinal, Side};
 use self::far::Census;
 use self::room::Room;
@@ -74,6 +75,7 @@ pub(super) struct Interpolator {
     noted: usize,
     /// Reads records again, for their values.
     reader: Sequence,
+    columns: Columns,
     domains: Vec<Candidates>,
     domain_of: HashMap<Option<InDom>, usize>,
     tracks: Vec<Track>,
@@ -128,6 +130,7 @@ impl Interpolator {
             passed: 0,
             noted: 0,
             reader: records.another()?,
+            columns: Columns::default(),
             domains: Vec::new(),
             domain_of: HashMap::new(),
             tracks: Vec::new(),
@@ -237,6 +240,7 @@ impl Interpolator {
                     coverage: &self.coverage,
                     candidates: &self.domains[domain],
                     reader: &mut self.reader,
+                    columns: &mut self.columns,
                 };
                 let track = &mut self.tracks[number];
                 match track.find(lane, &cut, true, &mut sources)? {
@@ -371,6 +375,10 @@ impl Interpolator {
         self.written.forget();
         self.wanted.clear();
         let known = self.tracks.len();
+        let is_new = |pmid: &&Pmid| self.slots.slot(**pmid).is_none();
+        let new = list.pmids().iter().filter(is_new).count();
+        self.tracks.reserve_exact(new);
+        self.wanted.reserve_exact(list.pmids().len());
         for pmid in list.pmids() {
             let slot = self.slots.slot(*pmid);
             let wanted = match (slot, around.metadata.desc(*pmid)) {
@@ -426,6 +434,7 @@ impl Interpolator {
 
     fn forget(&mut self) {
         self.coverage.clear();
+        self.columns.forget();
         self.tracks.iter_mut().for_each(Track::forget);
         self.written.forget();
         self.noted = 0;
@@ -514,7 +523,7 @@ impl Interpolator {
         let needs_later = semantics != Semantics::Discrete;
         let looks_ahead = needs_later || looks_ahead(value_type, &rules);
         let mut steady = std::mem::take(&mut self.tracks[number].steady);
-        steady.begin();
+        steady.begin(lanes);
         let mut is_steady = is_typed && !is_suppressed;
         let mut was_in_vain = false;
         let mut lane = 0;
@@ -530,6 +539,7 @@ impl Interpolator {
                 coverage: &self.coverage,
                 candidates: &self.domains[domain],
                 reader: &mut self.reader,
+                columns: &mut self.columns,
             };
             let found = self.tracks[number].find(lane, cut, looks_ahead, &mut sources)?;
             if let Found::Need(side) = found {

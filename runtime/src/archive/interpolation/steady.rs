@@ -86,10 +86,11 @@ impl Steady {
         self.stretch = Stretch::NONE;
     }
 
-    /// Begins anew, without instances.
-    pub(super) fn begin(&mut self) {
+    /// Begins anew, without instances, of which there are at most so many.
+    pub(super) fn begin(&mut self, most: usize) {
         self.stretch = Stretch::ALL;
         self.lanes.clear();
+        self.lanes.reserve_exact(most);
     }
 
     /// Holds as long as an instance goes on to live, or not to live, as it does at a time.
@@ -134,6 +135,7 @@ impl Steady {
         if rule == Rule::OnLine {
             let line =
                 |lane: &SteadyLane| Line::between(value_type, rules, lane.earlier, lane.later);
+            self.lines.reserve_exact(self.lanes.len());
             self.lines.extend(self.lanes.iter().map_while(line));
         }
     }

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::archive::interpolation::candidates::{Candidates, NO_LANES};
-use crate::archive::interpolation::column::{Column, instances};
+use crate::archive::interpolation::column::{Column, Columns, instances};
 use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
 use crate::archive::interpolation::steady::Steady;
 use crate::archive::interpolation::value::{Sample, is_number};
@@ -19,9 +19,6 @@ use crate::archive::sequence::Sequence;
 use crate::archive::untyped::UntypedOrder;
 use crate::model::{InstId, MetricDesc, ValueType};
 use crate::source::SourceError;
-
-/// Decoded value sets that are kept: those around the time, and one to look elsewhere.
-const COLUMNS: usize = 3;
 
 /// For how many intervals of a metric its next value is awaited.
 const PATIENCE: f64 = 4.0;
@@ -44,7 +41,6 @@ pub(super) struct Track {
     lanes: Vec<Lane>,
     /// Contents of values that are no numbers, parallel to `lanes`.
     texts: Vec<[Vec<u8>; 2]>,
-    columns: [Column; COLUMNS],
     /// Where an occurrence was looked for last.
     cursor: usize,
     /// What was found at the time of the fetch before.
@@ -148,6 +144,8 @@ pub(super) struct Sources<'a> {
     pub(super) candidates: &'a Candidates,
     /// Reads records again that are no longer held.
     pub(super) reader: &'a mut Sequence,
+    /// The value sets decoded last.
+    pub(super) columns: &'a mut Columns,
 }
 
 impl Track {
@@ -170,7 +168,6 @@ impl Track {
             shape: NO_LANES,
             lanes: vec![Lane::fresh(0); lane_count],
             texts: (0..texts).map(|_| Default::default()).collect(),
-            columns: Default::default(),
             cursor: 0,
             steady: Steady::default(),
         }
@@ -180,7 +177,6 @@ impl Track {
     pub(super) fn forget(&mut self) {
         self.occurrences.clear();
         self.lanes.fill(Lane::fresh(0));
-        self.columns.iter_mut().for_each(|column| column.record = None);
         self.steady.forget();
     }
 
@@ -255,27 +251,22 @@ impl Track {
         candidates.shape(instances(set), self.shape, scratch)
     }
 
-    /// Reads the values of a set in a record that is not covered, for [`Track::take_far`].
-    pub(super) fn read_far(&mut self, record: &[u8], set: &[u8]) {
-        self.columns[COLUMNS - 1].record = None;
-        self.decode(COLUMNS - 1, record, set);
-    }
-
-    fn decode(&mut self, column: usize, record: &[u8], set: &[u8]) {
-        let column = &mut self.columns[column];
+    /// Reads the values of a set in a record, for [`Track::take_far`].
+    pub(super) fn decode(&mut self, column: &mut Column, record: &[u8], set: &[u8]) {
         self.in_blocks = column.decode(record, set, (self.desc.value_type, self.untyped_order));
         self.is_unsound |= column.bits.is_empty();
     }
 
-    /// Makes the value at a position of the set that was read what ends the
+    /// Makes the value at a position of a set that was read what ends the
     /// stretch of a lane; false if it has no value.
     pub(super) fn take_far(
         &mut self,
+        column: &Column,
         (lane, side): (usize, Side),
         (record, time): (Ordinal, f64),
         position: u32,
     ) -> bool {
-        let found = self.end_in(COLUMNS - 1, (lane, side), (record, time), position);
+        let found = self.end_in(column, (lane, side), (record, time), position);
         found.is_some_and(|end| {
             self.set_end(lane, side, end);
             true
@@ -520,33 +511,38 @@ impl Track {
             return Ok(None);
         };
         let Some(record) = sources.coverage.record(occurrence.record) else { return Ok(None) };
-        let known = self.columns.iter().position(|one| one.record == Some(occurrence.record));
-        let used = known.unwrap_or(COLUMNS - 1);
-        // The one that was used last stands first.
-        self.columns[..=used].rotate_right(1);
-        if known.is_none() {
-            let bytes = match sources.coverage.held(record) {
-                Some(bytes) => bytes,
-                None => sources.reader.bytes_at(record.place, record.length)?,
-            };
-            let set = bytes.get(occurrence.set as usize..).unwrap_or_default();
-            self.columns[0].record = Some(occurrence.record);
-            self.decode(0, bytes, set);
-        }
+        let column = match sources.columns.find((self.desc.pmid, occurrence.record)) {
+            Ok(known) => known,
+            Err(column) => {
+                let bytes = match sources.coverage.held(record) {
+                    Some(bytes) => Ok(bytes),
+                    None => sources.reader.bytes_at(record.place, record.length),
+                };
+                let bytes = match bytes {
+                    Ok(bytes) => bytes,
+                    Err(error) => {
+                        column.forget();
+                        return Err(error);
+                    }
+                };
+                let set = bytes.get(occurrence.set as usize..).unwrap_or_default();
+                self.decode(column, bytes, set);
+                column
+            }
+        };
         let place = (occurrence.record, record.time);
-        Ok(self.end_in(0, (lane, side), place, position))
+        Ok(self.end_in(column, (lane, side), place, position))
     }
 
     /// The value at a position of a set that was decoded; its text goes to one
     /// of the ends of a lane.
     fn end_in(
         &mut self,
-        column: usize,
+        column: &Column,
         (lane, side): (usize, Side),
         (record, time): (Ordinal, f64),
         position: u32,
     ) -> Option<End> {
-        let column = &self.columns[column];
         let bits = column.bits.get(position as usize).copied()?;
         if let Some([before, after]) = self.texts.get_mut(lane) {
             let text = match side {

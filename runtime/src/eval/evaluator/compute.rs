@@ -5,166 +5,210 @@ use std::sync::Arc;
 
 use super::{Buffers, Evaluator, Irregular};
 use crate::eval::clock::Clock;
-use crate::eval::general::{NodeValue, Surroundings};
-use crate::eval::layout::{Layout, OutputLayout, Phase};
+use crate::eval::general::{General, NodeValue, Surroundings};
+use crate::eval::history::HistoryStore;
+use crate::eval::layout::{Copy, Frame, Layout, OutputPlan};
 use crate::eval::results::Evaluation;
 use crate::kernel::Arenas;
-use crate::program::{HistoryId, Program, Status};
+use crate::kernel::interp::Scratch;
+use crate::program::{HistoryId, OnFailure, Program, Status};
 use crate::result::ResultBatch;
 
 impl Evaluator {
     /// Evaluates what was decoded for the layout in force.
     pub(super) fn compute<'w>(
         &'w mut self,
+        layout: Layout,
         batch: &'w ResultBatch,
         buffers: &'w mut Buffers,
     ) -> Evaluation<'w> {
         self.evaluations += 1;
         let program = Arc::clone(&self.program);
-        let layout = Arc::clone(&self.layouts[0]);
         let clock = Clock::new(&program, batch);
         buffers.begin(&program, &self.irregular);
-        let no_time_passed = self.write_fills(&layout, &clock, &mut buffers.arena);
+        let Buffers { frames, scratch, todo, general, overrides, blobs, .. } = buffers;
+        let last = frames.len() - 1;
+        let frame = &mut frames[last];
+        let no_time_passed = self.write_single_values(&clock, frame);
         if no_time_passed && program.forget_at_gap {
             // Kernels would divide by nothing.
-            buffers.todo.extend(differences(&program));
+            todo.extend(differences(&program));
         }
-        for phase in &layout.phases {
-            self.run_phase(&program, phase, buffers);
+        run_kernels(&program, frame, &mut self.history, scratch, todo);
+        if !todo.is_empty() {
+            // Of an output that is there twice, for a flag, the columns are not right.
+            todo.sort_unstable();
+            todo.dedup_by_key(|one| one.output);
+            general.begin(&program);
+            let history = &self.history;
+            let clock = &clock;
+            let around =
+                Surroundings { program: &program, layout: &layout, frame, blobs, history, clock };
+            for one in todo.iter() {
+                let index = one.output as usize;
+                let output = &program.outputs[index];
+                match layout.output(one.output) {
+                    Some(OutputPlan::General(Some(plan))) if one.has_columns => {
+                        general.evaluate_plan(&around, &mut self.windows, plan);
+                    }
+                    _ => general.evaluate(&around, &mut self.windows, &output.nodes),
+                }
+                overrides[index] = Some(output.root.0);
+            }
         }
-        self.evaluate_generally(&program, &layout, &clock, buffers);
-        self.save_samples(&program, &layout, &clock, buffers);
+        save_samples(&program, (&layout, frame), &clock, &mut self.history, (todo, general));
+        let was_without_columns = todo.iter().any(|one| !one.has_columns);
+        let is_regular = todo.is_empty();
+        self.layout = Some(layout);
+        // What was evaluated without columns may have them now.
+        if was_without_columns {
+            self.find_irregular();
+        }
+        let (timestamp, layout) = (clock.timestamp, self.layout.as_ref());
+        let buffers: &'w Buffers = buffers;
         Evaluation {
-            timestamp: clock.timestamp,
-            outputs: &self.layouts[0].outputs,
-            inputs: &self.layouts[0].inputs,
+            timestamp,
+            layout: layout.expect("it was put back just now"),
+            frame: &buffers.frames[last],
             program: &self.program.outputs,
             fetched: batch,
-            layout: buffers.todo.is_empty().then_some(layout.id),
+            is_regular,
             general: &buffers.overrides,
             nodes: buffers.general.values(),
-            work: &buffers.arena,
             blobs: &buffers.blobs,
         }
     }
 
-    /// Writes what the fetch does not deliver: constants, counts, elapsed times.
-    /// True if there is a previous sample since which no time has passed.
-    fn write_fills(&self, layout: &Layout, clock: &Clock<'_>, work: &mut [u8]) -> bool {
-        for fill in &layout.fills {
+    /// Writes what the fetch does not deliver: constants, counts, elapsed times,
+    /// previous single values. True if there is a previous sample since which no
+    /// time has passed.
+    fn write_single_values(&self, clock: &Clock<'_>, frame: &mut Frame) -> bool {
+        let Frame { sections, arena, placed, .. } = frame;
+        for fill in placed.iter().flat_map(|placed| &placed.fills) {
             let bytes = fill.bits.to_ne_bytes();
             let narrow = (fill.bits as u32).to_ne_bytes();
             let lane = if fill.width == 4 { &narrow[..] } else { &bytes[..] };
-            let column = &mut work[fill.offset as usize..][..(fill.lanes * fill.width) as usize];
+            let column = &mut arena[fill.offset as usize..][..(fill.lanes * fill.width) as usize];
             column.chunks_exact_mut(lane.len()).for_each(|out| out.copy_from_slice(lane));
         }
+        let previous = sections.all[0].histories.len() * 8;
+        if let Some(block) = self.history.block(0).get(..previous) {
+            arena[sections.previous as usize..][..previous].copy_from_slice(block);
+        }
         let mut no_time_passed = false;
-        for (index, offset) in (0u32..).zip(&layout.elapsed) {
-            let history = HistoryId(index);
+        for (history, at) in (0..self.program.histories.len() as u32).map(HistoryId).zip(0..) {
             let elapsed =
                 self.history.stamp(history).map(|stamp| clock.now(history).interval_since(stamp));
             no_time_passed |= elapsed.is_some_and(|elapsed| elapsed <= 0.0);
             let elapsed = elapsed.unwrap_or_default();
-            work[*offset as usize..][..8].copy_from_slice(&elapsed.to_ne_bytes());
+            debug_assert_eq!(sections.elapsed(history), at * 8);
+            arena[sections.elapsed(history) as usize..][..8]
+                .copy_from_slice(&elapsed.to_ne_bytes());
         }
         no_time_passed
     }
+}
 
-    /// Aligns operands and runs kernels. Outputs in whose kernels a flag was
-    /// set are added to those to be evaluated generally.
-    fn run_phase(&mut self, program: &Program, phase: &Phase, buffers: &mut Buffers) {
-        let Buffers { arena: work, scratch, todo, .. } = buffers;
-        for copy in &phase.copies {
-            let (from, to, bytes) = (copy.from as usize, copy.to as usize, copy.bytes as usize);
-            let arena = if copy.in_history { self.history.arena_mut() } else { &mut work[..] };
-            arena.copy_within(from..from + bytes, to);
-        }
-        for call in &phase.calls {
-            let kernel = &program.kernels[call.kernel.index()];
-            let history = self.history.arena();
-            let mut arenas = Arenas { work, history, constants: &program.constants };
-            if kernel.run(scratch, &mut arenas, &call.rows, 0, call.rows.segments()) == 0 {
-                continue;
-            }
-            // Somewhere a flag was set: find out for which metrics.
-            for (segment, outputs) in call.dependents.iter().enumerate() {
-                if kernel.run(scratch, &mut arenas, &call.rows, segment, 1) != 0 {
-                    let flagged = |output: &u32| Irregular { output: *output, has_columns: false };
-                    todo.extend(outputs.iter().map(flagged));
-                }
+/// Aligns operands and runs kernels, phase by phase. Outputs in whose kernels a
+/// flag was set are added to `todo`.
+fn run_kernels(
+    program: &Program,
+    frame: &mut Frame,
+    history: &mut HistoryStore,
+    scratch: &mut Scratch,
+    todo: &mut Vec<Irregular>,
+) {
+    let Frame { sections, arena, placed, .. } = frame;
+    for level in 0..=sections.levels {
+        for (section, placed) in placed.iter().enumerate() {
+            for copy in placed.copies_of(level) {
+                copy_lanes(copy, arena, history.block_mut(section));
             }
         }
-    }
-
-    /// Evaluates node by node what kernels cannot.
-    fn evaluate_generally(
-        &mut self,
-        program: &Program,
-        layout: &Layout,
-        clock: &Clock<'_>,
-        buffers: &mut Buffers,
-    ) {
-        if buffers.todo.is_empty() {
-            return;
-        }
-        let Buffers { arena, blobs, general, todo, overrides, .. } = buffers;
-        // Of an output that is there twice, for a flag, the columns are not right.
-        todo.sort_unstable();
-        todo.dedup_by_key(|one| one.output);
-        general.begin(program);
-        let history = &self.history;
-        let around = Surroundings { program, layout, work: arena, blobs, history, clock };
-        for one in todo {
-            let index = one.output as usize;
-            let output = &program.outputs[index];
-            match &layout.outputs[index] {
-                OutputLayout::General(plan) if one.has_columns => {
-                    general.evaluate_plan(&around, &mut self.windows, plan);
-                }
-                _ => general.evaluate(&around, &mut self.windows, &output.nodes),
-            }
-            overrides[index] = Some(output.root.0);
-        }
-    }
-
-    /// Keeps the operands of differences for the next evaluation.
-    fn save_samples(
-        &mut self,
-        program: &Program,
-        layout: &Layout,
-        clock: &Clock<'_>,
-        buffers: &Buffers,
-    ) {
-        let (work, general) = (&buffers.arena, &buffers.general);
-        let store = &mut self.history;
-        if buffers.todo.is_empty() {
-            for (index, history) in (0u32..).zip(&program.histories) {
-                let id = HistoryId(index);
-                store.save(id, layout, history.on_failure, work, clock.now(id));
-            }
-            return;
-        }
-        for (index, output) in program.outputs.iter().enumerate() {
-            let generally = buffers.overrides[index].is_some();
-            for id in &output.histories {
-                let (history, now) = (&program.histories[id.index()], clock.now(*id));
-                if !generally || !general.is_known(history.operand) {
-                    store.save(*id, layout, history.on_failure, work, now);
+        for (section, placed) in placed.iter().enumerate() {
+            for (call, rows) in placed.calls_of(level) {
+                let kernel = &program.kernels[rows.kernel.index()];
+                let history = history.block(section);
+                let mut arenas = Arenas { work: arena, history, constants: &program.constants };
+                let rows = &rows.rows;
+                if kernel.run(scratch, &mut arenas, rows, 0, rows.segments()) == 0 {
                     continue;
                 }
-                let NodeValue { status, ids, lanes, .. } = general.value(history.operand);
-                match status {
-                    Status::Values => store.save_lanes(*id, layout, ids, lanes, now),
-                    status => store.save_without(*id, layout, *status, history.on_failure),
+                // Somewhere a flag was set: find out for which metrics.
+                for (segment, row) in call.rows.iter().enumerate() {
+                    if kernel.run(scratch, &mut arenas, rows, segment, 1) != 0 {
+                        let outputs = sections.dependents[row.step as usize].iter();
+                        todo.extend(
+                            outputs.map(|output| Irregular { output: *output, has_columns: false }),
+                        );
+                    }
                 }
             }
-        }
-        // What was evaluated without columns may have them now.
-        if buffers.todo.iter().any(|one| !one.has_columns) {
-            self.find_irregular();
         }
     }
 }
+
+fn copy_lanes(copy: &Copy, arena: &mut [u8], block: &mut [u8]) {
+    let (from, to, bytes) = (copy.from as usize, copy.to as usize, copy.bytes as usize);
+    match (copy.from_kept, copy.to_kept) {
+        (true, true) => block.copy_within(from..from + bytes, to),
+        (true, false) => arena[to..to + bytes].copy_from_slice(&block[from..from + bytes]),
+        _ => arena.copy_within(from..from + bytes, to),
+    }
+}
+
+/// Keeps the operands of differences for the next evaluation. What was
+/// evaluated generally may not have a column that is right.
+fn save_samples(
+    program: &Program,
+    (layout, frame): (&Layout, &Frame),
+    clock: &Clock<'_>,
+    store: &mut HistoryStore,
+    (todo, general): (&[Irregular], &General),
+) {
+    if todo.is_empty() {
+        let lists = layout.sections.all.iter().zip(&frame.placed);
+        for (section, (own, placed)) in lists.enumerate() {
+            store.save_columns((section, placed), &frame.arena, |history| clock.now(history));
+            let Some(plan) = placed.plan() else { continue };
+            if placed.saves.len() == plan.histories.len() {
+                continue;
+            }
+            for (history, kept) in own.histories.iter().zip(&plan.histories) {
+                if let Err(status) = kept {
+                    let rule = program.histories[history.index()].on_failure;
+                    store.save_without(*history, (layout, frame), *status, rule);
+                }
+            }
+        }
+        return;
+    }
+    for (index, history) in (0u32..).zip(&program.histories) {
+        let id = HistoryId(index);
+        let rule = history.on_failure;
+        if !general.is_known(history.operand) {
+            match layout.kept(id) {
+                Some(Err(status)) => store.save_without(id, (layout, frame), *status, rule),
+                _ => store.save_column(id, frame, clock.now(id)),
+            }
+            continue;
+        }
+        let NodeValue { status, ids, lanes, .. } = general.value(history.operand);
+        match status {
+            Status::Values => store.save_lanes(id, (layout, frame), ids, lanes, clock.now(id)),
+            status => store.save_without(id, (layout, frame), *status, rule),
+        }
+    }
+    store.share_again(program, |id| {
+        let history = &program.histories[id.index()];
+        let failed = match general.is_known(history.operand) {
+            true => matches!(general.value(history.operand).status, Status::Failed(_)),
+            false => matches!(layout.kept(id), Some(Err(Status::Failed(_)))),
+        };
+        failed && history.on_failure == OnFailure::Keep
+    });
+}
+
 impl Buffers {
     /// Forgets what the evaluation before has set.
     fn begin(&mut self, program: &Program, irregular: &[Irregular]) {

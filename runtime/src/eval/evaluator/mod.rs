@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use super::decode::Delivered;
 use super::general::General;
-use super::history::HistoryStore;
-use super::layout::{Layout, OutputLayout};
+use super::history::{HistoryStore, kept_in};
+use super::layout::{Frame, Layout, OutputPlan, Sections, State};
 use super::selected::Selected;
 use super::shared_layouts::{InCommon, SharedLayouts};
 use super::verdicts::Verdicts;
@@ -25,7 +25,7 @@ use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
 use crate::model::{InDom, Pmid};
 use crate::program::{Binding, HistoryId, Program, Reason};
-use crate::result::ResultBatch;
+use crate::result::{LayoutId, ResultBatch};
 use crate::source::FetchList;
 use pending::Answers;
 pub use pending::{Asked, Inconsistent, OtherNames, Pending, Step};
@@ -39,9 +39,13 @@ pub struct Evaluator {
     list: FetchList,
     selected: Selected,
     verdicts: Verdicts,
-    /// Most recently used first; the first is in force.
-    layouts: Vec<Arc<Layout>>,
-    /// Layouts of other evaluators of the program.
+    /// The layout in force.
+    layout: Option<Layout>,
+    /// What the layout was before, the latest last.
+    former: Vec<Former>,
+    /// Stamp of the frame that the layout was laid out in last.
+    stamp: Option<u64>,
+    /// Plans of all evaluators of the program.
     shared: Arc<dyn InCommon>,
     history: HistoryStore,
     windows: WindowStore,
@@ -51,6 +55,14 @@ pub struct Evaluator {
     delivered: Delivered,
     /// Of the program in use.
     evaluations: u64,
+}
+
+/// A layout that was in force and may come back.
+#[derive(Debug)]
+struct Former {
+    id: LayoutId,
+    /// Parallel to the sections.
+    states: Vec<State>,
 }
 
 /// An output that needs the general path.
@@ -77,10 +89,15 @@ pub struct Workspace {
 #[derive(Debug, Default)]
 pub struct Buffers {
     answers: Answers,
-    /// Columns of inputs, steps and outputs.
-    arena: Vec<u8>,
-    /// Previous samples as they lay in the layout before.
+    /// Columns of inputs, steps and outputs, for each program; the one used
+    /// last comes last.
+    frames: Vec<Frame>,
+    /// Previous samples as they lay before.
     former: Vec<u8>,
+    /// Sections in which something is not as expected.
+    dirty: Vec<u32>,
+    /// Parallel to the sections: whether they are among those.
+    is_dirty: Vec<bool>,
     /// Bytes of values that are no numbers.
     blobs: Vec<u8>,
     scratch: Scratch,
@@ -89,6 +106,30 @@ pub struct Buffers {
     todo: Vec<Irregular>,
     /// Parallel to the outputs: the node that holds the general path's value.
     overrides: Vec<Option<u32>>,
+}
+
+/// Frames kept for programs that are evaluated in turn.
+const FRAMES_KEPT: usize = 32;
+
+impl Buffers {
+    /// The frame of a program, and the rest.
+    fn frame(&mut self, sections: &Arc<Sections>) -> &mut Frame {
+        let known = self.frames.iter().rposition(|frame| Arc::ptr_eq(&frame.sections, sections));
+        match known {
+            Some(at) if at + 1 == self.frames.len() => {}
+            Some(at) => {
+                let frame = self.frames.remove(at);
+                self.frames.push(frame);
+            }
+            None => {
+                let surplus = (self.frames.len() + 1).saturating_sub(FRAMES_KEPT);
+                self.frames.drain(..surplus);
+                self.frames.push(Frame::new(Arc::clone(sections)));
+            }
+        }
+        let last = self.frames.len() - 1;
+        &mut self.frames[last]
+    }
 }
 
 impl Evaluator {
@@ -119,7 +160,9 @@ impl Evaluator {
             binding,
             selected: Selected::default(),
             verdicts: Verdicts::default(),
-            layouts: Vec::new(),
+            layout: None,
+            former: Vec::new(),
+            stamp: None,
             shared,
             irregular: Vec::new(),
             always_general: false,
@@ -152,7 +195,7 @@ impl Evaluator {
             return;
         }
         let mut history = std::mem::take(&mut self.history);
-        let before = (&*self.program, &*self.binding, self.layouts.first());
+        let before = (&*self.program, &*self.binding, self.layout.as_ref());
         history.change_program(Some(before), (&program, &binding));
         let mut windows = std::mem::take(&mut self.windows);
         windows.change_program(Some((&self.program, &self.binding)), (&program, &binding));
@@ -216,15 +259,18 @@ impl Evaluator {
 
     fn find_irregular(&mut self) {
         self.irregular.clear();
-        let Some(layout) = self.layouts.first() else { return };
+        let Some(layout) = &self.layout else { return };
         for (index, output) in (0u32..).zip(&self.program.outputs) {
             let usable = |history: &HistoryId| {
-                layout.histories[history.index()].is_err() || self.history.is_resident(*history)
+                self.history.is_resident(*history) || kept_in(layout, *history).is_none()
             };
-            let general = matches!(layout.outputs[index as usize], OutputLayout::General(_));
-            let usable = output.histories.iter().all(usable);
+            let plan = layout.output(index);
+            let general = matches!(plan, Some(OutputPlan::General(_)));
+            let begins_with_columns = matches!(plan, Some(OutputPlan::General(Some(_))));
+            let usable = output.histories.iter().all(usable)
+                && !output.baselines.iter().any(|baseline| self.history.is_apart(*baseline));
             if general || self.always_general || !usable {
-                let has_columns = general && usable && !self.always_general;
+                let has_columns = begins_with_columns && usable && !self.always_general;
                 self.irregular.push(Irregular { output: index, has_columns });
             }
         }

@@ -188,7 +188,8 @@ impl<'w> Pending<'w> {
         if let Next::Decode(found, others) = next {
             evaluator.change_layout(found, others, batch, buffers)?;
         }
-        Ok(Step::Done(evaluator.compute(batch, buffers)))
+        let layout = evaluator.layout.take().expect("it is made before anything is decoded");
+        Ok(Step::Done(evaluator.compute(layout, batch, buffers)))
     }
 }
 
@@ -213,14 +214,20 @@ impl Evaluator {
         let mut answers = std::mem::take(&mut buffers.answers.domains);
         answers.extend(buffers.answers.given.drain(..).map(of_kind));
         let is_decoded = self.decode_as_expected(&answers, batch, buffers);
-        let named = if is_decoded { Vec::new() } else { answers.clone() };
+        let named = match is_decoded {
+            Ok(false) => answers.clone(),
+            _ => Vec::new(),
+        };
         // The next fetch is asked for as many.
         answers.clear();
         buffers.answers.domains = answers;
-        if is_decoded {
+        if is_decoded? {
             return Ok(Next::Compute);
         }
-        let found = Found { surveys: self.survey(batch)?, named };
+        let found = self.survey(batch, buffers, named)?;
+        if !found.needs_domains {
+            return Ok(Next::Decode(found, OtherNames::new()));
+        }
         let positions = self.outdated(&found);
         if positions.is_empty() {
             return Ok(Next::Decode(found, OtherNames::new()));

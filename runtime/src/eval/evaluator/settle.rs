@@ -1,28 +1,35 @@
-//! From a batch to columns: the layout in force if everything is as it
-//! expects, and otherwise the one that fits.
+//! From a batch to columns: as the layout in force expects it, and where it is
+//! not, with a layout that fits. Sections in which nothing has changed are
+//! decoded once and stay as they are.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pending::Inconsistent;
-use super::{Buffers, Evaluator, OtherNames};
-use crate::eval::decode::{Survey, decode_column, raw_count, survey};
-use crate::eval::lanes::LaneSet;
-use crate::eval::layout::{Domain, InputLayout, Layout, TooLarge};
-use crate::eval::shared_layouts::hash;
-use crate::model::PmStatus;
-use crate::program::{HistoryId, Program, Reason, Status};
-use crate::result::{ResultBatch, ResultPart, ValueSet};
+use super::{Buffers, Evaluator, Former, OtherNames};
+use crate::eval::decode::{Surveys, decode_column, raw_count, survey};
+use crate::eval::layout::{Analysis, Domain, Expected, Layout, State, TooLarge};
+use crate::model::{InstId, PmStatus};
+use crate::program::{InputSlot, Program, Reason, Status};
+use crate::result::{LayoutId, ResultBatch, ResultPart, ValueSet};
 
-/// Layouts kept: archives alternate between a few kinds of records.
-const LAYOUTS_KEPT: usize = 8;
+/// Layouts that are known again when they come back: archives alternate
+/// between a few kinds of records.
+const LAYOUTS_KNOWN: usize = 8;
+/// Most sections of layouts that are known again.
+const SECTIONS_KNOWN: usize = 64;
 
 /// What was found out about a batch that is not as the layout in force expects.
 #[derive(Debug)]
 pub struct Found {
-    /// Parallel to the program's inputs.
-    pub surveys: Vec<Survey>,
+    /// Sections that are not as expected.
+    pub dirty: Vec<u32>,
+    /// Of the inputs of these.
+    pub surveys: Surveys,
     /// Parallel to the domains that filters look at.
     pub named: Vec<Domain>,
+    /// True if one of the sections needs them.
+    pub needs_domains: bool,
 }
 
 impl Evaluator {
@@ -35,83 +42,123 @@ impl Evaluator {
         }
     }
 
-    /// Decodes into the buffers if everything is as the layout in force
-    /// expects it; `named` are the domains that filters look at.
+    /// Decodes into the buffers what is as the layout in force expects it; true
+    /// if that is everything. Otherwise the buffers tell which sections are
+    /// not. `named` are the domains that filters look at.
     pub(super) fn decode_as_expected(
         &mut self,
         named: &[Domain],
         batch: &ResultBatch,
         buffers: &mut Buffers,
-    ) -> bool {
-        let Some(layout) = self.layouts.first().filter(|layout| layout.lasting) else {
-            return false;
-        };
-        let fetched = self.own_domains(batch);
-        if !same_domains(named, &layout.named) || !same_domains(fetched, &layout.fetched) {
-            return false;
+    ) -> Result<bool, Inconsistent> {
+        let layout = self.layout.get_or_insert_with(|| {
+            Layout::unknown(Arc::clone(self.shared.layouts().sections(&self.program)))
+        });
+        buffers.mark_dirty(
+            layout,
+            |domains| same_domains(named, &layout.named) && same_domains(domains, &layout.fetched),
+            own_domains(&self.program, batch),
+        );
+        let frame = buffers.frame(&layout.sections);
+        if self.stamp != Some(frame.stamp) {
+            frame
+                .adopt(&self.program, &layout.states)
+                .map_err(|TooLarge| Inconsistent::TooLarge)?;
+            self.stamp = Some(frame.stamp);
         }
+        let stamp = frame.stamp;
         let part = match batch.parts() {
-            [part] if buffers.arena.len() >= layout.work_size => Some(part),
+            [part] if buffers.dirty.is_empty() => Some(part),
             _ => None,
         };
-        if part.is_some_and(|part| self.delivered.decode(part, layout.id, &mut buffers.arena)) {
+        let last = buffers.frames.len() - 1;
+        let arena = &mut buffers.frames[last].arena;
+        if part.is_some_and(|part| self.delivered.decode(part, stamp, arena)) {
             buffers.blobs.clear();
-            return true;
+            return Ok(true);
         }
-        let is_decoded = decode(layout, &self.program, batch, buffers);
-        if let Some(part) = part.filter(|_| is_decoded) {
-            let inputs = layout.inputs.iter().zip(&self.program.inputs);
+        buffers.blobs.clear();
+        let is_whole = decode(layout, &self.program, batch, buffers, Which::Expected);
+        if !is_whole || !buffers.dirty.is_empty() {
+            return Ok(false);
+        }
+        if let Some(part) = part {
+            let inputs = buffers.frames[last].inputs.iter().zip(&self.program.inputs);
             let inputs = inputs.map(|(input, spec)| {
-                (input.status == Status::Values).then_some((spec.value_type, input.offset as usize))
+                input.has_values.then_some((spec.value_type, input.offset as usize))
             });
-            self.delivered.learn(part, layout.id, inputs);
+            // What has more lanes than its column is decoded one by one.
+            let is_plain = |input: &Expected| input.section != 0 || input.raw_count <= 1;
+            if buffers.frames[last].inputs.iter().all(is_plain) {
+                self.delivered.learn(part, stamp, inputs);
+            }
         }
-        is_decoded
+        Ok(true)
     }
 
-    /// Finds out what a batch is like.
-    pub(super) fn survey(&self, batch: &ResultBatch) -> Result<Vec<Survey>, Inconsistent> {
+    /// Finds out what the sections are like that are not as expected.
+    pub(super) fn survey(
+        &self,
+        batch: &ResultBatch,
+        buffers: &mut Buffers,
+        named: Vec<Domain>,
+    ) -> Result<Found, Inconsistent> {
         let (want, got) = (self.program.fetched_domains, batch.domains.len());
         if got < want {
             return Err(Inconsistent::Domains { want, got });
         }
-        let sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
-        let inputs = self.program.inputs.iter();
-        let mut surveys: Vec<Survey> = inputs
-            .zip(sets)
-            .map(|(input, (part, set)): (_, (&ResultPart, ValueSet<'_>))| {
-                survey(part, &set, input.value_type)
-            })
-            .collect();
-        if self.program.derived_is_unknown {
-            for (survey, pmid) in surveys.iter_mut().zip(self.list.pmids()) {
-                if pmid.is_derived() && survey.status == Status::Failed(PmStatus::NOAGENT) {
-                    survey.status = Status::Failed(PmStatus::PMID);
-                }
+        let Some(layout) = &self.layout else {
+            return Err(Inconsistent::ValueSets { want: 0, got: 0 });
+        };
+        let is_needing = |section: &u32| layout.sections.all[*section as usize].needs_domains;
+        let needs_domains = buffers.dirty.iter().any(is_needing);
+        if needs_domains {
+            // Names may tell something else of each of them.
+            for section in layout.needing_domains() {
+                buffers.make_dirty(section);
             }
         }
-        let (want, got) = (self.program.inputs.len(), surveys.len());
+        let mut surveys = Surveys::default();
+        let mut got = 0;
+        let inputs = (0u32..).map(InputSlot).zip(&self.program.inputs);
+        for ((slot, input), (part, set)) in inputs.zip(sets_of(batch)) {
+            got += 1;
+            let section = layout.sections.inputs[slot.index()].section;
+            if !buffers.is_dirty[section as usize] {
+                continue;
+            }
+            let mut survey = survey(part, &set, input.value_type);
+            let is_derived = || self.list.pmids()[slot.index()].is_derived();
+            if self.program.derived_is_unknown
+                && survey.status == Status::Failed(PmStatus::NOAGENT)
+                && is_derived()
+            {
+                survey.status = Status::Failed(PmStatus::PMID);
+            }
+            surveys.push(slot, survey);
+        }
+        let want = self.program.inputs.len();
         if got != want {
             return Err(Inconsistent::ValueSets { want, got });
         }
-        Ok(surveys)
+        Ok(Found { dirty: buffers.dirty.clone(), surveys, named, needs_domains })
     }
 
     /// Positions of the filters' domains that lack an instance which has
     /// values: they may have changed since they were learnt.
     pub(super) fn outdated(&self, found: &Found) -> Vec<usize> {
         let is_outdated = |position: &usize| {
-            let lacks = |survey: &Survey| match &found.named[*position] {
-                Ok(domain) => survey.ids.iter().any(|id| domain.name(*id).is_none()),
+            let lacks = |slot: &InputSlot| match &found.named[*position] {
+                Ok(domain) => found.surveys.ids(*slot).iter().any(|id| domain.name(*id).is_none()),
                 Err(_) => true,
             };
-            let used = &self.program.named_domains[*position];
-            used.iter().any(|slot| lacks(&found.surveys[slot.index()]))
+            self.program.named_domains[*position].iter().any(lacks)
         };
         (0..found.named.len()).filter(is_outdated).collect()
     }
 
-    /// Finds or makes the layout for a batch, puts it in force and decodes.
+    /// Finds or makes plans for the sections that have changed, puts them in
+    /// force and decodes.
     pub(super) fn change_layout(
         &mut self,
         found: Found,
@@ -119,88 +166,114 @@ impl Evaluator {
         batch: &ResultBatch,
         buffers: &mut Buffers,
     ) -> Result<(), Inconsistent> {
-        let Found { surveys, named } = found;
-        let names = self.selected.names(&self.program, &surveys, &named, others);
-        let before = self.layouts.first().cloned();
-        let fetched = self.own_domains(batch);
-        let known = self
-            .layouts
-            .iter()
-            .position(|layout| layout.lasting && layout.matches(&surveys, &named, &names, fetched));
-        // What names decide is each host's own.
-        let is_sharable = named.is_empty() && fetched.is_empty();
-        let hash = if is_sharable { hash(&surveys) } else { 0 };
-        let of_others = || match is_sharable {
-            true => {
-                self.shared.layouts().find(hash, |layout| layout.matches(&surveys, &[], &[], &[]))
-            }
-            false => None,
+        let Found { dirty, surveys, named, needs_domains } = found;
+        let program = Arc::clone(&self.program);
+        let Some(mut layout) = self.layout.take() else { return Ok(()) };
+        let was = self.former_of(&layout);
+        if needs_domains || layout.states.iter().all(Option::is_none) {
+            layout.names = self.selected.names(&program, &surveys, &named, others);
+            layout.named = named;
+            layout.fetched = own_domains(&program, batch).to_vec();
+        }
+        let drafts = {
+            let mut analysis = Analysis {
+                program: &program,
+                sections: &layout.sections,
+                states: &layout.states,
+                surveys: &surveys,
+                history: &self.history,
+                names: &layout.names,
+                fetched: &layout.fetched,
+                verdicts: &mut self.verdicts,
+                drafts: Vec::new(),
+                draft_of: HashMap::new(),
+            };
+            analysis.run(dirty);
+            analysis.drafts
         };
-        let known = match known {
-            Some(at) => Some(self.layouts.remove(at)),
-            None => of_others(),
-        };
-        let layout = match known {
-            Some(layout) => layout,
-            None => {
-                let fetched = fetched.to_vec();
-                let samples: Vec<Option<LaneSet>> = (0u32..)
-                    .zip(&self.program.histories)
-                    .map(|(index, _)| {
-                        self.history.resident_lanes(HistoryId(index), self.layouts.first()?)
-                    })
-                    .collect();
-                let layout = Layout::new(
-                    &self.program,
-                    &mut self.verdicts,
-                    &samples,
-                    surveys,
-                    named,
-                    names,
-                    fetched,
-                );
-                let layout = Arc::new(layout.map_err(|TooLarge| Inconsistent::TooLarge)?);
-                if is_sharable && layout.lasting {
-                    self.shared.layouts().share(hash, &layout);
-                }
-                layout
-            }
-        };
-        self.history.change_layout(before.as_ref(), &layout, &mut buffers.former);
-        self.layouts.retain(|layout| layout.lasting);
-        self.layouts.truncate(LAYOUTS_KEPT - 1);
-        self.layouts.insert(0, layout);
+        for draft in drafts {
+            let section = draft.section as usize;
+            buffers.make_dirty(draft.section);
+            let shared = self.shared.layouts();
+            let plan = shared.plan(&program, &layout.sections, draft.section, draft.shape);
+            let (taken, lasting) = (draft.taken, draft.lasting);
+            let state = State { plan, sets: draft.sets.into(), taken, lasting };
+            self.history
+                .change_section(&layout, section, &state, &mut buffers.former)
+                .map_err(|TooLarge| Inconsistent::TooLarge)?;
+            layout.states[section] = Some(state);
+        }
+        layout.id = self.id_of(&layout);
+        self.former.extend(was);
+        let surplus = self.former.len().saturating_sub(LAYOUTS_KNOWN);
+        self.former.drain(..surplus);
+        let frame = buffers.frame(&layout.sections);
+        let is_laid_out = frame.adopt(&program, &layout.states);
+        self.stamp = Some(frame.stamp);
+        is_laid_out.map_err(|TooLarge| Inconsistent::TooLarge)?;
+        decode(&layout, &program, batch, buffers, Which::Dirty);
+        self.layout = Some(layout);
         self.find_irregular();
-        decode(&self.layouts[0], &self.program, batch, buffers);
         Ok(())
     }
 
-    /// The delivered domains that the program has asked for.
-    fn own_domains<'b>(&self, batch: &'b ResultBatch) -> &'b [Domain] {
-        &batch.domains[..batch.domains.len().min(self.program.fetched_domains)]
+    /// The layout in force, to be known again.
+    fn former_of(&self, layout: &Layout) -> Option<Former> {
+        let is_lasting = |state: &Option<State>| state.as_ref().is_some_and(|state| state.lasting);
+        if layout.states.len() > SECTIONS_KNOWN
+            || !layout.states.iter().all(is_lasting)
+            || self.former.iter().any(|former| former.id == layout.id)
+        {
+            return None;
+        }
+        Some(Former { id: layout.id, states: layout.states.iter().flatten().cloned().collect() })
+    }
+
+    /// The identity of a layout: that of one before, if it is the same.
+    fn id_of(&self, layout: &Layout) -> LayoutId {
+        let same = |(state, former): (&Option<State>, &State)| {
+            state.as_ref().is_some_and(|state| {
+                state.lasting && Arc::ptr_eq(&state.plan, &former.plan) && state.sets == former.sets
+            })
+        };
+        let is_same = |former: &&Former| layout.states.iter().zip(&former.states).all(same);
+        self.former.iter().find(is_same).map_or_else(LayoutId::fresh, |former| former.id)
     }
 }
 
-impl Layout {
-    /// True when the layout was made for just this constellation.
-    fn matches(
-        &self,
-        surveys: &[Survey],
-        named: &[Domain],
-        names: &[Domain],
+impl Buffers {
+    /// Marks the sections that have to be looked at whatever was delivered.
+    fn mark_dirty(
+        &mut self,
+        layout: &Layout,
+        domains_are_same: impl Fn(&[Domain]) -> bool,
         fetched: &[Domain],
-    ) -> bool {
-        let input = |(input, survey): (&InputLayout, &Survey)| {
-            survey.sound
-                && input.raw_count == survey.raw_count
-                && input.status == survey.status
-                && *input.ids == survey.ids[..]
-        };
-        self.inputs.iter().zip(surveys).all(input)
-            && same_domains(&self.named, named)
-            && *self.names == *names
-            && same_domains(&self.fetched, fetched)
+    ) {
+        self.dirty.clear();
+        self.is_dirty.clear();
+        self.is_dirty.resize(layout.sections.all.len(), false);
+        for (section, state) in (0u32..).zip(&layout.states) {
+            if state.as_ref().is_none_or(|state| !state.lasting) {
+                self.make_dirty(section);
+            }
+        }
+        if !domains_are_same(fetched) {
+            for section in layout.needing_domains() {
+                self.make_dirty(section);
+            }
+        }
     }
+
+    fn make_dirty(&mut self, section: u32) {
+        if !std::mem::replace(&mut self.is_dirty[section as usize], true) {
+            self.dirty.push(section);
+        }
+    }
+}
+
+/// The delivered domains that the program has asked for.
+fn own_domains<'b>(program: &Program, batch: &'b ResultBatch) -> &'b [Domain] {
+    &batch.domains[..batch.domains.len().min(program.fetched_domains)]
 }
 
 /// Sources give the same domain again as long as nothing has changed in it.
@@ -213,29 +286,55 @@ fn same_domains(a: &[Domain], b: &[Domain]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
-/// Decodes a batch into the arena; false when it is not as the layout expects.
-fn decode(layout: &Layout, program: &Program, batch: &ResultBatch, buffers: &mut Buffers) -> bool {
-    let Buffers { arena, blobs, .. } = buffers;
-    if arena.len() < layout.work_size {
-        arena.resize(layout.work_size, 0);
-    }
-    blobs.clear();
-    let sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
-    let mut expected = layout.inputs.iter().zip(&program.inputs);
-    for (part, set) in sets {
+/// The value sets of a batch with their parts.
+fn sets_of(batch: &ResultBatch) -> impl Iterator<Item = (&ResultPart, ValueSet<'_>)> {
+    batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)))
+}
+
+/// Which sections are decoded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Those that are as expected, as far as is known; others become dirty.
+    Expected,
+    /// Those that are dirty.
+    Dirty,
+}
+
+/// Decodes sections of a batch into the frame. False if value sets are missing.
+fn decode(
+    layout: &Layout,
+    program: &Program,
+    batch: &ResultBatch,
+    buffers: &mut Buffers,
+    which: Which,
+) -> bool {
+    let Buffers { frames, blobs, dirty, is_dirty, .. } = buffers;
+    let Some(frame) = frames.last_mut() else { return false };
+    let mut expected = frame.inputs.iter().zip(&program.inputs);
+    let mut position = 0;
+    for (part, set) in sets_of(batch) {
         // What follows the program's inputs is not its affair.
         let Some((input, spec)) = expected.next() else { return true };
-        if raw_count(&set) != input.raw_count {
-            return false;
-        }
-        if input.status != Status::Values {
+        let section = input.section as usize;
+        position += 1;
+        if is_dirty[section] != (which == Which::Dirty) {
             continue;
         }
-        let width = spec.value_type.lane_bytes();
-        let column = &mut arena[input.offset as usize..][..input.ids.len() * width];
-        if !decode_column(part, &set, spec.value_type, &input.ids, column, blobs) {
-            return false;
+        let is_same = raw_count(&set) == input.raw_count
+            && (!input.has_values || {
+                let ids: &[InstId] = match &layout.states[section] {
+                    Some(_) if section == 0 => std::slice::from_ref(&input.instance),
+                    Some(state) => state.ids(input.set),
+                    None => &[],
+                };
+                let width = spec.value_type.lane_bytes();
+                let column = &mut frame.arena[input.offset as usize..][..ids.len() * width];
+                decode_column(part, &set, spec.value_type, ids, column, blobs)
+            });
+        if !is_same && which == Which::Expected {
+            is_dirty[section] = true;
+            dirty.push(section as u32);
         }
     }
-    expected.next().is_none()
+    position == program.inputs.len()
 }

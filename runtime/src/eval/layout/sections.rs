@@ -1,0 +1,364 @@
+//! How a program falls into sections: one of all single values, and one for
+//! each instance domain.
+//!
+//! Lanes are instances, so what happens to the instances of one domain is no
+//! matter of other sections: each has its columns, its plan and its previous
+//! samples to itself. Only single values pass between sections. They lie at
+//! offsets that depend on the program alone, in front of all columns.
+//!
+//! Takes a program; knows no instances, no statuses and no hosts.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::kernel::Body;
+use crate::program::{
+    HistoryId, InputSlot, NodeId, Op, Placement, PreviousLanes, Program, StepOperand,
+};
+
+/// See the module's description.
+#[derive(Debug)]
+pub struct Sections {
+    /// The sections; the first is that of single values.
+    pub all: Box<[Section]>,
+    /// Parallel to the program's nodes.
+    pub nodes: Box<[Home]>,
+    /// Parallel to the program's inputs.
+    pub inputs: Box<[Home]>,
+    /// Parallel to the program's histories.
+    pub histories: Box<[Home]>,
+    /// Parallel to the program's outputs.
+    pub outputs: Box<[Home]>,
+    /// Offset of the lane of each single node that has a column of its own,
+    /// parallel to the program's nodes.
+    fixed: Box<[u32]>,
+    /// Offset of the lane of each single input, parallel to the program's inputs.
+    fixed_inputs: Box<[u32]>,
+    /// Offset of the previous lanes of single histories, which are copied there
+    /// as they lie in their section's block.
+    pub previous: u32,
+    /// Offsets of lanes of first instances.
+    firsts: HashMap<StepOperand, u32>,
+    /// Bytes in front of the first column.
+    pub fixed_size: u32,
+    /// Outputs that depend on each step whose kernel has flags; parallel to the
+    /// program's steps.
+    pub dependents: Box<[Box<[u32]>]>,
+    /// Phases of kernel calls. One more phase of copies follows them.
+    pub levels: u32,
+}
+
+/// Where something is: a section, and a position in one of its lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Home {
+    /// Position in [`Sections::all`].
+    pub section: u32,
+    /// Position in the section's list.
+    pub at: u32,
+}
+
+/// What belongs together.
+#[derive(Debug, Default)]
+pub struct Section {
+    /// Ascending.
+    pub nodes: Box<[NodeId]>,
+    /// Ascending.
+    pub inputs: Box<[InputSlot]>,
+    /// Positions of the steps that read or write its columns, by level.
+    pub steps: Box<[u32]>,
+    /// Ascending.
+    pub histories: Box<[HistoryId]>,
+    /// Positions of the outputs whose roots are here, ascending.
+    pub outputs: Box<[u32]>,
+    /// Counts of instances, which are single values, of nodes in this section.
+    pub counts: Box<[NodeId]>,
+    /// Lanes of first instances that others need of this section.
+    pub firsts: Box<[First]>,
+    /// Nodes of other sections that nodes here have as operands, ascending.
+    pub imports: Box<[NodeId]>,
+    /// Sections that import from this one, ascending.
+    pub users: Box<[u32]>,
+    /// True if names of instances, or domains that come with fetches, matter here.
+    pub needs_domains: bool,
+}
+
+/// A lane of a first instance that becomes a single value.
+#[derive(Clone, Copy, Debug)]
+pub struct First {
+    /// The lane.
+    pub operand: StepOperand,
+    /// The phase before which it is needed.
+    pub level: u32,
+    /// Its offset as a single value.
+    pub offset: u32,
+}
+
+impl Sections {
+    /// The sections of a program.
+    pub fn of(program: &Program) -> Sections {
+        let (homes, lists) = group(program);
+        let mut all: Vec<Section> = lists.into_iter().map(section_of).collect();
+        let home_of = |node: NodeId| homes[node.index()].section;
+        let mut inputs = vec![Home::default(); program.inputs.len()];
+        let slots = spread(&mut inputs, all.len(), input_sections(program, &homes).into_iter());
+        let mut histories = vec![Home::default(); program.histories.len()];
+        let of = program.histories.iter().map(|history| home_of(history.operand));
+        let history_lists = spread(&mut histories, all.len(), of);
+        let mut outputs = vec![Home::default(); program.outputs.len()];
+        let of = program.outputs.iter().map(|output| home_of(output.root));
+        let output_lists = spread(&mut outputs, all.len(), of);
+        let lists = slots.into_iter().zip(history_lists).zip(output_lists);
+        for (section, ((slots, histories), outputs)) in all.iter_mut().zip(lists) {
+            section.inputs = slots.into_iter().map(InputSlot).collect();
+            section.histories = histories.into_iter().map(HistoryId).collect();
+            section.outputs = outputs.into();
+        }
+        let levels = program.steps.iter().map(|step| step.level + 1).max().unwrap_or(0);
+        let mut sections = Sections {
+            all: all.into(),
+            nodes: homes.into(),
+            inputs: inputs.into(),
+            histories: histories.into(),
+            outputs: outputs.into(),
+            fixed: Box::default(),
+            fixed_inputs: Box::default(),
+            previous: 0,
+            firsts: HashMap::new(),
+            fixed_size: 0,
+            dependents: dependents(program),
+            levels,
+        };
+        sections.connect(program);
+        sections.give_steps(program);
+        sections.place_single_values(program);
+        sections
+    }
+
+    /// Offset of the seconds since a history's sample.
+    pub fn elapsed(&self, history: HistoryId) -> u32 {
+        history.0 * 8
+    }
+
+    /// Offset of the lane of a single node that has a column.
+    pub fn fixed(&self, node: NodeId) -> u32 {
+        self.fixed[node.index()]
+    }
+
+    /// Offset of the lane of a single input.
+    pub fn fixed_input(&self, slot: InputSlot) -> u32 {
+        self.fixed_inputs[slot.index()]
+    }
+
+    /// Offset of the previous lane of a single history.
+    pub fn fixed_previous(&self, history: HistoryId) -> u32 {
+        self.previous + self.histories[history.index()].at * 8
+    }
+
+    /// Offset of the lane of a first instance.
+    pub fn fixed_first(&self, operand: &StepOperand) -> u32 {
+        self.firsts.get(operand).copied().unwrap_or_default()
+    }
+
+    /// Section of a node.
+    pub fn section_of(&self, node: NodeId) -> u32 {
+        self.nodes[node.index()].section
+    }
+
+    /// Finds what passes between sections.
+    fn connect(&mut self, program: &Program) {
+        let mut imports = vec![BTreeSet::new(); self.all.len()];
+        let mut users = vec![BTreeSet::new(); self.all.len()];
+        let mut counts = vec![Vec::new(); self.all.len()];
+        for (id, node) in (0u32..).map(NodeId).zip(&program.nodes) {
+            let section = self.section_of(id);
+            node.op.operands(|operand| {
+                let of = self.section_of(operand);
+                if of != section {
+                    imports[section as usize].insert(operand);
+                    users[of as usize].insert(section);
+                }
+            });
+            match &node.op {
+                Op::Count(operand) => counts[self.section_of(*operand) as usize].push(id),
+                Op::Named { .. } | Op::Matching { .. } | Op::ConstantPerInstance { .. } => {
+                    self.all[section as usize].needs_domains = true;
+                }
+                _ => {}
+            }
+        }
+        let lists = imports.into_iter().zip(users).zip(counts);
+        for (section, ((imports, users), counts)) in self.all.iter_mut().zip(lists) {
+            section.imports = imports.into_iter().collect();
+            section.users = users.into_iter().collect();
+            section.counts = counts.into();
+        }
+    }
+
+    /// A step belongs to where its columns are.
+    fn give_steps(&mut self, program: &Program) {
+        let mut lists = vec![Vec::new(); self.all.len()];
+        for (at, step) in (0u32..).zip(&program.steps) {
+            let column = step.operands.iter().find_map(|operand| match operand {
+                StepOperand::Column(node) => Some(self.section_of(*node)),
+                StepOperand::Previous { history, lanes: PreviousLanes::Column } => {
+                    Some(self.histories[history.index()].section)
+                }
+                _ => None,
+            });
+            let section = column.unwrap_or_else(|| self.section_of(step.output));
+            lists[section as usize].push(at);
+        }
+        for (section, mut steps) in self.all.iter_mut().zip(lists) {
+            steps.sort_by_key(|at| program.steps[*at as usize].level);
+            section.steps = steps.into();
+        }
+    }
+
+    /// Gives each single value its offset.
+    fn place_single_values(&mut self, program: &Program) {
+        let mut size = program.histories.len() as u32 * 8;
+        let mut next = |count: u32| {
+            size += count * 8;
+            size - count * 8
+        };
+        self.previous = next(self.all[0].histories.len() as u32);
+        let fixed_inputs = self.inputs.iter().map(|home| match home.section {
+            0 => next(1),
+            _ => 0,
+        });
+        self.fixed_inputs = fixed_inputs.collect();
+        let nodes = program.nodes.iter().zip(&program.placements);
+        let fixed = nodes.map(|(node, placement)| match placement {
+            Some(Placement::Input(slot)) if !node.is_set => self.fixed_inputs[slot.index()],
+            Some(Placement::Fill | Placement::Step(_)) if !node.is_set => next(1),
+            _ => 0,
+        });
+        self.fixed = fixed.collect();
+        let mut firsts: Vec<Vec<First>> = vec![Vec::new(); self.all.len()];
+        let operands = program
+            .steps
+            .iter()
+            .flat_map(|step| step.operands.iter().map(|operand| (*operand, step.level)));
+        let views = program.placements.iter().filter_map(|placement| match placement {
+            Some(Placement::View(operand)) => Some((*operand, self.levels)),
+            _ => None,
+        });
+        for (operand, level) in operands.chain(views) {
+            let of = match operand {
+                StepOperand::First { node, .. } => self.nodes[node.index()].section,
+                StepOperand::Previous { history, lanes: PreviousLanes::First(_) } => {
+                    self.histories[history.index()].section
+                }
+                _ => continue,
+            };
+            let offset = *self.firsts.entry(operand).or_insert_with(|| next(1));
+            let list = &mut firsts[of as usize];
+            match list.iter_mut().find(|first| first.operand == operand) {
+                Some(first) => first.level = first.level.min(level),
+                None => list.push(First { operand, level, offset }),
+            }
+        }
+        for (section, firsts) in self.all.iter_mut().zip(firsts) {
+            section.firsts = firsts.into();
+        }
+        self.fixed_size = next(0).next_multiple_of(64);
+    }
+}
+
+fn section_of(nodes: Vec<NodeId>) -> Section {
+    Section { nodes: nodes.into(), ..Section::default() }
+}
+
+/// Groups the nodes: lanes of a node over instances are those of its operands
+/// over instances, and inputs over one domain are likely to have the same.
+fn group(program: &Program) -> (Vec<Home>, Vec<Vec<NodeId>>) {
+    // Disjoint sets: each node leads to one that stands for its set.
+    let mut leads: Vec<u32> = (0..program.nodes.len() as u32).collect();
+    fn root(leads: &mut [u32], mut of: u32) -> u32 {
+        while leads[of as usize] != of {
+            leads[of as usize] = leads[leads[of as usize] as usize];
+            of = leads[of as usize];
+        }
+        of
+    }
+    let mut by_domain: HashMap<u32, u32> = HashMap::new();
+    for (id, node) in (0u32..).zip(&program.nodes) {
+        if !node.is_set {
+            continue;
+        }
+        let join = |leads: &mut [u32], other: u32| {
+            let (a, b) = (root(leads, id), root(leads, other));
+            leads[a.max(b) as usize] = a.min(b);
+        };
+        if let Op::Input(slot) = node.op
+            && let Some(domain) = program.inputs[slot.index()].domain
+        {
+            let first = *by_domain.entry(domain).or_insert(id);
+            join(&mut leads, first);
+        }
+        node.op.operands(|operand| {
+            if program.nodes[operand.index()].is_set {
+                join(&mut leads, operand.0);
+            }
+        });
+    }
+    let mut homes = Vec::with_capacity(program.nodes.len());
+    let mut lists: Vec<Vec<NodeId>> = vec![Vec::new()];
+    let mut numbers: HashMap<u32, u32> = HashMap::new();
+    for (id, node) in (0u32..).zip(&program.nodes) {
+        let section = match node.is_set {
+            false => 0,
+            true => *numbers.entry(root(&mut leads, id)).or_insert_with(|| {
+                lists.push(Vec::new());
+                lists.len() as u32 - 1
+            }),
+        };
+        let list = &mut lists[section as usize];
+        homes.push(Home { section, at: list.len() as u32 });
+        list.push(NodeId(id));
+    }
+    (homes, lists)
+}
+
+/// Section of each input: that of its node. One that no node has is nobody's
+/// column, and goes with the single values.
+fn input_sections(program: &Program, homes: &[Home]) -> Vec<u32> {
+    let mut sections = vec![0; program.inputs.len()];
+    for (home, node) in homes.iter().zip(&program.nodes) {
+        if let Op::Input(slot) = node.op {
+            sections[slot.index()] = home.section;
+        }
+    }
+    sections
+}
+
+/// Spreads things over sections, given the section of each; their homes go to
+/// `homes`.
+fn spread(homes: &mut [Home], sections: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<u32>> {
+    let mut lists: Vec<Vec<u32>> = vec![Vec::new(); sections];
+    for ((at, home), section) in (0u32..).zip(homes).zip(of) {
+        let list = &mut lists[section as usize];
+        *home = Home { section, at: list.len() as u32 };
+        list.push(at);
+    }
+    lists
+}
+
+/// Outputs that depend on each step whose kernel has flags.
+fn dependents(program: &Program) -> Box<[Box<[u32]>]> {
+    let has_flags = |at: usize| {
+        let body = &program.kernels[program.steps[at].kernel.index()].ir().body;
+        matches!(body, Body::Map { flags, .. } if !flags.is_empty())
+    };
+    let with_flags: Vec<bool> = (0..program.steps.len()).map(has_flags).collect();
+    let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); program.steps.len()];
+    for (index, output) in (0u32..).zip(&program.outputs) {
+        for node in &output.nodes {
+            if let Some(Placement::Step(step)) = program.placements[node.index()]
+                && with_flags[step as usize]
+            {
+                dependents[step as usize].push(index);
+            }
+        }
+    }
+    dependents.into_iter().map(Box::from).collect()
+}

@@ -1,0 +1,462 @@
+//! Hosts that are alike and hosts that are not, which change under the hands of
+//! several clients: instances come and go, metadata becomes that of another
+//! kind, connections break, definitions are replaced.
+//!
+//! Each host is there once for each kind of client, with the same values, so
+//! that clients that share programs, layouts and plans with those of other
+//! hosts can be compared with clients that share nothing, and calls that block
+//! with futures. Everything runs on one thread but the compiler, and no time
+//! passes but the hosts' own.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::Duration;
+
+use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
+use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
+use pmderive_runtime::fake_pmcd::{Direct, FakeHost, Fault, Metric, Rule, Script, World};
+use pmderive_runtime::model::{InDom, InstId, Pmid, Semantics, Units, ValueType};
+use pmderive_runtime::pdu::PduType;
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
+use pmderive_runtime::transport::ready;
+
+use super::fuzz::{Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression};
+use super::{Backend, Compiled, Context, DerivedContext, Engine, Registered, Selection};
+use super::{SharedRegistry, Snapshot};
+use crate::diag::Diagnostics;
+use crate::dialect::{Dialect, Language};
+
+/// Hosts, and how often something happens and all of them are fetched from.
+const HOSTS: usize = 3;
+const STEPS: usize = 14;
+
+/// Kinds of metadata.
+const KINDS: usize = 6;
+
+/// Longer than any pause between two attempts to connect.
+const PAUSE: Duration = Duration::from_secs(3600);
+
+/// The clients of each host.
+const CLIENTS: [&str; 5] = ["blocking", "futures", "alone", "face", "face-alone"];
+
+/// Makes definitions, hosts and what happens to them from the bytes, and lets
+/// clients that share what is alike fetch and evaluate beside those that do not.
+///
+/// # Panics
+/// When they disagree.
+#[doc(hidden)]
+pub fn fuzz_hosts(data: &[u8]) {
+    let mut choices = Choices::new(data);
+    let dialect = choices.pick(&DIALECTS);
+    let language = Language { dialect, extensions: choices.below(4) == 0 };
+    let mut shared = Shared::new(language, &mut choices);
+    let mut hosts: Vec<Host> = (0..HOSTS).map(|number| Host::new(number, &mut choices)).collect();
+    let mut clients: Vec<Option<Clients>> = hosts.iter().map(|_| None).collect();
+    for step in 0..STEPS {
+        Direct::advance(PAUSE);
+        let event = happen(&mut shared, &mut hosts, &mut clients, &mut choices);
+        for (host, clients) in hosts.iter().zip(&mut clients) {
+            let what = || format!("step {step} of host {}, {language:?}: {event}", host.number);
+            let clients = clients.get_or_insert_with(|| Clients::open(&shared, host));
+            clients.sample(&shared, &what);
+        }
+    }
+}
+
+/// What clients of all hosts share.
+struct Shared {
+    engine: Arc<Engine>,
+    registry: Arc<SharedRegistry>,
+    /// The definitions that are wanted, as bits, of those that there are.
+    wanted: usize,
+    /// Counts changes of both.
+    version: u64,
+    now: Snapshot,
+    selection: Arc<Selection>,
+}
+
+impl Shared {
+    fn new(language: Language, choices: &mut Choices) -> Shared {
+        let registry = Arc::new(SharedRegistry::new(language));
+        for index in 0..DEFINITIONS {
+            define(&registry, index, choices);
+        }
+        let now = registry.snapshot();
+        let selection = Arc::new(Selection::new(&now.registry, &now.registry.all()));
+        let engine = Arc::new(Engine::new(language, Backend::Interp));
+        Shared { engine, registry, wanted: usize::MAX, version: 0, now, selection }
+    }
+
+    /// Takes the definitions of now.
+    fn refresh(&mut self) {
+        self.version += 1;
+        self.now = self.registry.snapshot();
+        self.selection = Arc::new(Selection::new(&self.now.registry, &self.chosen()));
+    }
+
+    fn chosen(&self) -> Vec<&Registered> {
+        let all = self.now.registry.all().into_iter().enumerate();
+        all.filter(|(at, _)| self.wanted >> at & 1 == 1).map(|(_, one)| one).collect()
+    }
+
+    fn language(&self) -> Language {
+        self.engine.language()
+    }
+}
+
+/// Replaces a definition, or leaves it if the text has mistakes.
+fn define(registry: &SharedRegistry, index: usize, choices: &mut Choices) {
+    let depth = 1 + choices.below(3);
+    let text = expression(choices, depth, registry.language().extensions);
+    let _ = registry.replace(&format!("d.{index}"), &text);
+}
+
+/// A host, once for each client.
+struct Host {
+    number: usize,
+    copies: Vec<Arc<FakeHost>>,
+}
+
+impl Host {
+    fn new(number: usize, choices: &mut Choices) -> Host {
+        let kind = choices.below(KINDS);
+        let copies = CLIENTS.map(|client| {
+            let host = FakeHost::new(world(kind)).seeded(number as u64);
+            let host = Arc::new(host);
+            Direct::attach(&format!("{client}{number}"), &host);
+            host
+        });
+        Host { number, copies: copies.into() }
+    }
+
+    fn each(&self, change: impl Fn(&FakeHost)) {
+        self.copies.iter().for_each(|host| change(host));
+    }
+
+    fn connect(&self, client: usize) -> Result<AsyncHostContext<Direct>, SourceError> {
+        let spec = format!("pcp://{}{}", CLIENTS[client], self.number);
+        let spec = spec.parse().expect("a specification");
+        ready(AsyncHostContext::open_with(&spec, ConnectOptions::default()))
+    }
+}
+
+/// The metrics that definitions are of, as hosts of a kind have them: other
+/// identifiers, types, semantics and domains, or none at all.
+fn world(kind: usize) -> World {
+    let mut world = World::new();
+    let own = kind as u32;
+    let domain = InDom::new(7, if kind == 3 { 2 } else { 1 });
+    let instances = [0, 1, 2, 3].map(|id| (id, NAMES[id as usize]));
+    world.set_instances(domain, &instances);
+    for (cluster, name) in [(0, "s"), (1, "m")] {
+        for (item, value_type) in (0u32..).zip(TYPES) {
+            let is_text = value_type == ValueType::String;
+            let is_counter = item % 2 == 0 && !is_text;
+            // Kinds 0 and 1 differ in identifiers alone.
+            let value_type = match (kind, item) {
+                (2, 1) => ValueType::F32,
+                (4, 3) => ValueType::U32,
+                _ => value_type,
+            };
+            if kind == 5 && item == 2 && cluster == 1 {
+                continue;
+            }
+            let script = match (is_text, is_counter) {
+                (true, _) => Script::cycle(["0", "49", "x", "123"]),
+                (_, true) => Script::counter(f64::from(3 + 5 * item)).varied(0.5),
+                _ => Script::Random { low: 0.0, high: 60.0 }.varied(0.9),
+            };
+            let semantics = match (is_counter, kind, item) {
+                (true, 4, 0) | (false, ..) => Semantics::Instant,
+                _ => Semantics::Counter,
+            };
+            let metric = Metric::new(format!("{name}.{item}"), script)
+                .of_type(value_type)
+                .meaning(semantics)
+                .in_units(match item {
+                    1 => Units { dim_space: 1, scale_space: 1, ..Units::NONE },
+                    4 => Units { dim_space: 1, scale_space: 2, ..Units::NONE },
+                    _ => Units::NONE,
+                })
+                .numbered(Pmid::new(7, cluster + 2 * own, item));
+            world.add(if cluster == 1 { metric.per(domain) } else { metric });
+        }
+    }
+    world
+}
+
+/// Lets something happen, and says what.
+fn happen(
+    shared: &mut Shared,
+    hosts: &mut [Host],
+    clients: &mut [Option<Clients>],
+    choices: &mut Choices,
+) -> &'static str {
+    let at = choices.below(hosts.len());
+    let host = &hosts[at];
+    match choices.below(16) {
+        0..4 => {
+            let mut list: Vec<(InstId, &str)> = Vec::new();
+            for id in 0..6 {
+                if choices.below(3) > 0 {
+                    list.push((id, choices.pick(&NAMES)));
+                }
+            }
+            let indom = InDom::new(7, 1 + choices.below(2) as u32);
+            host.each(|host| host.change(|world| world.set_instances(indom, &list)));
+            "other instances"
+        }
+        4 | 5 => {
+            let (kind, restarts) = (choices.below(KINDS), choices.below(2) == 0);
+            host.each(|host| match restarts {
+                true => host.restart(|old| *old = world(kind)),
+                false => host.change_names(|old| *old = world(kind)),
+            });
+            "another kind of host"
+        }
+        6 => {
+            host.each(FakeHost::drop_connections);
+            "connections lost"
+        }
+        7 => {
+            host.each(|host| host.restart(|_| {}));
+            "pmcd started again"
+        }
+        8 => {
+            let fault = Fault::Close { after: 20 + choices.below(200) };
+            let rule = || Rule::new(fault.clone()).on(PduType::HighresFetch);
+            host.each(|host| host.inject(rule()));
+            "a reply that breaks off"
+        }
+        9 => {
+            clients[at] = None;
+            "clients that are new"
+        }
+        10 | 11 => {
+            define(&shared.registry, choices.below(DEFINITIONS), choices);
+            shared.refresh();
+            "another definition"
+        }
+        12 => {
+            shared.wanted = choices.below(1 << DEFINITIONS);
+            shared.refresh();
+            "other metrics are wanted"
+        }
+        13 => {
+            shared.wanted = usize::MAX;
+            shared.refresh();
+            "all metrics are wanted"
+        }
+        _ => "nothing",
+    }
+}
+
+/// The clients of a host.
+struct Clients {
+    blocking: Due<Context<HostContext<Direct>>>,
+    futures: Due<Futures>,
+    alone: Due<Alone>,
+    face: DerivedContext<HostContext<Direct>>,
+    face_alone: DerivedContext<HostContext<Direct>>,
+    /// What both faces are asked for, by the version of the definitions.
+    list: (u64, FetchList),
+    space: [Workspace; 3],
+}
+
+/// A client, and the version of the definitions that it has. After a failure it
+/// has none.
+struct Due<C> {
+    client: C,
+    version: Option<u64>,
+}
+
+/// A host whose calls are futures.
+struct Futures {
+    host: AsyncHostContext<Direct>,
+    evaluator: Evaluator,
+    epoch: u64,
+}
+
+/// A host with an engine that serves no other, and an evaluator that uses
+/// neither kernels nor layouts.
+struct Alone {
+    host: HostContext<Direct>,
+    evaluator: Evaluator,
+    epoch: u64,
+}
+
+impl Clients {
+    fn open(shared: &Shared, host: &Host) -> Clients {
+        let connect = |client: usize| host.connect(client).expect("the host is there");
+        let blocking = Context::empty(Arc::clone(&shared.engine), connect(0).into());
+        let evaluator = || Evaluator::new(Arc::default(), Arc::default());
+        let futures = Futures { host: connect(1), evaluator: evaluator(), epoch: 0 };
+        let alone = Alone { host: connect(2).into(), evaluator: evaluator(), epoch: 0 };
+        let face = |engine: Arc<Engine>, client: usize| {
+            DerivedContext::new(engine, Arc::clone(&shared.registry), connect(client).into())
+        };
+        let own = Arc::new(Engine::new(shared.language(), Backend::Interp));
+        Clients {
+            blocking: Due { client: blocking, version: None },
+            futures: Due { client: futures, version: None },
+            alone: Due { client: alone, version: None },
+            face: face(Arc::clone(&shared.engine), 3),
+            face_alone: face(own, 4),
+            list: (shared.version, list(shared)),
+            space: Default::default(),
+        }
+    }
+
+    /// Lets all of them fetch and evaluate.
+    ///
+    /// # Panics
+    /// They disagree.
+    fn sample(&mut self, shared: &Shared, what: &dyn Fn() -> String) {
+        let Clients { blocking, futures, alone, space, .. } = self;
+        let [first, second, third] = space;
+        let expected = alone.sample(shared, first);
+        let got = blocking.sample(shared, second);
+        let awaited = block_on(futures.sample(shared, third));
+        match (&expected, &got, &awaited) {
+            (Ok(expected), Ok(got), Ok(awaited)) => {
+                for (one, how) in [(got, "blocking"), (awaited, "futures")] {
+                    let what = |output| format!("{}, output {output}, {how}", what());
+                    assert_eq!(one.1, expected.1, "{}", what(0));
+                    assert_eq!(one.0.timestamp(), expected.0.timestamp(), "{}", what(0));
+                    compare(&one.0, &expected.0, what);
+                }
+                for output in 0..got.0.len() {
+                    let statuses = [&got.0, &awaited.0].map(|one| one.get(output).status);
+                    assert_eq!(statuses[0], statuses[1], "{}, output {output}", what());
+                }
+            }
+            (Err(_), Err(_), Err(_)) => {}
+            (expected, got, awaited) => {
+                let failures =
+                    [expected, got, awaited].map(|one| one.as_ref().err().map(|e| e.to_string()));
+                panic!("{}: {failures:?}", what());
+            }
+        }
+        if self.list.0 != shared.version {
+            self.list = (shared.version, list(shared));
+        }
+        let (mut one, mut other) = (ResultBatch::default(), ResultBatch::default());
+        let fetched = self.face.fetch(&self.list.1, &mut one);
+        let alone = self.face_alone.fetch(&self.list.1, &mut other);
+        match (fetched, alone) {
+            (Ok(events), Ok(expected)) => {
+                assert_eq!(events, expected, "{}, faces", what());
+                let bytes = |batch: &ResultBatch| {
+                    let part = &batch.parts()[0];
+                    (part.timestamp, part.set_count, part.bytes.clone())
+                };
+                assert_eq!(bytes(&one), bytes(&other), "{}, faces", what());
+            }
+            (Err(_), Err(_)) => {}
+            (one, other) => {
+                let failures = [one, other].map(|one| one.err().map(|e| e.to_string()));
+                panic!("{}, faces: {failures:?}", what());
+            }
+        }
+    }
+}
+
+/// The wanted metrics, and two of the host's own.
+fn list(shared: &Shared) -> FetchList {
+    let mut pmids: Vec<Pmid> = shared.chosen().iter().filter_map(|one| one.pmid).collect();
+    pmids.extend([Pmid::new(7, 0, 1), Pmid::new(7, 3, 2)]);
+    FetchList::new(pmids, Vec::new())
+}
+
+type Sampled<'w> = Result<(Evaluation<'w>, FetchEvents), SourceError>;
+
+impl Due<Context<HostContext<Direct>>> {
+    fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
+        if self.version != Some(shared.version) || self.client.is_stale() {
+            let (diagnostics, registry) = (&mut Diagnostics::default(), &shared.now.registry);
+            self.version = None;
+            self.client.recompile(registry, &shared.chosen(), diagnostics)?;
+            self.version = Some(shared.version);
+        }
+        let sample = self.client.fetch(space)?;
+        Ok((sample.values, sample.events))
+    }
+}
+
+impl Due<Futures> {
+    async fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
+        let Futures { host, evaluator, epoch } = &mut self.client;
+        if self.version != Some(shared.version) || is_stale(shared, host.metadata_epoch(), *epoch) {
+            self.version = None;
+            let compiled = shared.engine.bind_host(&shared.selection, host).await?;
+            compiled.put_into(evaluator);
+            (self.version, *epoch) = (Some(shared.version), host.metadata_epoch());
+        }
+        host.evaluate(evaluator, space).await
+    }
+}
+
+impl Due<Alone> {
+    fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
+        let Alone { host, evaluator, epoch } = &mut self.client;
+        if self.version != Some(shared.version) || is_stale(shared, host.metadata_epoch(), *epoch) {
+            self.version = None;
+            let engine = Engine::new(shared.language(), Backend::Interp);
+            let compiled: Arc<Compiled> = engine.bind(&shared.selection, host)?;
+            compiled.put_into(evaluator);
+            evaluator.use_general_path();
+            (self.version, *epoch) = (Some(shared.version), host.metadata_epoch());
+        }
+        evaluator.fetch(host, space)
+    }
+}
+
+/// The compatible dialects bind once.
+fn is_stale(shared: &Shared, epoch: u64, bound: u64) -> bool {
+    shared.language().dialect == Dialect::Fixed && epoch != bound
+}
+
+/// Waits for a future in which nothing but the compiler is waited for.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = TaskContext::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(outcome) => return outcome,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    proptest! {
+        // Finds are kept as inputs of the fuzz target.
+        #![proptest_config(ProptestConfig {
+            cases: 150,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+        #[test]
+        fn what_is_shared_is_as_good_as_what_is_not(
+            data in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            super::fuzz_hosts(&data);
+        }
+    }
+}
