@@ -3,52 +3,8 @@
 //! Works on identifiers only; knows neither values nor names.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use crate::model::InstId;
-
-/// The lanes of a column: one without an instance, or one per instance, in
-/// the order delivered.
-#[derive(Clone, Debug)]
-pub enum LaneSet {
-    /// One lane, instance -1.
-    Single,
-    /// One lane per instance.
-    Set(Arc<[InstId]>),
-}
-
-/// The identifiers of [`LaneSet::Single`].
-const SINGLE: &[InstId] = &[-1];
-
-impl LaneSet {
-    /// Identifiers of the lanes.
-    pub fn ids(&self) -> &[InstId] {
-        match self {
-            LaneSet::Single => SINGLE,
-            LaneSet::Set(ids) => ids,
-        }
-    }
-
-    /// Number of lanes.
-    pub fn len(&self) -> usize {
-        self.ids().len()
-    }
-
-    /// True for a set without instances.
-    pub fn is_empty(&self) -> bool {
-        self.ids().is_empty()
-    }
-}
-
-impl PartialEq for LaneSet {
-    fn eq(&self, other: &LaneSet) -> bool {
-        match (self, other) {
-            (LaneSet::Single, LaneSet::Single) => true,
-            (LaneSet::Set(a), LaneSet::Set(b)) => Arc::ptr_eq(a, b) || a == b,
-            _ => false,
-        }
-    }
-}
 
 /// Lanes that are copied together: `len` lanes from position `from` of the
 /// source to position `to` of the destination.

@@ -12,7 +12,7 @@
 //!   ResultBatch ── decode ──► input columns ── kernels ──► output columns ── Evaluation (view)
 //!                    │ not as the layout expects               ▲
 //!                    ▼                                         │ previous samples
-//!                  survey ──► Layout (made once per constellation)   HostState
+//!                  survey ──► Layout, section by section       HistoryStore
 //!                                    │ not regular
 //!                                    ▼
 //!                                 general path, node by node
@@ -40,7 +40,6 @@ mod windows;
 
 pub use crate::program::Binding;
 pub use evaluator::{Asked, Buffers, Evaluator, Inconsistent, Pending, Step, Workspace};
-pub use lanes::LaneSet;
 pub use layout::Domain;
 pub use results::{Evaluation, Value, Values};
 pub use shared_layouts::{InCommon, SharedLayouts};

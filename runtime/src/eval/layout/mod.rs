@@ -85,16 +85,19 @@ impl State {
 /// What filters by pattern take, by node. A pattern may take too long to find
 /// that out.
 #[derive(Clone, Debug, Default)]
-pub struct Taken(Vec<(NodeId, Result<Arc<[InstId]>, PmStatus>)>);
+pub struct Taken(Vec<(NodeId, TakenIds)>);
+
+/// What one filter takes, or why that is not known.
+pub type TakenIds = Result<Arc<[InstId]>, PmStatus>;
 
 impl Taken {
     /// Takes note of what a filter takes; nodes come in ascending order.
-    pub fn insert(&mut self, node: NodeId, taken: Result<Arc<[InstId]>, PmStatus>) {
+    pub fn insert(&mut self, node: NodeId, taken: TakenIds) {
         self.0.push((node, taken));
     }
 
     /// What a filter takes, if it was looked at.
-    pub fn get(&self, node: NodeId) -> Option<&Result<Arc<[InstId]>, PmStatus>> {
+    pub fn get(&self, node: NodeId) -> Option<&TakenIds> {
         let at = self.0.binary_search_by_key(&node, |(id, _)| *id).ok()?;
         Some(&self.0[at].1)
     }
@@ -157,7 +160,7 @@ impl Layout {
     }
 
     /// What a filter by a pattern takes, if it was looked at.
-    pub fn taken(&self, node: NodeId) -> Option<&Result<Arc<[InstId]>, PmStatus>> {
+    pub fn taken(&self, node: NodeId) -> Option<&TakenIds> {
         let state = self.states[self.sections.section_of(node) as usize].as_ref()?;
         state.taken.get(node)
     }
