@@ -383,7 +383,7 @@ fn refused_lines_are_counted_by_check() {
         ("= 1\n", "off", 2, "1 definition, 1 error"),
         ("a.. = 1\n", "off", 2, "1 definition, 1 error"),
         ("a. = 1\n", "off", 2, "1 definition, 1 error"),
-        ("a. = 1\n", "6.0", 0, "1 definition, 0 errors"),
+        ("a. = 1\n", "6.0", 2, "1 definition, 1 error"),
         ("a =\n", "off", 2, "1 definition, 1 error"),
         ("a b\n= 1\na = 1\nb = 1 +\n", "off", 2, "4 definitions, 3 errors"),
         ("# a b\n\n", "off", 0, "0 definitions, 0 errors"),
