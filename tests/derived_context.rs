@@ -1,5 +1,7 @@
 //! Derived metrics as any other metric of a context, over a source in memory.
 
+#[path = "derived_context/asking.rs"]
+mod asking;
 mod table;
 
 use std::path::Path;

@@ -282,7 +282,7 @@ fn binding_without_blocking() {
     let names = DEFINITIONS.map(|(name, _)| name);
     let selection: Vec<_> =
         names.iter().map(|name| registry.get(name).expect("registered")).collect();
-    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let options = ConnectOptions::default();
     let mut blocking = HostContext::open_with(&pmcd.spec(), options.clone()).expect("a connection");
     let mut said = Diagnostics::default();
@@ -295,22 +295,16 @@ fn binding_without_blocking() {
     let before = asked();
     let opened = ready(AsyncHostContext::<Socket>::open_with(&pmcd.spec(), options));
     let mut host = opened.expect("a connection");
-    let mut rounds = 0;
-    let bound = ready(host.with_metadata(|source| {
-        rounds += 1;
-        let mut diagnostics = Diagnostics::default();
-        let compiled = engine.compile(&registry, &selection, source, &mut diagnostics)?;
-        Ok((compiled, diagnostics.len()))
-    }));
-    let (compiled, mistakes) = bound.expect("answers");
+    let mut also_said = Diagnostics::default();
+    let bound = engine.compile_host(&registry, &selection, &mut host, &mut also_said);
+    let compiled = ready(bound).expect("answers");
     assert_eq!(compiled.binding.pmids, expected.binding.pmids);
     let descs = |metrics: &[pmderive::engine::Metric]| -> Vec<_> {
         metrics.iter().map(|metric| metric.desc).collect()
     };
     assert_eq!(descs(&compiled.metrics), descs(&expected.metrics));
-    assert_eq!(mistakes, said.len());
-    assert!(mistakes > 0, "an unknown name, with a suggestion");
-    assert_eq!(rounds, 4, "names, descriptors, names to suggest, and nothing more");
+    assert_eq!(format!("{also_said:?}"), format!("{said:?}"));
+    assert!(!said.is_empty(), "an unknown name, with a suggestion");
     // As many requests as the other context needed.
     let after = asked();
     assert_eq!([0, 1, 2].map(|kind| after[kind] - before[kind]), before);

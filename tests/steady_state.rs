@@ -162,19 +162,17 @@ fn steady_futures_of_a_host_allocate_nothing() {
          d.some = delta(matchinst(/^sd/, n.reads))\n\
          d.spread = mkconst(2, meta=n.load)\n",
     );
-    let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime");
     let (mut host, mut evaluator) = runtime.block_on(async {
         let host = AsyncHostContext::open_with(&pmcd.spec(), ConnectOptions::default()).await;
         let mut host: AsyncHostContext = host.expect("a connection");
-        let compiled = host.with_metadata(|metadata| {
-            let mut diagnostics = Diagnostics::default();
-            let compiled = engine.compile(&registry, &registry.all(), metadata, &mut diagnostics);
-            assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
-            compiled
-        });
+        let mut diagnostics = Diagnostics::default();
+        let chosen = registry.all();
+        let compiled = engine.compile_host(&registry, &chosen, &mut host, &mut diagnostics);
         let compiled = compiled.await.expect("answers");
+        assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
         let binding = &compiled.binding;
         assert_eq!((binding.named_domains.len(), binding.fetched_domains.len()), (1, 1));
         (host, compiled.evaluator())

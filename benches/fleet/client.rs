@@ -75,13 +75,8 @@ impl Client {
         &mut self,
         definitions: &Definitions,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let engine = Engine::new(LANGUAGE, Backend::Interp);
-        let Definitions { registry, .. } = definitions;
-        let chosen = registry.all();
-        let compile = |source: &mut dyn MetadataSource| {
-            engine.compile(registry, &chosen, source, &mut Diagnostics::default())
-        };
-        self.context.with_metadata(compile).await
+        let engine = Arc::new(Engine::new(LANGUAGE, Backend::Interp));
+        engine.bind_host(&definitions.selection, &mut self.context).await
     }
 
     /// Fetches what the definitions need, on a new connection if there is none,

@@ -22,7 +22,7 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
 use pmderive_runtime::source::{
-    FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+    Answer, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
 };
 
 /// What definitions are written in.
@@ -127,41 +127,32 @@ impl Synth {
 }
 
 impl MetadataSource for Synth {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let find = |name: &&str| {
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        let find = |name: &str| {
             let (kind, item) = name.strip_prefix("synth.")?.split_once(".m")?;
             let cluster = TYPES.iter().position(|(name, ..)| *name == kind)?;
             let item = item.parse().ok().filter(|item| *item < self.metrics)?;
             Some(Pmid::new(DOMAIN, cluster as u32, item))
         };
-        Ok(names.iter().map(|name| find(name).ok_or(PmStatus::NAME)).collect())
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let desc = |pmid: &Pmid| {
+        let desc = |pmid: Pmid| {
             let (_, value_type, semantics) = TYPES[pmid.cluster() as usize];
             let units = match value_type {
                 ValueType::U64 => BYTES,
                 _ => Units::NONE,
             };
-            Ok(MetricDesc { pmid: *pmid, value_type, indom: Some(INDOM), semantics, units })
+            MetricDesc { pmid, value_type, indom: Some(INDOM), semantics, units }
         };
-        Ok(pmids.iter().map(desc).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        _: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        Ok(Err(PmStatus::INDOM))
-    }
-
-    fn traverse(&mut self, _: &str) -> Result<Vec<String>, SourceError> {
-        Ok(Vec::new())
+        answers.extend(questions.iter().map(|question| match question {
+            Question::Pmid(name) => find(name).map(Fact::Pmid).ok_or(PmStatus::NAME),
+            Question::Desc(pmid) => Ok(Fact::Desc(desc(*pmid))),
+            Question::MetricsBelow(_) => Ok(Fact::Names(Vec::new())),
+            question => Err(question.status()),
+        }));
+        Ok(())
     }
 
     fn name(&self) -> String {

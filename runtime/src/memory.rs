@@ -15,7 +15,10 @@ use crate::model::{
     Pmid, TextKind, TextSubject,
 };
 use crate::result::ResultBatch;
-use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError};
+use crate::source::{
+    Answer, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
+    by_simpler_questions,
+};
 
 /// Answers the fetches of a [`MemorySource`].
 ///
@@ -282,46 +285,32 @@ impl<F> MemorySource<F> {
 }
 
 impl<F> MetadataSource for MemorySource<F> {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        Ok(names.iter().map(|name| self.metadata.pmid_of(name)).collect())
-    }
-
-    fn lookup_descs(
+    fn ask(
         &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let lookup = |pmid: &Pmid| self.metadata.desc(*pmid).copied().ok_or(PmStatus::PMID);
-        Ok(pmids.iter().map(lookup).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        Ok(self.metadata.instances(indom))
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        match self.metadata.traverse(prefix) {
-            Ok(names) => Ok(names.into_iter().map(str::to_owned).collect()),
-            Err(status) => Err(SourceError::Status { target: self.name(), status }),
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        for question in questions {
+            let metadata = &self.metadata;
+            answers.push(match *question {
+                Question::Pmid(name) => metadata.pmid_of(name).map(Fact::Pmid),
+                Question::Desc(pmid) => {
+                    metadata.desc(pmid).copied().map(Fact::Desc).ok_or(PmStatus::PMID)
+                }
+                Question::Domain(indom, _) => metadata.instances(indom).map(Fact::Domain),
+                Question::MetricsBelow(node) => metadata
+                    .traverse(node)
+                    .map(|names| Fact::Names(names.into_iter().map(Box::from).collect())),
+                Question::Text(of, kind) => {
+                    metadata.text(of, kind).map(|text| Fact::Text(text.into()))
+                }
+                Question::Labels(level) => {
+                    metadata.labels(level).map(|sets| Fact::Labels(sets.to_vec()))
+                }
+                other => by_simpler_questions(self, other)?,
+            });
         }
-    }
-
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        Ok(self.metadata.text(of, kind).map(Box::from))
-    }
-
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        Ok(self.metadata.labels(level).map(<[LabelSet]>::to_vec))
+        Ok(())
     }
 
     fn name(&self) -> String {

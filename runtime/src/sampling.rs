@@ -4,8 +4,8 @@
 //! for what the evaluator wants to know about instances. For a source whose
 //! calls are futures it is in [`crate::context`].
 
-use crate::eval::{DomainQuestion, Evaluation, Evaluator, Step, Workspace};
-use crate::source::{FetchEvents, FetchSource, Freshness, SourceError};
+use crate::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
+use crate::source::{FetchEvents, FetchSource, SourceError};
 
 impl Evaluator {
     /// Fetches from the source and evaluates.
@@ -26,30 +26,11 @@ impl Evaluator {
             match step.map_err(|error| error.of_source(source.name()))? {
                 Step::Done(evaluation) => return Ok((evaluation, events)),
                 Step::Needs(mut pending) => {
-                    answer(source, pending.question())?;
+                    let Asked { questions, answers } = pending.asked();
+                    source.ask(&questions, answers)?;
                     step = pending.proceed();
                 }
             }
         }
     }
-}
-
-fn answer(source: &mut dyn FetchSource, question: DomainQuestion<'_>) -> Result<(), SourceError> {
-    match question {
-        // This is asked with every fetch, and known already.
-        DomainQuestion::Domains { indoms, freshness: Freshness::Cached, answers } => {
-            for indom in indoms {
-                answers.push(source.instance_domain(*indom, Freshness::Cached)?);
-            }
-        }
-        DomainQuestion::Domains { indoms, freshness, answers } => {
-            answers.extend(source.instance_domain_of_each(indoms, freshness)?);
-        }
-        DomainQuestion::Names { instances, answers } => {
-            for (indom, instances) in instances {
-                answers.push(source.names_at_other_times(*indom, instances)?);
-            }
-        }
-    }
-    Ok(())
 }

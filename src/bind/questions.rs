@@ -7,7 +7,7 @@
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
-use pmderive_runtime::source::{MetadataSource, SourceError};
+use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};
 use pmderive_runtime::transport::Transport;
 use rustc_hash::FxHashSet;
 
@@ -44,6 +44,80 @@ pub(crate) fn questions<'e>(
     wanted
 }
 
+/// Names under way to what a source says of them: binding asks nobody itself,
+/// whoever has a source puts the [questions](Inquiry::questions) to it and
+/// hands the answers over, until there are no more.
+#[derive(Debug)]
+pub(crate) struct Inquiry<'n> {
+    names: &'n [&'n str],
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Nothing is known.
+    Identifiers,
+    /// What the names stand for.
+    Descriptors(Vec<Result<Pmid, PmStatus>>),
+    Over(Vec<Found>),
+}
+
+impl<'n> Inquiry<'n> {
+    pub(crate) fn new(names: &'n [&'n str]) -> Inquiry<'n> {
+        Inquiry { names, stage: Stage::Identifiers }
+    }
+
+    /// What to ask now, all of it together; `None` at the end.
+    pub(crate) fn questions(&self) -> Option<Vec<Question<'n>>> {
+        match &self.stage {
+            Stage::Identifiers => Some(self.names.iter().map(|n| Question::Pmid(n)).collect()),
+            Stage::Descriptors(pmids) => {
+                Some(pmids.iter().flatten().map(|pmid| Question::Desc(*pmid)).collect())
+            }
+            Stage::Over(_) => None,
+        }
+    }
+
+    /// Goes on with the answers.
+    pub(crate) fn learn(&mut self, answers: Vec<Answer>) {
+        let next = match std::mem::replace(&mut self.stage, Stage::Identifiers) {
+            Stage::Identifiers => {
+                let pmid = |answer: Answer| match answer? {
+                    Fact::Pmid(pmid) => Ok(pmid),
+                    _ => Err(PmStatus::IPC),
+                };
+                Stage::Descriptors(answers.into_iter().map(pmid).collect())
+            }
+            Stage::Descriptors(pmids) => Stage::Over(found(pmids, answers)),
+            over => over,
+        };
+        self.stage = next;
+    }
+
+    /// What came of it, parallel to the names; nothing before the end.
+    pub(crate) fn found(self) -> Vec<Found> {
+        match self.stage {
+            Stage::Over(found) => found,
+            Stage::Identifiers | Stage::Descriptors(_) => Vec::new(),
+        }
+    }
+}
+
+/// Puts descriptors, which are those of the known metrics in order, beside the
+/// names' answers.
+fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
+    let mut descs = descs.into_iter();
+    let found = |pmid: Result<Pmid, PmStatus>| match pmid {
+        Err(status) => Found::Unknown(status),
+        Ok(_) => match descs.next() {
+            Some(Ok(Fact::Desc(desc))) => Found::Metric(desc),
+            Some(Err(status)) => Found::NoDescriptor(status),
+            Some(Ok(_)) | None => Found::NoDescriptor(PmStatus::PMID),
+        },
+    };
+    pmids.into_iter().map(found).collect()
+}
+
 /// What a source says of each name, in order.
 ///
 /// # Errors
@@ -52,9 +126,13 @@ pub(crate) fn ask(
     names: &[&str],
     source: &mut dyn MetadataSource,
 ) -> Result<Vec<Found>, SourceError> {
-    let pmids = source.lookup_names(names)?;
-    let descs = source.lookup_descs(&known(&pmids))?;
-    Ok(answers(pmids, descs))
+    let mut inquiry = Inquiry::new(names);
+    while let Some(questions) = inquiry.questions() {
+        let mut answers = Vec::with_capacity(questions.len());
+        source.ask(&questions, &mut answers)?;
+        inquiry.learn(answers);
+    }
+    Ok(inquiry.found())
 }
 
 /// [`ask`] of a host, without blocking.
@@ -65,29 +143,11 @@ pub(crate) async fn ask_host<T: Transport>(
     names: &[&str],
     host: &mut AsyncHostContext<T>,
 ) -> Result<Vec<Found>, SourceError> {
-    let pmids = host.lookup_names(names).await?;
-    let descs = host.lookup_descs(&known(&pmids)).await?;
-    Ok(answers(pmids, descs))
-}
-
-fn known(pmids: &[Result<Pmid, PmStatus>]) -> Vec<Pmid> {
-    pmids.iter().filter_map(|found| found.ok()).collect()
-}
-
-/// Puts descriptors, which are those of the known metrics in order, beside the
-/// names' answers.
-fn answers(
-    pmids: Vec<Result<Pmid, PmStatus>>,
-    descs: Vec<Result<MetricDesc, PmStatus>>,
-) -> Vec<Found> {
-    let mut descs = descs.into_iter();
-    let answer = |pmid: Result<Pmid, PmStatus>| match pmid {
-        Err(status) => Found::Unknown(status),
-        Ok(_) => match descs.next() {
-            Some(Ok(desc)) => Found::Metric(desc),
-            Some(Err(status)) => Found::NoDescriptor(status),
-            None => Found::NoDescriptor(PmStatus::PMID),
-        },
-    };
-    pmids.into_iter().map(answer).collect()
+    let mut inquiry = Inquiry::new(names);
+    while let Some(questions) = inquiry.questions() {
+        let mut answers = Vec::with_capacity(questions.len());
+        host.ask(&questions, &mut answers).await?;
+        inquiry.learn(answers);
+    }
+    Ok(inquiry.found())
 }

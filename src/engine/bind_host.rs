@@ -11,8 +11,9 @@ use pmderive_runtime::source::SourceError;
 use pmderive_runtime::transport::Transport;
 
 use super::classes::{Class, Compiled};
-use super::{Engine, Selection};
-use crate::bind::ask_host;
+use super::{Engine, Registered, Registry, Selection};
+use crate::bind::{Found, ask_host};
+use crate::diag::Diagnostics;
 
 /// How far compiling for a class has come on the engine's threads.
 #[derive(Debug, Default)]
@@ -82,9 +83,40 @@ impl Engine {
         host: &mut AsyncHostContext<T>,
     ) -> Result<Arc<Compiled>, SourceError> {
         let found = ask_host(&selection.names(), host).await?;
-        let (class, identities) = self.class_of(selection, &found);
+        Ok(self.compiled_elsewhere(selection, &found).await)
+    }
+
+    /// [`Engine::compile`] for a host, without blocking: as
+    /// [`Engine::bind_host`], and one round trip more where names are unknown,
+    /// for those to suggest in their place.
+    ///
+    /// # Errors
+    /// The host failed.
+    pub async fn compile_host<T: Transport>(
+        self: &Arc<Self>,
+        registry: &Registry,
+        selection: &[&Registered],
+        host: &mut AsyncHostContext<T>,
+        diagnostics: &mut Diagnostics,
+    ) -> Result<Arc<Compiled>, SourceError> {
+        let selection = Arc::new(Selection::new(registry, selection));
+        let found = ask_host(&selection.names(), host).await?;
+        let compiled = self.compiled_elsewhere(&selection, &found).await;
+        let names = if compiled.misses_names() { host.traverse("").await? } else { Vec::new() };
+        self.tell(&compiled, &found, &names, diagnostics);
+        Ok(compiled)
+    }
+
+    /// What is compiled for sources with these answers; it is done on the
+    /// engine's threads if nobody has.
+    async fn compiled_elsewhere(
+        self: &Arc<Self>,
+        selection: &Arc<Selection>,
+        found: &[Found],
+    ) -> Arc<Compiled> {
+        let (class, identities) = self.class_of(selection, found);
         if !class.is_built() {
-            let mut work = Some((found.clone(), identities.clone()));
+            let mut work = Some((found.to_vec(), identities.clone()));
             poll_fn(|context| {
                 class.flight().poll(context, || {
                     let Some((found, identities)) = work.take() else { return };
@@ -92,15 +124,14 @@ impl Engine {
                     self.threads.run(Box::new(move || {
                         let landing = Landing(class);
                         let selection = landing.0.selection();
-                        let make = || engine.build(selection, &found, identities, &|_| None);
-                        landing.0.build(make);
+                        landing.0.build(|| engine.build(selection, &found, identities));
                     }));
                 })
             })
             .await;
         }
         // Made here only if the thread could not, so that it is seen why.
-        let make = || self.build(selection, &found, identities.clone(), &|_| None);
-        Ok(class.compiled(class.build(make), identities))
+        let make = || self.build(selection, found, identities.clone());
+        class.compiled(class.build(make), identities)
     }
 }

@@ -48,8 +48,10 @@ pub(super) struct Build {
     pub metrics: Arc<[Metric]>,
     pub program: Arc<Program>,
     pub operands: Operands,
-    /// As of the first source: others may have other domains, and names to suggest.
+    /// As of the first source, without names to suggest: others may have other domains.
     pub diagnostics: Diagnostics,
+    /// True if names of a source might be suggested in place of unknown ones.
+    pub misses_names: bool,
 }
 
 /// Definitions compiled against one source. Sources that are alike share the
@@ -82,10 +84,19 @@ impl Compiled {
 
     /// What was found when the program was made, for the first source of its
     /// kind. For like sources the same is wrong; numbers of instance domains
-    /// and suggestions may be others.
+    /// may be others. Names are not suggested: see [`Engine::compile`] and
+    /// [`Engine::compile_host`].
+    ///
+    /// [`Engine::compile`]: super::Engine::compile
+    /// [`Engine::compile_host`]: super::Engine::compile_host
     pub fn diagnostics(&self) -> &Diagnostics {
         static NONE: Diagnostics = Diagnostics::none();
         self.class.build.get().map_or(&NONE, |build| &build.diagnostics)
+    }
+
+    /// True if names of the source might be suggested in place of unknown ones.
+    pub(super) fn misses_names(&self) -> bool {
+        self.class.build.get().is_some_and(|build| build.misses_names)
     }
 
     /// The definitions that were compiled.

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pmderive_runtime::eval::{
-    Buffers, DomainQuestion, Evaluation, Evaluator, Step, Value, Values, Workspace,
+    Asked, Buffers, Evaluation, Evaluator, Step, Value, Values, Workspace,
 };
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
@@ -432,15 +432,8 @@ fn evaluate_in_steps<'w>(
         match step.expect("what memory delivers fits together") {
             Step::Done(evaluation) => return evaluation,
             Step::Needs(mut pending) => {
-                match pending.question() {
-                    DomainQuestion::Domains { indoms, freshness, answers } => {
-                        let found = source.instance_domain_of_each(indoms, freshness);
-                        answers.extend(found.expect("memory does not fail"));
-                    }
-                    DomainQuestion::Names { instances, answers } => {
-                        answers.resize(instances.len(), Vec::new());
-                    }
-                }
+                let Asked { questions, answers } = pending.asked();
+                source.ask(&questions, answers).expect("memory does not fail");
                 step = pending.proceed();
             }
         }

@@ -147,22 +147,10 @@ impl Engine {
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
         let found = ask(&selection.names(), source)?;
-        let (class, identities) = self.class_of(&selection, &found);
-        let vocabulary = Vocabulary::new(source, registry);
-        let suggest = |name: &str| vocabulary.nearest(name);
-        let mut is_first = false;
-        let build = class.build(|| {
-            is_first = true;
-            self.build(&selection, &found, identities.clone(), &suggest)
-        });
-        if is_first {
-            diagnostics.extend(build.diagnostics.clone());
-        } else if !build.diagnostics.is_empty() {
-            // The same is wrong here, but the words are this source's own.
-            self.examine_found(&selection, &found, &suggest, diagnostics);
-        }
-        vocabulary.finish()?;
-        Ok(class.compiled(build, identities))
+        let compiled = self.compiled_from(&selection, &found);
+        let names = if compiled.misses_names() { source.traverse("")? } else { Vec::new() };
+        self.tell(&compiled, &found, &names, diagnostics);
+        Ok(compiled)
     }
 
     /// Compiles a selection against a source. What is wrong with definitions is
@@ -179,9 +167,32 @@ impl Engine {
         source: &mut dyn MetadataSource,
     ) -> Result<Arc<Compiled>, SourceError> {
         let found = ask(&selection.names(), source)?;
-        let (class, identities) = self.class_of(selection, &found);
-        let make = || self.build(selection, &found, identities.clone(), &|_| None);
-        Ok(class.compiled(class.build(make), identities))
+        Ok(self.compiled_from(selection, &found))
+    }
+
+    /// What is compiled for sources with these answers; it is done here if
+    /// nobody has.
+    fn compiled_from(&self, selection: &Arc<Selection>, found: &[Found]) -> Arc<Compiled> {
+        let (class, identities) = self.class_of(selection, found);
+        let make = || self.build(selection, found, identities.clone());
+        class.compiled(class.build(make), identities)
+    }
+
+    /// Says what is wrong with definitions in the words of one source, whose
+    /// names are given if they are missed.
+    fn tell(
+        &self,
+        compiled: &Compiled,
+        found: &[Found],
+        names: &[String],
+        diagnostics: &mut Diagnostics,
+    ) {
+        if compiled.diagnostics().is_empty() {
+            return;
+        }
+        let selection = compiled.selection();
+        let vocabulary = Vocabulary::known(names, selection.registry());
+        self.examine_found(selection, found, &vocabulary, diagnostics);
     }
 
     /// The class of a source by its answers, and what is its own in them.
@@ -192,15 +203,10 @@ impl Engine {
     }
 
     /// Checks and plans for the first source of a class.
-    fn build(
-        &self,
-        selection: &Selection,
-        found: &[Found],
-        identities: Identities,
-        suggest: &dyn Fn(&str) -> Option<String>,
-    ) -> Build {
+    fn build(&self, selection: &Selection, found: &[Found], identities: Identities) -> Build {
         let mut diagnostics = Diagnostics::default();
-        let examination = self.examine_found(selection, found, suggest, &mut diagnostics);
+        let vocabulary = Vocabulary::unknown(selection.registry());
+        let examination = self.examine_found(selection, found, &vocabulary, &mut diagnostics);
         let chosen = selection.definitions().into_iter().take(selection.len());
         let Checked { metrics, typed } = examination.into_checked(chosen);
         let planned: Vec<Planned<'_>> = typed
@@ -208,7 +214,8 @@ impl Engine {
             .map(|(definition, expr)| Planned { definition: *definition, expr })
             .collect();
         let (program, operands) = self.plan(&planned);
-        Build { identities, metrics: metrics.into(), program, operands, diagnostics }
+        let misses_names = vocabulary.is_missed();
+        Build { identities, metrics: metrics.into(), program, operands, diagnostics, misses_names }
     }
 
     /// Checks a selection against a source's answers to its questions.
@@ -216,12 +223,12 @@ impl Engine {
         &self,
         selection: &Selection,
         found: &[Found],
-        suggest: &dyn Fn(&str) -> Option<String>,
+        vocabulary: &Vocabulary<'_>,
         diagnostics: &mut Diagnostics,
     ) -> Examination {
         let definitions = selection.definitions();
-        let chosen = selection.len();
-        let checking = self.checking(selection.registry(), &definitions, chosen, suggest);
+        let suggest = |name: &str| vocabulary.nearest(name);
+        let checking = self.checking(selection.registry(), &definitions, selection.len(), &suggest);
         checking.run(&selection.names(), found, diagnostics)
     }
 
@@ -253,11 +260,19 @@ impl Engine {
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
         let names = questions(definitions.iter().map(|one| &*one.expr), own_names);
         let found = ask(&names, source)?;
-        let vocabulary = Vocabulary::new(source, registry);
-        let suggest = |name: &str| vocabulary.nearest(name);
-        let checking = self.checking(registry, &definitions, selection.len(), &suggest);
-        let examination = checking.run(&names, &found, diagnostics);
-        vocabulary.finish()?;
+        let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
+            let suggest = |name: &str| vocabulary.nearest(name);
+            let checking = self.checking(registry, &definitions, selection.len(), &suggest);
+            checking.run(&names, &found, diagnostics)
+        };
+        let mut said = Diagnostics::default();
+        let vocabulary = Vocabulary::unknown(registry);
+        let examination = examine(&vocabulary, &mut said);
+        if vocabulary.is_missed() {
+            let known = source.traverse("")?;
+            return Ok(examine(&Vocabulary::known(&known, registry), diagnostics));
+        }
+        diagnostics.extend(said);
         Ok(examination)
     }
 

@@ -1,9 +1,11 @@
 //! Names to suggest in place of unknown ones: those of a source and those of
 //! the definitions.
+//!
+//! It asks no source. Whoever checks definitions without a source's names gets
+//! to know whether they are missed, and checks again once they are there: that
+//! is so for definitions with unknown names only.
 
-use std::cell::{Cell, OnceCell, RefCell};
-
-use pmderive_runtime::source::{MetadataSource, SourceError};
+use std::cell::Cell;
 
 use super::registry::Registry;
 use crate::syntax::nearest_metric;
@@ -12,33 +14,41 @@ use crate::syntax::nearest_metric;
 /// unknown, the last ones go without.
 const MAX_COMPARISONS: usize = 20_000_000;
 
-/// The names of a source, which is asked for them when the first unknown one
-/// is met, and of a registry.
+/// The names of a source, if they are known, and of a registry.
 pub(super) struct Vocabulary<'v> {
-    source: RefCell<&'v mut dyn MetadataSource>,
     registry: &'v Registry,
-    names: OnceCell<Result<Vec<String>, SourceError>>,
+    names: Option<&'v [String]>,
+    is_missed: Cell<bool>,
     /// How many more names may be compared.
     left: Cell<usize>,
 }
 
 impl<'v> Vocabulary<'v> {
-    pub fn new(source: &'v mut dyn MetadataSource, registry: &'v Registry) -> Vocabulary<'v> {
-        let left = Cell::new(MAX_COMPARISONS);
-        Vocabulary { source: RefCell::new(source), registry, names: OnceCell::new(), left }
+    /// The names of a source are not known.
+    pub fn unknown(registry: &'v Registry) -> Vocabulary<'v> {
+        let (is_missed, left) = (Cell::new(false), Cell::new(MAX_COMPARISONS));
+        Vocabulary { registry, names: None, is_missed, left }
+    }
+
+    /// The names of a source.
+    pub fn known(names: &'v [String], registry: &'v Registry) -> Vocabulary<'v> {
+        Vocabulary { names: Some(names), ..Vocabulary::unknown(registry) }
     }
 
     /// The name that is most like `name`.
     pub fn nearest(&self, name: &str) -> Option<String> {
-        let names = self.names.get_or_init(|| self.source.borrow_mut().traverse(""));
-        let names = names.as_ref().ok()?.iter().map(String::as_str);
+        let Some(names) = self.names else {
+            self.is_missed.set(true);
+            return None;
+        };
+        let names = names.iter().map(String::as_str);
         let count = names.len() + self.registry.definitions().len();
         self.left.set(self.left.get().checked_sub(count)?);
         nearest_metric(name, names.chain(self.registry.names())).map(str::to_string)
     }
 
-    /// Whether the source failed meanwhile.
-    pub fn finish(self) -> Result<(), SourceError> {
-        self.names.into_inner().transpose().map(drop)
+    /// True if a suggestion was wanted for which names of a source are missing.
+    pub fn is_missed(&self) -> bool {
+        self.is_missed.get()
     }
 }

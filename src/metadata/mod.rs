@@ -40,7 +40,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
-use pmderive_runtime::source::{Freshness, MetadataSource, SourceError};
+use pmderive_runtime::source::{
+    Answer, Fact, MetadataSource, Question, SourceError, by_simpler_questions,
+};
 
 pub use read::{MetadataError, fuzz_metadata};
 
@@ -157,38 +159,42 @@ fn is_at_or_below(name: &str, prefix: &str) -> bool {
     prefix.is_empty() || rest.is_empty() || rest.starts_with('.')
 }
 
-impl MetadataSource for RecordedMetadata {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let lookup = |name: &&str| match self.names.get(*name) {
+impl RecordedMetadata {
+    fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
+        match self.names.get(name) {
             Some(Recorded::Metric(pmid)) => Ok(*pmid),
             Some(Recorded::Missing(status)) => Err(*status),
             None if self.metrics().any(|known| is_at_or_below(known, name)) => {
                 Err(PmStatus::NONLEAF)
             }
             None => Err(PmStatus::NAME),
-        };
-        Ok(names.iter().map(lookup).collect())
+        }
     }
+}
 
-    fn lookup_descs(
+impl MetadataSource for RecordedMetadata {
+    fn ask(
         &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let lookup = |pmid| self.descs.get(pmid).copied().unwrap_or(Err(PmStatus::PMID));
-        Ok(pmids.iter().map(lookup).collect())
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        _: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        Ok(self.domains.get(&indom).cloned().ok_or(PmStatus::INDOM))
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        let below = self.metrics().filter(|name| is_at_or_below(name, prefix));
-        Ok(below.map(str::to_owned).collect())
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        for question in questions {
+            answers.push(match *question {
+                Question::Pmid(name) => self.lookup(name).map(Fact::Pmid),
+                Question::Desc(pmid) => {
+                    self.descs.get(&pmid).copied().unwrap_or(Err(PmStatus::PMID)).map(Fact::Desc)
+                }
+                Question::Domain(indom, _) => {
+                    self.domains.get(&indom).cloned().map(Fact::Domain).ok_or(PmStatus::INDOM)
+                }
+                Question::MetricsBelow(node) => {
+                    let below = self.metrics().filter(|name| is_at_or_below(name, node));
+                    Ok(Fact::Names(below.map(Box::from).collect()))
+                }
+                other => by_simpler_questions(self, other)?,
+            });
+        }
+        Ok(())
     }
 
     fn name(&self) -> String {

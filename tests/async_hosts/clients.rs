@@ -7,13 +7,11 @@ use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Context, Engine, Registry, Selection};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, HostSpec};
-use pmderive_runtime::eval::{
-    Buffers, DomainQuestion, Evaluation, Evaluator, Step, Value, Workspace,
-};
+use pmderive_runtime::eval::{Asked, Buffers, Evaluation, Evaluator, Step, Value, Workspace};
 use pmderive_runtime::model::{InstId, Timestamp};
 use pmderive_runtime::program::Status;
 use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{FetchEvents, Freshness, SourceError};
+use pmderive_runtime::source::{FetchEvents, Freshness, Question, SourceError};
 
 /// Those that all languages understand, all but that of version 6, and those
 /// with extensions only. Constants are spread over links only: what comes along
@@ -237,11 +235,11 @@ impl Stepwise {
                 step = evaluator.evaluate(batch, events, buffers).map_err(drop)?;
                 continue;
             }
-            let question = pending.question();
-            if let DomainQuestion::Domains { freshness: Freshness::Current, .. } = question {
+            let Asked { questions, answers } = pending.asked();
+            if let [Question::Domain(_, Freshness::Current), ..] = *questions {
                 self.asked_anew += 1;
             }
-            host.answer_domains(question).await.map_err(drop)?;
+            host.ask(&questions, answers).await.map_err(drop)?;
             step = pending.proceed().map_err(drop)?;
         }
     }

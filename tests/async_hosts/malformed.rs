@@ -1,8 +1,6 @@
 //! Sources that answer with something else than they were asked for: an error
 //! that names the source, and values as before afterwards.
 
-use std::sync::Arc;
-
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry};
@@ -10,12 +8,11 @@ use pmderive::source::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Value, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
-    InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
-    ValueType,
+    InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType,
 };
 use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::{
-    Answers, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+    Answer, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Question, SourceError,
 };
 
 const INDOM: InDom = InDom::new(400, 1);
@@ -58,35 +55,16 @@ struct Source {
 }
 
 impl MetadataSource for Source {
-    fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
-        self.memory.lookup_names(names)
-    }
-
-    fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
-        self.memory.lookup_descs(pmids)
-    }
-
-    fn instance_domain(
+    fn ask(
         &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.memory.instance_domain(indom, freshness)
-    }
-
-    fn instance_domain_of_each(
-        &mut self,
-        indoms: &[InDom],
-        freshness: Freshness,
-    ) -> Answers<Arc<InstanceDomain>> {
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        let is_current = |q: &Question<'_>| matches!(q, Question::Domain(_, Freshness::Current));
         match self.wrong {
-            Wrong::NoAnswers => Ok(Vec::new()),
-            _ => self.memory.instance_domain_of_each(indoms, freshness),
+            Wrong::NoAnswers if questions.iter().any(is_current) => Ok(()),
+            _ => self.memory.ask(questions, answers),
         }
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        self.memory.traverse(prefix)
     }
 
     fn name(&self) -> String {

@@ -2,7 +2,6 @@
 //! everything that can be said of them.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
@@ -10,8 +9,8 @@ use pmderive::engine::{Backend, Engine, Registered, Registry};
 use pmderive::lint::{lint_definitions, lint_expressions, missing_instances};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, PmStatus, Pmid};
-use pmderive_runtime::source::{Freshness, MetadataSource, SourceError};
+use pmderive_runtime::model::{PmStatus, Pmid};
+use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};
 
 /// The archive, with one more metric: `agent.status` has a name but no
 /// descriptor, as with a pmcd whose agent is gone.
@@ -27,46 +26,21 @@ impl Fleet {
 }
 
 impl MetadataSource for Fleet {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let mut found = self.0.lookup_names(names)?;
-        for (name, found) in names.iter().zip(&mut found) {
-            if *name == "agent.status" {
-                *found = Ok(STATUS);
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        let start = answers.len();
+        self.0.ask(questions, answers)?;
+        for (question, answer) in questions.iter().zip(&mut answers[start..]) {
+            match question {
+                Question::Pmid("agent.status") => *answer = Ok(Fact::Pmid(STATUS)),
+                Question::Desc(STATUS) => *answer = Err(PmStatus::NOAGENT),
+                _ => {}
             }
         }
-        Ok(found)
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let mut descs = self.0.lookup_descs(pmids)?;
-        for (pmid, desc) in pmids.iter().zip(&mut descs) {
-            if *pmid == STATUS {
-                *desc = Err(PmStatus::NOAGENT);
-            }
-        }
-        Ok(descs)
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.0.instance_domain(indom, freshness)
-    }
-
-    fn known_instances(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.0.known_instances(indom)
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        self.0.traverse(prefix)
+        Ok(())
     }
 
     fn name(&self) -> String {

@@ -24,9 +24,9 @@ use crate::archive::values::Selection;
 use crate::escape;
 use crate::model::{
     InDom, InstId, InstanceDomain, InstanceProfile, LabelFlags, LabelLevel, LabelMap, LabelSet,
-    MetricDesc, PmStatus, Pmid, TextKind, TextSubject, Timestamp, json_string,
+    PmStatus, Timestamp, json_string,
 };
-use crate::source::{Child, Freshness, MetadataSource, Mode, SourceError};
+use crate::source::{Answer, Fact, Freshness, MetadataSource, Mode, Question, SourceError};
 
 /// One of the archives of a context.
 pub struct ArchivePart<'c> {
@@ -423,20 +423,9 @@ impl ArchiveContext {
     }
 }
 
-impl MetadataSource for ArchiveContext {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        Ok(names.iter().map(|name| self.metadata.names().lookup(name)).collect())
-    }
-
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        let desc = |pmid: &Pmid| self.metadata.desc(*pmid).ok_or(PmStatus::PMID_LOG);
-        Ok(pmids.iter().map(desc).collect())
-    }
-
-    fn instance_domain(
+/// Answers to single questions.
+impl ArchiveContext {
+    fn domain_now(
         &mut self,
         indom: InDom,
         freshness: Freshness,
@@ -447,65 +436,8 @@ impl MetadataSource for ArchiveContext {
         self.domain_at_origin(indom)
     }
 
-    fn known_instances(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.metadata.whole_domain(indom)
-    }
-
-    fn names_at_other_times(
-        &mut self,
-        indom: InDom,
-        instances: &[InstId],
-    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
-        self.metadata.names_near(indom, instances, self.origin)
-    }
-
-    /// Without a match, `PM_ERR_INST_LOG`.
-    fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
-        let domain = self.domain_at_origin(indom)?;
-        Ok(domain.and_then(|domain| domain.lookup(name).ok_or(PmStatus::INST_LOG)))
-    }
-
-    /// Of an unknown instance, `PM_ERR_INST_LOG`.
-    fn instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        let domain = self.domain_at_origin(indom)?;
-        let name = |domain: Arc<InstanceDomain>| domain.name(instance).map(Box::from);
-        Ok(domain.and_then(|domain| name(domain).ok_or(PmStatus::INST_LOG)))
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        self.metadata.names().traverse(prefix).ok_or_else(|| self.status(PmStatus::NAME))
-    }
-
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
-        Ok(self.metadata.names().children(node))
-    }
-
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
-        Ok(self.metadata.names().of(pmid))
-    }
-
-    /// An archive without any text of the kind gives `PM_ERR_NOTHOST`.
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.metadata.text(of, kind)
-    }
-
     /// An archive without labels of its own has the host it was recorded from.
-    fn labels(
+    fn labels_at(
         &mut self,
         level: LabelLevel,
     ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
@@ -515,22 +447,70 @@ impl MetadataSource for ArchiveContext {
             let labels = LabelMap::from([("hostname".into(), (host.into(), flags))]);
             return Ok(Ok(vec![LabelSet::from_map(-1, &labels)]));
         }
-        let sets = self.metadata.labels(level, self.origin);
-        sets.map(Ok)
+        self.metadata.labels(level, self.origin).map(Ok)
+    }
+
+    /// Of several archives, that of the one being read.
+    fn zone(&self) -> Option<&str> {
+        Some(&*self.records.archive().label.timezone).filter(|zone| !zone.is_empty())
+    }
+}
+
+/// Of what is not in the archive libpcp says so with statuses of its own:
+/// `PM_ERR_PMID_LOG`, `PM_ERR_INST_LOG`, and `PM_ERR_NOTHOST` without any text
+/// of the kind.
+impl MetadataSource for ArchiveContext {
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        for question in questions {
+            let known = |found: Option<Fact>| found.ok_or(PmStatus::INST_LOG);
+            answers.push(match *question {
+                Question::Pmid(name) => self.metadata.names().lookup(name).map(Fact::Pmid),
+                Question::Desc(pmid) => {
+                    self.metadata.desc(pmid).map(Fact::Desc).ok_or(PmStatus::PMID_LOG)
+                }
+                Question::Domain(indom, freshness) => {
+                    self.domain_now(indom, freshness)?.map(Fact::Domain)
+                }
+                Question::KnownInstances(indom) => {
+                    self.metadata.whole_domain(indom)?.map(Fact::Domain)
+                }
+                Question::NamesAtOtherTimes(indom, instances) => {
+                    let names = self.metadata.names_near(indom, instances, self.origin)?;
+                    Ok(Fact::Instances(names))
+                }
+                Question::Instance(indom, name) => self
+                    .domain_at_origin(indom)?
+                    .and_then(|domain| known(domain.lookup(name).map(Fact::Instance))),
+                Question::InstanceName(indom, instance) => self
+                    .domain_at_origin(indom)?
+                    .and_then(|domain| known(domain.name(instance).map(|n| Fact::Text(n.into())))),
+                Question::MetricsBelow(node) => {
+                    let names = self.metadata.names().traverse(node);
+                    let names = names.map(|names| names.into_iter().map(Box::from).collect());
+                    names.map(Fact::Names).ok_or(PmStatus::NAME)
+                }
+                Question::Children(node) => {
+                    self.metadata.names().children(node).map(Fact::Children)
+                }
+                Question::NamesOf(pmid) => self.metadata.names().of(pmid).map(Fact::Names),
+                Question::Text(of, kind) => self.metadata.text(of, kind)?.map(Fact::Text),
+                Question::Labels(level) => self.labels_at(level)?.map(Fact::Labels),
+                Question::HostName => Ok(Fact::Text(self.label.host.clone())),
+                Question::TimeZone => {
+                    let zone = self.zone().map(|zone| Fact::Text(zone.into()));
+                    zone.ok_or(PmStatus::VALUE)
+                }
+            });
+        }
+        Ok(())
     }
 
     fn name(&self) -> String {
         self.name.clone()
-    }
-
-    fn host_name(&mut self) -> Result<String, SourceError> {
-        Ok(self.label.host.to_string())
-    }
-
-    /// Of several archives, that of the one being read.
-    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
-        let zone = &self.records.archive().label.timezone;
-        Ok(Some(zone.to_string()).filter(|zone| !zone.is_empty()))
     }
 
     fn metadata_epoch(&self) -> u64 {

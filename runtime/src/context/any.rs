@@ -1,19 +1,14 @@
 //! An open source of any kind, for callers to whom the kind does not matter.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use super::{HostContext, HostSpec};
 use crate::archive::ArchiveContext;
 use crate::local::LocalContext;
-use crate::model::{
-    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
-    Pmid, TextKind, TextSubject, Timestamp,
-};
+use crate::model::{InstanceProfile, PmStatus, Timestamp};
 use crate::result::{MetricValues, ResultBatch};
 use crate::source::{
-    Answers, Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Mode,
-    SourceError,
+    Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, Question, SourceError,
 };
 
 /// An open context (pmNewContext(3)). There is no current context: whoever
@@ -94,113 +89,16 @@ impl Context {
 }
 
 impl MetadataSource for Context {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        self.source_mut().lookup_names(names)
-    }
-
-    fn lookup_descs(
+    fn ask(
         &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        self.source_mut().lookup_descs(pmids)
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.source_mut().instance_domain(indom, freshness)
-    }
-
-    fn instance_domain_of_each(
-        &mut self,
-        indoms: &[InDom],
-        freshness: Freshness,
-    ) -> Answers<Arc<InstanceDomain>> {
-        self.source_mut().instance_domain_of_each(indoms, freshness)
-    }
-
-    fn known_instances(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.source_mut().known_instances(indom)
-    }
-
-    fn names_at_other_times(
-        &mut self,
-        indom: InDom,
-        instances: &[InstId],
-    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
-        self.source_mut().names_at_other_times(indom, instances)
-    }
-
-    fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
-        self.source_mut().lookup_instance(indom, name)
-    }
-
-    fn instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.source_mut().instance_name(indom, instance)
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        self.source_mut().traverse(prefix)
-    }
-
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
-        self.source_mut().children(node)
-    }
-
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
-        self.source_mut().names_of(pmid)
-    }
-
-    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
-        self.source_mut().names_of_each(pmids)
-    }
-
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.source_mut().text(of, kind)
-    }
-
-    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
-        self.source_mut().text_of_each(subjects, kind)
-    }
-
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        self.source_mut().labels(level)
-    }
-
-    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
-        self.source_mut().labels_of_each(levels)
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        self.source_mut().ask(questions, answers)
     }
 
     fn name(&self) -> String {
         self.source().name()
-    }
-
-    fn host_name(&mut self) -> Result<String, SourceError> {
-        self.source_mut().host_name()
-    }
-
-    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
-        self.source_mut().time_zone()
     }
 
     fn metadata_epoch(&self) -> u64 {
@@ -216,6 +114,7 @@ impl FetchSource for Context {
     ) -> Result<FetchEvents, SourceError> {
         self.source_mut().fetch(list, batch)
     }
+
     fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
         self.source_mut().set_profile(profile)
     }

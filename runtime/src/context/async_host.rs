@@ -4,8 +4,9 @@
 //! round trips as possible: requests are split to what pmcd accepts, and
 //! pipelined. What it learns it remembers until pmcd says that something
 //! changed. When the connection breaks, the call at hand fails; the next call
-//! connects anew. The questions about metadata are in `host_metadata`, and the
-//! blocking face of all this is [`super::HostContext`].
+//! connects anew. The questions about metadata are in `host_metadata` and, by
+//! name, in `host_questions`; the blocking face of all this is
+//! [`super::HostContext`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -205,9 +206,9 @@ impl<T: Transport> AsyncHostContext<T> {
         source_error(self.spec.to_string(), error)
     }
 
-    /// True when pmcd can do something.
-    pub(super) fn has(&self, feature: Features) -> bool {
-        self.link.as_ref().is_some_and(|link| link.connection.features().has(feature))
+    /// What pmcd can do; nothing without a connection.
+    pub(super) fn features(&self) -> Features {
+        self.link.as_ref().map(|link| link.connection.features()).unwrap_or_default()
     }
 
     /// Sends `requests` back to back and hands each reply over with the

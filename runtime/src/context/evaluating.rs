@@ -4,7 +4,7 @@
 //! same questions and answers.
 
 use super::async_host::AsyncHostContext;
-use crate::eval::{DomainQuestion, Evaluation, Evaluator, Step, Workspace};
+use crate::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
 use crate::source::{FetchEvents, SourceError};
 use crate::transport::Transport;
 
@@ -17,8 +17,8 @@ impl<T: Transport> AsyncHostContext<T> {
     ///
     /// The workspace is in use until the future ends. Where many hosts share
     /// one, each has a batch of its own for [`AsyncHostContext::fetch`], and
-    /// only [`Evaluator::evaluate`] needs the workspace's buffers; then
-    /// [`AsyncHostContext::answer_domains`] has the answers.
+    /// only [`Evaluator::evaluate`] needs the workspace's buffers; what it
+    /// asks, [`AsyncHostContext::ask`] answers.
     ///
     /// # Errors
     /// The source failed, or what it delivered does not fit together; nothing
@@ -35,36 +35,11 @@ impl<T: Transport> AsyncHostContext<T> {
             match step.map_err(|error| error.of_source(self.spec().to_string()))? {
                 Step::Done(evaluation) => return Ok((evaluation, events)),
                 Step::Needs(mut pending) => {
-                    self.answer_domains(pending.question()).await?;
+                    let Asked { questions, answers } = pending.asked();
+                    self.ask(&questions, answers).await?;
                     step = pending.proceed();
                 }
             }
         }
-    }
-
-    /// Answers what an evaluation needs to know of this host besides values.
-    /// Nobody is asked for what is known.
-    ///
-    /// # Errors
-    /// The source failed.
-    pub async fn answer_domains(
-        &mut self,
-        question: DomainQuestion<'_>,
-    ) -> Result<(), SourceError> {
-        match question {
-            DomainQuestion::Domains { indoms, freshness, answers } => {
-                let known = self.known_domains(indoms, freshness);
-                answers.extend(known.map(Ok));
-                let open = &indoms[answers.len()..];
-                if !open.is_empty() {
-                    answers.extend(self.instance_domain_of_each(open, freshness).await?);
-                }
-            }
-            // A live source has no other times.
-            DomainQuestion::Names { instances, answers } => {
-                answers.resize_with(instances.len(), Vec::new);
-            }
-        }
-        Ok(())
     }
 }

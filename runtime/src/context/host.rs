@@ -4,18 +4,14 @@
 //! another transport that does: each future is ready when it is polled first.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::async_host::AsyncHostContext;
 use super::options::ConnectOptions;
 use super::spec::HostSpec;
-use crate::model::{
-    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
-    Pmid, TextKind, TextSubject,
-};
+use crate::model::{InstanceProfile, PmStatus};
 use crate::result::{MetricValues, ResultBatch};
 use crate::source::{
-    Answers, Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+    Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
 };
 use crate::transport::{Socket, Transport, ready};
 
@@ -94,98 +90,16 @@ impl<T: Transport> HostContext<T> {
 }
 
 impl<T: Transport> MetadataSource for HostContext<T> {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        ready(self.host.lookup_names(names))
-    }
-
-    fn lookup_descs(
+    fn ask(
         &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        ready(self.host.lookup_descs(pmids))
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        ready(self.host.instance_domain(indom, freshness))
-    }
-
-    fn instance_domain_of_each(
-        &mut self,
-        indoms: &[InDom],
-        freshness: Freshness,
-    ) -> Answers<Arc<InstanceDomain>> {
-        ready(self.host.instance_domain_of_each(indoms, freshness))
-    }
-
-    fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
-        ready(self.host.lookup_instance(indom, name))
-    }
-
-    fn instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        ready(self.host.instance_name(indom, instance))
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        ready(self.host.traverse(prefix))
-    }
-
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
-        ready(self.host.children(node))
-    }
-
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
-        ready(self.host.names_of(pmid))
-    }
-
-    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
-        ready(self.host.names_of_each(pmids))
-    }
-
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        ready(self.host.text(of, kind))
-    }
-
-    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
-        ready(self.host.text_of_each(subjects, kind))
-    }
-
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        ready(self.host.labels(level))
-    }
-
-    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
-        ready(self.host.labels_of_each(levels))
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        ready(self.host.ask(questions, answers))
     }
 
     fn name(&self) -> String {
         self.host.spec().to_string()
-    }
-
-    fn host_name(&mut self) -> Result<String, SourceError> {
-        ready(self.host.host_name())
-    }
-
-    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
-        ready(self.host.time_zone())
     }
 
     fn metadata_epoch(&self) -> u64 {

@@ -13,13 +13,13 @@ mod connect;
 mod evaluating;
 pub mod host;
 mod host_metadata;
+mod host_questions;
 mod link;
 mod metadata_cache;
 pub mod options;
 mod password;
 pub mod pcp_conf;
 mod plan;
-mod prefetched;
 pub mod spec;
 mod tls_conf;
 

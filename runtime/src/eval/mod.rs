@@ -1,8 +1,8 @@
 //! Evaluates a program: once per fetch, without input and output.
 //!
 //! Whoever has the connection fetches what [`Evaluator::requests`] says and hands
-//! it to [`Evaluator::evaluate`], which gives values or asks a [`DomainQuestion`]
-//! about instances. [`Evaluator::fetch`] does all of that over a source that
+//! it to [`Evaluator::evaluate`], which gives values or asks about instances
+//! ([`Pending::asked`]). [`Evaluator::fetch`] does all of that over a source that
 //! blocks, [`AsyncHostContext::evaluate`](crate::context::AsyncHostContext::evaluate)
 //! over a host whose calls are futures.
 //!
@@ -39,7 +39,7 @@ mod verdicts;
 mod windows;
 
 pub use crate::program::Binding;
-pub use evaluator::{Buffers, DomainQuestion, Evaluator, Inconsistent, Pending, Step, Workspace};
+pub use evaluator::{Asked, Buffers, Evaluator, Inconsistent, Pending, Step, Workspace};
 pub use lanes::LaneSet;
 pub use layout::Domain;
 pub use results::{Evaluation, Value, Values};

@@ -14,11 +14,12 @@ use super::linux::LinuxAgent;
 use super::process::ProcessAgent;
 use crate::model::{
     InDom, InstId, InstanceDomain, InstanceProfile, LabelFlags, LabelLevel, LabelMap, LabelSet,
-    MetricDesc, PmStatus, Pmid, TextKind, TextSubject, Timestamp, json_string,
+    MetricDesc, PmStatus, Pmid, TextSubject, Timestamp, json_string,
 };
 use crate::result::{MetricValues, ResultBatch, ResultWriter};
 use crate::source::{
-    Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+    Answer, Child, Fact, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Question,
+    SourceError, by_simpler_questions,
 };
 use crate::time::TimeZone;
 
@@ -248,83 +249,57 @@ impl Attached {
     }
 }
 
-impl MetadataSource for LocalContext {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let lookup = |name: &&str| match self.names.get(*name) {
+/// Answers to single questions.
+impl LocalContext {
+    fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
+        match self.names.get(name) {
             Some(pmid) => Ok(*pmid),
             None if self.is_non_leaf(name) => Err(PmStatus::NONLEAF),
             None => Err(PmStatus::NAME),
-        };
-        Ok(names.iter().map(lookup).collect())
+        }
     }
 
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        Ok(pmids.iter().map(|pmid| self.known(*pmid).map(|known| known.metric.desc)).collect())
-    }
-
-    fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
-        let agent = match self.agent_of_domain(indom) {
-            Ok(agent) => &mut *self.agents[agent].agent,
-            Err(status) => return Ok(Err(status)),
-        };
-        agent.begin_fetch();
-        Ok(agent.lookup_instance(indom, name))
-    }
-
-    fn instance_domain(
+    fn domain(
         &mut self,
         indom: InDom,
         freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        let agent = match self.agent_of_domain(indom) {
-            Ok(agent) => &mut *self.agents[agent].agent,
-            Err(status) => return Ok(Err(status)),
-        };
+    ) -> Result<Arc<InstanceDomain>, PmStatus> {
+        let agent = self.agent_of_domain(indom)?;
+        let agent = &mut *self.agents[agent].agent;
         if freshness == Freshness::Current {
             agent.begin_fetch();
         }
-        Ok(agent.instance_domain(indom))
+        agent.instance_domain(indom)
     }
 
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        if prefix.is_empty() {
-            return Ok(self.names.keys().map(|name| name.to_string()).collect());
-        }
-        let leaf = self.names.contains_key(prefix).then_some(prefix);
-        let names: Vec<String> =
-            leaf.into_iter().chain(self.below(prefix)).map(str::to_owned).collect();
-        if names.is_empty() {
-            return Err(SourceError::Status { target: self.name(), status: PmStatus::NAME });
-        }
-        Ok(names)
+    fn instance(&mut self, indom: InDom, name: &str) -> Result<InstId, PmStatus> {
+        let agent = self.agent_of_domain(indom)?;
+        let agent = &mut *self.agents[agent].agent;
+        agent.begin_fetch();
+        agent.lookup_instance(indom, name)
     }
 
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+    fn metrics_below(&self, node: &str) -> Result<Vec<Box<str>>, PmStatus> {
         if node.is_empty() {
-            return Ok(Ok(Child::below(node, self.names.keys().map(|name| &**name))));
+            return Ok(self.names.keys().map(|name| Box::from(&**name)).collect());
+        }
+        let leaf = self.names.contains_key(node).then_some(node);
+        let names: Vec<Box<str>> =
+            leaf.into_iter().chain(self.below(node)).map(Box::from).collect();
+        if names.is_empty() { Err(PmStatus::NAME) } else { Ok(names) }
+    }
+
+    fn children_of(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
+        if node.is_empty() {
+            return Ok(Child::below(node, self.names.keys().map(|name| &**name)));
         }
         let children = Child::below(node, self.below(node));
         let known = !children.is_empty() || self.names.contains_key(node);
-        Ok(if known { Ok(children) } else { Err(PmStatus::NAME) })
-    }
-
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
-        Ok(self.known(pmid).map(|known| vec![Box::from(&*known.metric.name)]))
+        if known { Ok(children) } else { Err(PmStatus::NAME) }
     }
 
     /// Agents have one line about each metric, which is the help as well.
-    fn text(
-        &mut self,
-        of: TextSubject,
-        _: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+    fn help(&self, of: TextSubject) -> Result<Box<str>, PmStatus> {
         let (text, domain) = match of {
             TextSubject::Metric(pmid) => {
                 let known = self.metrics.get(&pmid);
@@ -336,35 +311,58 @@ impl MetadataSource for LocalContext {
                 (help.map(|help| Box::from(&*help)), indom.domain())
             }
         };
-        Ok(text.ok_or_else(|| self.unknown(domain, PmStatus::TEXT)))
+        text.ok_or_else(|| self.unknown(domain, PmStatus::TEXT))
     }
 
     /// The context has the labels that a pmcd on this host would give to this
     /// process.
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+    fn labels_at(&mut self, level: LabelLevel) -> Result<Vec<LabelSet>, PmStatus> {
         if level == LabelLevel::Context {
             let (set, warnings) = self.host.read();
             self.warnings = warnings;
-            return Ok(Ok(vec![set]));
+            return Ok(vec![set]);
         }
-        Ok(self.labels_of_agent(level))
+        self.labels_of_agent(level)
+    }
+}
+
+/// Host name and time zone are those of this machine and of this process.
+impl MetadataSource for LocalContext {
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        for question in questions {
+            answers.push(match *question {
+                Question::Pmid(name) => self.lookup(name).map(Fact::Pmid),
+                Question::Desc(pmid) => self.known(pmid).map(|known| Fact::Desc(known.metric.desc)),
+                Question::Domain(indom, freshness) => {
+                    self.domain(indom, freshness).map(Fact::Domain)
+                }
+                Question::Instance(indom, name) => self.instance(indom, name).map(Fact::Instance),
+                Question::MetricsBelow(node) => self.metrics_below(node).map(Fact::Names),
+                Question::Children(node) => self.children_of(node).map(Fact::Children),
+                Question::NamesOf(pmid) => {
+                    self.known(pmid).map(|known| Fact::Names(vec![Box::from(&*known.metric.name)]))
+                }
+                Question::Text(of, _) => self.help(of).map(Fact::Text),
+                Question::Labels(level) => self.labels_at(level).map(Fact::Labels),
+                Question::HostName => {
+                    let system = rustix::system::uname();
+                    Ok(Fact::Text(system.nodename().to_string_lossy().into()))
+                }
+                Question::TimeZone => Ok(Fact::Text(TimeZone::system().as_str().into())),
+                other @ (Question::KnownInstances(_)
+                | Question::NamesAtOtherTimes(..)
+                | Question::InstanceName(..)) => by_simpler_questions(self, other)?,
+            });
+        }
+        Ok(())
     }
 
     fn name(&self) -> String {
         "this process".to_owned()
-    }
-
-    /// That of this machine.
-    fn host_name(&mut self) -> Result<String, SourceError> {
-        Ok(rustix::system::uname().nodename().to_string_lossy().into_owned())
-    }
-
-    /// That of this process.
-    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
-        Ok(Some(TimeZone::system().as_str().to_owned()))
     }
 
     fn metadata_epoch(&self) -> u64 {

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use super::tree::{LocalNameSpace, Place, is_dynamic};
 use crate::context::Context;
-use crate::model::{
-    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
-    Pmid, TextKind, TextSubject, Timestamp,
-};
+use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
 use crate::result::{FetchResult, MetricValues, ResultBatch};
 use crate::source::{
-    Answers, Child, FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, Mode,
+    Answer, Child, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, Question,
     SourceError,
 };
 
@@ -74,172 +71,106 @@ impl<S: MetadataSource> WithNameSpace<S> {
     }
 }
 
+/// What the names of a file say, and what their source has to be asked for.
 impl LocalNameSpace {
     fn is_dynamic(&self, name: &str) -> bool {
         matches!(self.find(name), Some(Place::Dynamic { .. }))
     }
+
+    /// What the source has to be asked for so that a question can be answered.
+    fn open<'q>(&'q self, question: Question<'q>) -> Vec<Question<'q>> {
+        match question {
+            Question::Pmid(name) if !self.is_dynamic(name) => Vec::new(),
+            Question::Children(node) if !self.is_dynamic(node) => Vec::new(),
+            Question::MetricsBelow(node) if !self.is_dynamic(node) => {
+                let below = self.traverse(node).unwrap_or_default().into_iter();
+                below.filter(|name| self.is_dynamic(name)).map(Question::MetricsBelow).collect()
+            }
+            Question::NamesOf(pmid) if self.names_of(pmid).is_ok() && !is_dynamic(pmid) => {
+                Vec::new()
+            }
+            question => vec![question],
+        }
+    }
+
+    /// Answers a question; `found` gives the source's answers to what was
+    /// [open](LocalNameSpace::open) about it, one after the other.
+    fn answer(&self, question: Question<'_>, mut found: impl FnMut() -> Answer) -> Answer {
+        match question {
+            Question::Pmid(name) => match self.is_dynamic(name) {
+                // A top that its agent knows nothing of is there all the same.
+                true => found().or_else(|_| self.lookup(name).map(Fact::Pmid)),
+                false => self.lookup(name).map(Fact::Pmid),
+            },
+            Question::MetricsBelow(node) if !self.is_dynamic(node) => {
+                let mut names = Vec::new();
+                for name in self.traverse(node)? {
+                    let below = if self.is_dynamic(name) { found() } else { Err(PmStatus::NAME) };
+                    match below {
+                        Ok(Fact::Names(below)) => names.extend(below),
+                        // The agent has nothing there now.
+                        _ => names.push(name.into()),
+                    }
+                }
+                Ok(Fact::Names(names))
+            }
+            Question::Children(node) => match self.find(node) {
+                Some(Place::Dynamic { is_top: true, .. }) => {
+                    found().or_else(|_| Ok(Fact::Children(Vec::new())))
+                }
+                Some(Place::Dynamic { .. }) => found(),
+                _ => self.own_children(node).map(Fact::Children),
+            },
+            Question::NamesOf(pmid) => match self.names_of(pmid) {
+                Ok(names) if !is_dynamic(pmid) => Ok(Fact::Names(names)),
+                // Perhaps below a dynamic subtree.
+                _ => match found()? {
+                    Fact::Names(mut names) => {
+                        names.retain(|name| self.is_dynamic(name));
+                        if names.is_empty() { Err(PmStatus::PMID) } else { Ok(Fact::Names(names)) }
+                    }
+                    other => Ok(other),
+                },
+            },
+            _ => found(),
+        }
+    }
+
+    fn own_children(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
+        let mut children = self.children(node)?;
+        let above = if node.is_empty() { String::new() } else { format!("{node}.") };
+        for child in &mut children {
+            // It has children, even if the agent has none now.
+            child.is_leaf &= !self.is_dynamic(&format!("{above}{}", child.name));
+        }
+        Ok(children)
+    }
 }
 
 impl<S: MetadataSource> MetadataSource for WithNameSpace<S> {
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        let Some(own) = &self.names else { return self.source.lookup_names(names) };
-        let is_asked = |name: &&&str| own.is_dynamic(name);
-        let asked: Vec<&str> = names.iter().filter(is_asked).copied().collect();
-        if asked.is_empty() {
-            return Ok(names.iter().map(|name| own.lookup(name)).collect());
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        let Some(own) = &self.names else { return self.source.ask(questions, answers) };
+        if !questions.iter().any(Question::is_about_names) {
+            return self.source.ask(questions, answers);
         }
-        let mut answers = self.source.lookup_names(&asked)?.into_iter();
-        let of = |name: &&str| match own.is_dynamic(name) {
-            // A top that its agent knows nothing of is there all the same.
-            true => answers.next().unwrap_or(Err(PmStatus::IPC)).or_else(|_| own.lookup(name)),
-            false => own.lookup(name),
-        };
-        Ok(names.iter().map(of).collect())
-    }
-
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        let Some(own) = &self.names else { return self.source.traverse(prefix) };
-        let failed = |status| SourceError::Status { target: prefix.to_owned(), status };
-        if own.is_dynamic(prefix) {
-            return self.source.traverse(prefix);
+        let open: Vec<Question<'_>> =
+            questions.iter().flat_map(|question| own.open(*question)).collect();
+        let mut found = Vec::with_capacity(open.len());
+        if !open.is_empty() {
+            self.source.ask(&open, &mut found)?;
         }
-        let found = own.traverse(prefix).map_err(failed)?;
-        let mut names = Vec::with_capacity(found.len());
-        for name in found {
-            if !matches!(own.find(name), Some(Place::Dynamic { .. })) {
-                names.push(name.to_owned());
-                continue;
-            }
-            match self.source.traverse(name) {
-                Ok(below) => names.extend(below),
-                // The agent has nothing there now.
-                Err(SourceError::Status { .. }) => names.push(name.to_owned()),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(names)
-    }
-
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
-        let Some(own) = &self.names else { return self.source.children(node) };
-        if let Some(Place::Dynamic { is_top, .. }) = own.find(node) {
-            let children = self.source.children(node)?;
-            return Ok(if is_top { Ok(children.unwrap_or_default()) } else { children });
-        }
-        let children = own.children(node);
-        let above = if node.is_empty() { String::new() } else { format!("{node}.") };
-        Ok(children.map(|mut children| {
-            for child in &mut children {
-                // It has children, even if the agent has none now.
-                child.is_leaf &= !own.is_dynamic(&format!("{above}{}", child.name));
-            }
-            children
-        }))
-    }
-
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
-        let Some(own) = &self.names else { return self.source.names_of(pmid) };
-        match own.names_of(pmid) {
-            Ok(names) if !is_dynamic(pmid) => Ok(Ok(names)),
-            // Perhaps below a dynamic subtree.
-            _ => Ok(self.source.names_of(pmid)?.and_then(|names| {
-                let names: Vec<_> = names.into_iter().filter(|name| own.is_dynamic(name)).collect();
-                if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
-            })),
-        }
-    }
-
-    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
-        match &self.names {
-            None => self.source.names_of_each(pmids),
-            Some(_) => pmids.iter().map(|pmid| self.names_of(*pmid)).collect(),
-        }
-    }
-
-    fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
-        self.source.lookup_descs(pmids)
-    }
-
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.source.instance_domain(indom, freshness)
-    }
-
-    fn instance_domain_of_each(
-        &mut self,
-        indoms: &[InDom],
-        freshness: Freshness,
-    ) -> Answers<Arc<InstanceDomain>> {
-        self.source.instance_domain_of_each(indoms, freshness)
-    }
-
-    fn known_instances(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.source.known_instances(indom)
-    }
-
-    fn names_at_other_times(
-        &mut self,
-        indom: InDom,
-        instances: &[InstId],
-    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
-        self.source.names_at_other_times(indom, instances)
-    }
-
-    fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
-        self.source.lookup_instance(indom, name)
-    }
-
-    fn instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.source.instance_name(indom, instance)
-    }
-
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.source.text(of, kind)
-    }
-
-    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
-        self.source.text_of_each(subjects, kind)
-    }
-
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        self.source.labels(level)
-    }
-
-    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
-        self.source.labels_of_each(levels)
+        let mut found = found.into_iter();
+        let mut next = || found.next().unwrap_or(Err(PmStatus::IPC));
+        answers.extend(questions.iter().map(|question| own.answer(*question, &mut next)));
+        Ok(())
     }
 
     fn name(&self) -> String {
         self.source.name()
-    }
-
-    fn host_name(&mut self) -> Result<String, SourceError> {
-        self.source.host_name()
-    }
-
-    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
-        self.source.time_zone()
     }
 
     fn metadata_epoch(&self) -> u64 {

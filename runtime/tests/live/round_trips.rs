@@ -6,9 +6,11 @@ use std::sync::Arc;
 use crate::fakes::{numbers_host, values};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::fake_pmcd::Direct;
-use pmderive_runtime::model::{InDom, LabelLevel, Pmid, TextKind, TextSubject, Timestamp};
+use pmderive_runtime::model::{
+    InDom, LabelLevel, PmStatus, Pmid, TextKind, TextSubject, Timestamp,
+};
 use pmderive_runtime::result::ResultBatch;
-use pmderive_runtime::source::{FetchList, Freshness};
+use pmderive_runtime::source::{Answer, Fact, FetchList, Freshness, Question};
 use pmderive_runtime::transport::ready;
 
 /// A context over a peer with metrics `m.0`, `m.1`, ... up to `count`, which
@@ -20,6 +22,7 @@ fn peer(count: u32) -> AsyncHostContext<Direct> {
             let subject = TextSubject::Metric(Pmid(number));
             world.set_text(subject, TextKind::Help, "what it is");
         }
+        world.set_text(TextSubject::Domain(InDom(9)), TextKind::OneLine, "one line");
         for serial in 0..1000 {
             world.set_instances(InDom(serial), &[(1, "one")]);
         }
@@ -92,6 +95,54 @@ fn failures_are_explained_all_together() {
     let names: Vec<String> = (0..500).map(|number| format!("m.{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(conversations(|| drop(ready(host.lookup_names(&names)).expect("answers"))), 2);
+}
+
+/// Questions of any kinds go out together, and so do the second ones about
+/// what has no answer at first.
+#[test]
+fn questions_of_all_kinds_share_one() {
+    let mut host = peer(1000);
+    let known = [
+        Question::Pmid("m.1"),
+        Question::Desc(Pmid(2)),
+        Question::Domain(InDom(3), Freshness::Cached),
+        Question::NamesOf(Pmid(6)),
+        Question::Labels(LabelLevel::Item(Pmid(7))),
+        Question::NamesAtOtherTimes(InDom(3), &[1]),
+    ];
+    let open = [
+        Question::KnownInstances(InDom(4)),
+        Question::Domain(InDom(3), Freshness::Current),
+        Question::Instance(InDom(5), "one"),
+        Question::InstanceName(InDom(5), 1),
+        Question::MetricsBelow("m"),
+        Question::Children(""),
+        Question::Text(TextSubject::Metric(Pmid(8)), TextKind::Help),
+    ];
+    // One line is all there is: the help is asked for before.
+    let second = [
+        Question::Pmid("no.such.metric"),
+        Question::Desc(Pmid(99_999)),
+        Question::Text(TextSubject::Domain(InDom(9)), TextKind::Help),
+    ];
+    let mut answers = Vec::new();
+    let mut ask = |questions: &[Question<'_>]| {
+        let made = conversations(|| ready(host.ask(questions, &mut answers)).expect("answers"));
+        let found: Vec<Answer> = answers.drain(..).collect();
+        assert_eq!(found.len(), questions.len());
+        (made, found)
+    };
+    let questions: Vec<Question<'_>> = known.iter().chain(&open).copied().collect();
+    let (made, found) = ask(&questions);
+    assert_eq!((made, found.iter().all(Result::is_ok)), (1, true), "{found:?}");
+    assert_eq!(ask(&known), (0, found[..known.len()].to_vec()));
+    assert_eq!(ask(&questions), (1, found));
+    let questions: Vec<Question<'_>> = second.iter().chain(&open).copied().collect();
+    let (made, found) = ask(&questions);
+    assert_eq!(made, 2);
+    let text = Ok(Fact::Text("one line".into()));
+    assert_eq!(found[..3], [Err(PmStatus::NAME), Err(PmStatus::PMID), text]);
+    assert!(found[3..].iter().all(Result::is_ok), "{found:?}");
 }
 
 /// A fetch of more metrics than pmcd takes in one request, with its domains.

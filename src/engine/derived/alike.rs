@@ -48,6 +48,8 @@ pub(super) struct Together {
     pub(super) typed: Typed,
     /// In the words of the first source.
     diagnostics: Diagnostics,
+    /// True if names of a source might be suggested in place of unknown ones.
+    misses_names: bool,
     /// What came of all of them, as contexts that have nothing else keep it.
     bound: Mutex<Weak<BoundByPmid>>,
 }
@@ -83,18 +85,26 @@ impl Engine {
                 && one.selection == selection
         };
         let known = lock(&self.alike.together).find(hash, is_same);
-        let vocabulary = Vocabulary::new(source, registry);
-        let suggest = |name: &str| vocabulary.nearest(name);
-        let mut diagnostics = Diagnostics::default();
+        let examine = |vocabulary: &Vocabulary<'_>| {
+            let mut diagnostics = Diagnostics::default();
+            let examination = self.examine_found(&selection, &found, vocabulary, &mut diagnostics);
+            (examination, diagnostics)
+        };
         if let Some(known) = known {
-            if !known.diagnostics.is_empty() {
-                self.examine_found(&selection, &found, &suggest, &mut diagnostics);
+            if known.diagnostics.is_empty() {
+                return Ok((known, Diagnostics::default()));
             }
-            vocabulary.finish()?;
+            let names = if known.misses_names { source.traverse("")? } else { Vec::new() };
+            let (_, diagnostics) = examine(&Vocabulary::known(&names, registry));
             return Ok((known, diagnostics));
         }
-        let examination = self.examine_found(&selection, &found, &suggest, &mut diagnostics);
-        vocabulary.finish()?;
+        let vocabulary = Vocabulary::unknown(registry);
+        let (mut examination, mut diagnostics) = examine(&vocabulary);
+        let misses_names = vocabulary.is_missed();
+        if misses_names {
+            let names = source.traverse("")?;
+            (examination, diagnostics) = examine(&Vocabulary::known(&names, registry));
+        }
         let Checked { metrics, typed } = examination.into_checked(chosen.into_iter());
         let together = Arc::new(Together {
             selection,
@@ -103,6 +113,7 @@ impl Engine {
             metrics,
             typed,
             diagnostics: diagnostics.clone(),
+            misses_names,
             bound: Mutex::default(),
         });
         lock(&self.alike.together).insert(hash, &together);

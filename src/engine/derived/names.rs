@@ -6,38 +6,15 @@
 //! domains are the source's alone.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pmderive_runtime::model::{
-    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
-    TextSubject,
-};
+use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::source::{
-    Answers, Child, FetchSource, Freshness, MetadataSource, SourceError,
+    Answer, Child, Fact, FetchSource, MetadataSource, Question, SourceError,
 };
 
 use super::{DerivedContext, Outcome, identifiers};
 use crate::dialect::Dialect;
-
-/// Answers questions in their order: what is not in `own` the source answers,
-/// all together.
-fn answer<Q: Copy, T>(
-    questions: &[Q],
-    mut own: Vec<Option<Result<T, PmStatus>>>,
-    source: impl FnOnce(&[Q]) -> Answers<T>,
-) -> Answers<T> {
-    let open = questions.iter().zip(&own).filter(|(_, answer)| answer.is_none());
-    let open: Vec<Q> = open.map(|(question, _)| *question).collect();
-    if !open.is_empty() {
-        let places = own.iter_mut().filter(|answer| answer.is_none());
-        for (place, answer) in places.zip(source(&open)?) {
-            *place = Some(answer);
-        }
-    }
-    // A source that leaves a question open has nothing on it.
-    Ok(own.into_iter().map(|answer| answer.unwrap_or(Err(PmStatus::PMID))).collect())
-}
 
 impl<S: FetchSource> DerivedContext<S> {
     /// The derived metric of a name, whether it can be used or not.
@@ -92,13 +69,6 @@ impl<S: FetchSource> DerivedContext<S> {
         }
     }
 
-    /// Takes those out that cannot be used.
-    fn keep_usable(&mut self, below: &mut Vec<(Pmid, Box<str>)>) -> Result<(), SourceError> {
-        self.bind(below.iter().map(|(pmid, _)| *pmid))?;
-        self.drop_unusable(below);
-        Ok(())
-    }
-
     /// Takes those out of which it is known that they cannot be used.
     fn drop_unusable(&self, below: &mut Vec<(Pmid, Box<str>)>) {
         below
@@ -149,184 +119,161 @@ impl<S: FetchSource> DerivedContext<S> {
     }
 }
 
-impl<S: FetchSource> MetadataSource for DerivedContext<S> {
-    /// A derived metric is found by its name even if it cannot be used.
-    fn lookup_names(&mut self, names: &[&str]) -> Result<Vec<Result<Pmid, PmStatus>>, SourceError> {
-        self.refresh();
-        let derived: Vec<Option<Pmid>> = names.iter().map(|name| self.derived(name)).collect();
-        // Of those that were bound it is known that the source has no such name.
-        let is_known = |pmid: &Pmid| {
-            matches!(self.outcome(*pmid), Some(Outcome::Usable { .. } | Outcome::Unusable(_)))
-        };
-        let known = derived.iter().map(|pmid| pmid.filter(is_known).map(Ok)).collect();
-        let found = answer(names, known, |open| self.context.source.lookup_names(open))?;
-        let found = found.into_iter().zip(derived);
-        Ok(found.map(|(found, derived)| found.or_else(|status| derived.ok_or(status))).collect())
-    }
+/// True unless the answer is the same with and without derived metrics.
+fn is_about_metrics(question: &Question<'_>) -> bool {
+    let has_own = matches!(question, Question::Desc(_) | Question::Text(..) | Question::Labels(_));
+    has_own || question.is_about_names()
+}
 
-    /// A derived metric that cannot be used gives `PM_ERR_BADDERIVE`.
-    fn lookup_descs(
-        &mut self,
-        pmids: &[Pmid],
-    ) -> Result<Vec<Result<MetricDesc, PmStatus>>, SourceError> {
-        self.refresh();
-        self.bind(pmids.iter().copied().filter(|pmid| pmid.is_derived()))?;
-        let derived = |pmid: &Pmid| pmid.is_derived().then(|| self.desc(*pmid));
-        let own = pmids.iter().map(derived).collect();
-        answer(pmids, own, |open| self.context.source.lookup_descs(open))
-    }
+/// What is said of a question by those who know derived metrics.
+enum Own {
+    /// All there is to say.
+    Whole(Answer),
+    /// Counts where the source has no metric of that name.
+    Otherwise(Pmid),
+    /// Names of derived metrics, which come after those of the source.
+    Besides(Vec<(Pmid, Box<str>)>),
+    /// Nothing.
+    Nothing,
+}
 
-    fn instance_domain(
-        &mut self,
-        indom: InDom,
-        freshness: Freshness,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.context.source.instance_domain(indom, freshness)
-    }
-
-    fn instance_domain_of_each(
-        &mut self,
-        indoms: &[InDom],
-        freshness: Freshness,
-    ) -> Answers<Arc<InstanceDomain>> {
-        self.context.source.instance_domain_of_each(indoms, freshness)
-    }
-
-    fn known_instances(
-        &mut self,
-        indom: InDom,
-    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
-        self.context.source.known_instances(indom)
-    }
-
-    fn names_at_other_times(
-        &mut self,
-        indom: InDom,
-        instances: &[InstId],
-    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
-        self.context.source.names_at_other_times(indom, instances)
-    }
-
-    fn lookup_instance(
-        &mut self,
-        indom: InDom,
-        name: &str,
-    ) -> Result<Result<InstId, PmStatus>, SourceError> {
-        self.source().lookup_instance(indom, name)
-    }
-
-    fn instance_name(
-        &mut self,
-        indom: InDom,
-        instance: InstId,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        self.source().instance_name(indom, instance)
-    }
-
-    /// Derived metrics come after those of the source, in the order of
-    /// registration; those that cannot be used are left out.
-    fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
-        self.refresh();
-        let mut below = self.derived_below(prefix);
-        self.keep_usable(&mut below)?;
-        let mut names = match self.context.source.traverse(prefix) {
-            Err(SourceError::Status { .. }) if !below.is_empty() => Vec::new(),
-            names => names?,
-        };
-        names.extend(below.into_iter().map(|(_, name)| String::from(name)));
-        Ok(names)
-    }
-
-    /// Derived nodes come after those of the source. What the source calls a
-    /// leaf stays one, although derived metrics may have names below it. To
-    /// libpcp nothing is below a derived metric that was there first.
-    fn children(&mut self, node: &str) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
-        self.refresh();
-        let mut below = self.derived_below(node);
-        match self.dialect() {
-            // Here version 6 looks no closer than it did before.
-            Dialect::Pcp6_0 => self.drop_unusable(&mut below),
-            Dialect::Pcp7_2 | Dialect::Fixed => self.keep_usable(&mut below)?,
-        }
-        let is_leaf = below.first().is_some_and(|(_, first)| **first == *node);
-        if is_leaf && self.dialect() != Dialect::Fixed {
-            below.truncate(1);
-        }
-        let own = self.context.source.children(node)?;
-        if below.is_empty() {
-            return Ok(own);
-        }
-        let mut children = own.unwrap_or_default();
-        let known: HashSet<Box<str>> = children.iter().map(|child| child.name.clone()).collect();
-        let derived = Child::below(node, below.iter().map(|(_, name)| &**name)).into_iter();
-        children.extend(derived.filter(|child| !known.contains(&child.name)));
-        Ok(Ok(children))
-    }
-
-    fn names_of(&mut self, pmid: Pmid) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
-        Ok(self.names_of_each(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID)))
-    }
-
-    fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
-        self.refresh();
-        let name = |pmid: &Pmid| self.name_of_derived(*pmid).map(|name| Ok(vec![name]));
-        let own = pmids.iter().map(name).collect();
-        answer(pmids, own, |open| self.context.source.names_of_each(open))
-    }
-
-    fn text(
-        &mut self,
-        of: TextSubject,
-        kind: TextKind,
-    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
-        Ok(self.text_of_each(&[of], kind)?.pop().unwrap_or(Err(PmStatus::TEXT)))
-    }
-
-    fn text_of_each(&mut self, subjects: &[TextSubject], kind: TextKind) -> Answers<Box<str>> {
-        self.refresh();
-        let text = |of: &TextSubject| match of {
-            TextSubject::Metric(pmid) if pmid.is_derived() => {
-                Some(self.text_of_derived(*pmid, kind))
+impl<S: FetchSource> DerivedContext<S> {
+    /// Binds the derived metrics that questions are about, so far as the
+    /// answers depend on whether they can be used.
+    fn bind_for(&mut self, questions: &[Question<'_>]) -> Result<(), SourceError> {
+        // Here version 6 looks no closer at the children of a node than it did before.
+        let looks_closer = self.dialect() != Dialect::Pcp6_0;
+        let mut touched = Vec::new();
+        for question in questions {
+            match question {
+                Question::Desc(pmid) if pmid.is_derived() => touched.push(*pmid),
+                Question::MetricsBelow(node) => touched.extend(self.pmids_below(node)),
+                Question::Children(node) if looks_closer => touched.extend(self.pmids_below(node)),
+                _ => {}
             }
-            TextSubject::Metric(_) | TextSubject::Domain(_) => None,
-        };
-        let own = subjects.iter().map(text).collect();
-        answer(subjects, own, |open| self.context.source.text_of_each(open, kind))
-    }
-
-    /// A derived metric has the labels of its context and its instances, and
-    /// none to itself.
-    fn labels(
-        &mut self,
-        level: LabelLevel,
-    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
-        Ok(self.labels_of_each(&[level])?.pop().unwrap_or(Err(PmStatus::NOLABELS)))
-    }
-
-    fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
-        let own = levels.iter().map(|level| self.labels_of_derived(*level)).collect();
-        let mut all = answer(levels, own, |open| self.context.source.labels_of_each(open))?;
-        if self.dialect() == Dialect::Fixed {
-            // The domain of derived metrics is no agent's, and has no labels either.
-            let is_own = |level: &LabelLevel| *level == LabelLevel::Domain(identifiers::DOMAIN);
-            let failed = levels.iter().zip(&mut all).filter(|(level, _)| is_own(level));
-            failed
-                .filter(|(_, answer)| answer.is_err())
-                .for_each(|(_, answer)| *answer = Ok(vec![]));
         }
-        Ok(all)
+        self.bind(touched)
+    }
+
+    fn pmids_below(&self, node: &str) -> Vec<Pmid> {
+        self.derived_below(node).into_iter().map(|(pmid, _)| pmid).collect()
+    }
+
+    fn own(&self, question: Question<'_>) -> Own {
+        match question {
+            Question::Pmid(name) => match self.derived(name) {
+                // Of those that were bound it is known that the source has no such name.
+                Some(pmid) => match self.outcome(pmid) {
+                    Some(Outcome::Usable { .. } | Outcome::Unusable(_)) => {
+                        Own::Whole(Ok(Fact::Pmid(pmid)))
+                    }
+                    Some(Outcome::Hidden(_)) | None => Own::Otherwise(pmid),
+                },
+                None => Own::Nothing,
+            },
+            Question::Desc(pmid) if pmid.is_derived() => {
+                Own::Whole(self.desc(pmid).map(Fact::Desc))
+            }
+            Question::MetricsBelow(node) | Question::Children(node) => {
+                let mut below = self.derived_below(node);
+                self.drop_unusable(&mut below);
+                // To libpcp nothing is below a derived metric that was there first.
+                let is_leaf = below.first().is_some_and(|(_, first)| **first == *node);
+                let lists_children = matches!(question, Question::Children(_));
+                if is_leaf && lists_children && self.dialect() != Dialect::Fixed {
+                    below.truncate(1);
+                }
+                Own::Besides(below)
+            }
+            Question::NamesOf(pmid) => match self.name_of_derived(pmid) {
+                Some(name) => Own::Whole(Ok(Fact::Names(vec![name]))),
+                None => Own::Nothing,
+            },
+            Question::Text(TextSubject::Metric(pmid), kind) if pmid.is_derived() => {
+                Own::Whole(self.text_of_derived(pmid, kind).map(Fact::Text))
+            }
+            Question::Labels(level) => {
+                let own = self.labels_of_derived(level);
+                own.map_or(Own::Nothing, |sets| Own::Whole(sets.map(Fact::Labels)))
+            }
+            _ => Own::Nothing,
+        }
+    }
+
+    /// Both together; `found` is the source's answer, unless the own one is whole.
+    fn answer(&self, question: Question<'_>, own: Own, found: Answer) -> Answer {
+        match (question, own) {
+            (_, Own::Whole(answer)) => answer,
+            (_, Own::Otherwise(pmid)) => found.or(Ok(Fact::Pmid(pmid))),
+            (Question::MetricsBelow(_), Own::Besides(below)) if !below.is_empty() => {
+                let mut names = match found {
+                    Ok(Fact::Names(names)) => names,
+                    _ => Vec::new(),
+                };
+                names.extend(below.into_iter().map(|(_, name)| name));
+                Ok(Fact::Names(names))
+            }
+            // What the source calls a leaf stays one, although derived metrics
+            // may have names below it.
+            (Question::Children(node), Own::Besides(below)) if !below.is_empty() => {
+                let mut children = match found {
+                    Ok(Fact::Children(children)) => children,
+                    _ => Vec::new(),
+                };
+                let known: HashSet<Box<str>> =
+                    children.iter().map(|child| child.name.clone()).collect();
+                let derived = Child::below(node, below.iter().map(|(_, name)| &**name));
+                let new = |child: &Child| !known.contains(&child.name);
+                children.extend(derived.into_iter().filter(new));
+                Ok(Fact::Children(children))
+            }
+            // The domain of derived metrics is no agent's, and has no labels either.
+            (Question::Labels(LabelLevel::Domain(identifiers::DOMAIN)), _)
+                if self.dialect() == Dialect::Fixed =>
+            {
+                found.or_else(|_| Ok(Fact::Labels(Vec::new())))
+            }
+            _ => found,
+        }
+    }
+}
+
+/// A derived metric is found by its name even if it cannot be used; its
+/// descriptor is `PM_ERR_BADDERIVE` then, and it is left out where names are
+/// listed. Derived metrics come after those of the source, in the order of
+/// registration. They have the labels of their context and their instances,
+/// and none to themselves.
+impl<S: FetchSource> MetadataSource for DerivedContext<S> {
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        if !questions.iter().any(is_about_metrics) {
+            return self.context.source.ask(questions, answers);
+        }
+        self.refresh();
+        self.bind_for(questions)?;
+        let own: Vec<Own> = questions.iter().map(|question| self.own(*question)).collect();
+        let is_open = |own: &Own| !matches!(own, Own::Whole(_));
+        let open = questions.iter().zip(&own).filter(|(_, own)| is_open(own));
+        let open: Vec<Question<'_>> = open.map(|(question, _)| *question).collect();
+        let mut found = Vec::with_capacity(open.len());
+        if !open.is_empty() {
+            self.context.source.ask(&open, &mut found)?;
+        }
+        let mut found = found.into_iter();
+        for (question, own) in questions.iter().zip(own) {
+            // A source that leaves a question open has nothing on it.
+            let nothing = Err(question.status());
+            let found = if is_open(&own) { found.next().unwrap_or(nothing) } else { nothing };
+            answers.push(self.answer(*question, own, found));
+        }
+        Ok(())
     }
 
     fn name(&self) -> String {
         self.context.source.name()
-    }
-
-    fn host_name(&mut self) -> Result<String, SourceError> {
-        self.source().host_name()
-    }
-
-    fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
-        self.source().time_zone()
     }
 
     /// Changes with the source's metadata and with the definitions.

@@ -28,7 +28,7 @@ use crate::program::{Binding, HistoryId, Program, Reason};
 use crate::result::{LayoutId, ResultBatch};
 use crate::source::FetchList;
 use pending::Answers;
-pub use pending::{DomainQuestion, Inconsistent, OtherNames, Pending, Step};
+pub use pending::{Asked, Inconsistent, OtherNames, Pending, Step};
 use settle::SetPlace;
 
 /// Evaluates a program for one context: owns the previous samples and knows
@@ -224,7 +224,7 @@ impl Evaluator {
         &self.list
     }
 
-    /// Domains that filters look at; [`DomainQuestion::Domains`] asks about them.
+    /// Domains that filters look at; [`Pending::asked`] is about them.
     pub fn named_domains(&self) -> &[InDom] {
         &self.binding.named_domains
     }

@@ -3,6 +3,8 @@
 //!
 //! Nothing here waits, or knows who answers.
 
+use std::borrow::Cow;
+
 use super::settle::Found;
 use super::{Buffers, Evaluator};
 use crate::eval::layout::Domain;
@@ -10,7 +12,7 @@ use crate::eval::results::Evaluation;
 use crate::eval::selected::lacking;
 use crate::model::{InDom, InstId};
 use crate::result::ResultBatch;
-use crate::source::{FetchEvents, Freshness, SourceError};
+use crate::source::{Answer, FetchEvents, Freshness, Question, SourceError, of_kind};
 
 /// What became of an evaluation.
 #[derive(Debug)]
@@ -33,41 +35,30 @@ pub struct Pending<'w> {
 }
 
 /// What an evaluation needs to know of the source that its values are from,
-/// and the place for the answers: one for each that is asked about, in order.
+/// and the place for the answers: one to each question, in order, as
+/// [`MetadataSource::ask`](crate::source::MetadataSource::ask) gives them.
+///
+/// With every fetch it asks about all of [`Evaluator::named_domains`],
+/// [`Freshness::Cached`]; then about those of them that have changed since,
+/// [`Freshness::Current`], and for names at other times of instances that have
+/// values and are not in their domain.
 #[derive(Debug)]
-pub enum DomainQuestion<'p> {
-    /// Instance domains, as
-    /// [`MetadataSource::instance_domain`](crate::source::MetadataSource::instance_domain)
-    /// gives each. Asked about all of [`Evaluator::named_domains`] with every
-    /// fetch, [`Freshness::Cached`], and about those of them that have changed
-    /// since, [`Freshness::Current`].
-    Domains {
-        /// The domains.
-        indoms: &'p [InDom],
-        /// How recent they must be.
-        freshness: Freshness,
-        /// Their instances.
-        answers: &'p mut Vec<Domain>,
-    },
-    /// Names of instances that have values and are not in their domain, as
-    /// [`MetadataSource::names_at_other_times`](crate::source::MetadataSource::names_at_other_times)
-    /// gives those of each domain.
-    Names {
-        /// Domains with instances.
-        instances: &'p [(InDom, Vec<InstId>)],
-        /// The names that are known.
-        answers: &'p mut Vec<Vec<(InstId, Box<str>)>>,
-    },
+pub struct Asked<'p> {
+    /// The questions.
+    pub questions: Cow<'p, [Question<'p>]>,
+    /// The place for the answers.
+    pub answers: &'p mut Vec<Answer>,
 }
 
 /// Names that instances had at other times, with the positions of their domains.
 pub type OtherNames = Vec<(usize, Vec<(InstId, Box<str>)>)>;
 
-/// Answers to the question at hand.
+/// Buffers for questions and answers.
 #[derive(Debug, Default)]
 pub struct Answers {
+    questions: Vec<Question<'static>>,
+    given: Vec<Answer>,
     domains: Vec<Domain>,
-    names: Vec<Vec<(InstId, Box<str>)>>,
 }
 
 /// What is asked now. Positions are those of the filters' domains.
@@ -154,21 +145,20 @@ impl Evaluator {
 
 impl<'w> Pending<'w> {
     /// What the evaluation needs to know.
-    pub fn question(&mut self) -> DomainQuestion<'_> {
-        let Answers { domains, names } = &mut self.buffers.answers;
-        match &self.stage {
-            Stage::Known => DomainQuestion::Domains {
-                indoms: &self.evaluator.binding.named_domains,
-                freshness: Freshness::Cached,
-                answers: domains,
-            },
-            Stage::Current { indoms, .. } => {
-                DomainQuestion::Domains { indoms, freshness: Freshness::Current, answers: domains }
-            }
+    pub fn asked(&mut self) -> Asked<'_> {
+        let Answers { questions, given, .. } = &mut self.buffers.answers;
+        let (indoms, freshness) = match &self.stage {
+            Stage::Known => (&self.evaluator.binding.named_domains, Freshness::Cached),
+            Stage::Current { indoms, .. } => (indoms, Freshness::Current),
             Stage::OtherTimes { instances, .. } => {
-                DomainQuestion::Names { instances, answers: names }
+                let asked = instances.iter();
+                let asked = asked.map(|(indom, ids)| Question::NamesAtOtherTimes(*indom, ids));
+                return Asked { questions: asked.collect(), answers: given };
             }
-        }
+        };
+        questions.clear();
+        questions.extend(indoms.iter().map(|indom| Question::Domain(*indom, freshness)));
+        Asked { questions: Cow::Borrowed(questions), answers: given }
     }
 
     /// Goes on with the answers.
@@ -184,8 +174,10 @@ impl<'w> Pending<'w> {
                 evaluator.with_current_domains(found, &positions, &mut buffers.answers)?
             }
             Stage::OtherTimes { found, positions, .. } => {
-                expect(positions.len(), buffers.answers.names.len())?;
-                let names = buffers.answers.names.drain(..);
+                let given = &mut buffers.answers.given;
+                expect(positions.len(), given.len())?;
+                // Whatever else is answered, there are no such names.
+                let names = given.drain(..).map(|names| of_kind(names).unwrap_or_default());
                 Next::Decode(found, positions.into_iter().zip(names).collect())
             }
         };
@@ -218,8 +210,9 @@ impl Evaluator {
         batch: &ResultBatch,
         buffers: &mut Buffers,
     ) -> Result<Next, Inconsistent> {
-        expect(self.binding.named_domains.len(), buffers.answers.domains.len())?;
+        expect(self.binding.named_domains.len(), buffers.answers.given.len())?;
         let mut answers = std::mem::take(&mut buffers.answers.domains);
+        answers.extend(buffers.answers.given.drain(..).map(of_kind));
         let is_decoded = self.decode_as_expected(&answers, batch, buffers);
         let named = match is_decoded {
             Ok(false) => answers.clone(),
@@ -250,9 +243,9 @@ impl Evaluator {
         positions: &[usize],
         answers: &mut Answers,
     ) -> Result<Next, Inconsistent> {
-        expect(positions.len(), answers.domains.len())?;
-        for (at, domain) in positions.iter().zip(answers.domains.drain(..)) {
-            found.named[*at] = domain;
+        expect(positions.len(), answers.given.len())?;
+        for (at, domain) in positions.iter().zip(answers.given.drain(..)) {
+            found.named[*at] = of_kind(domain);
         }
         let (mut positions, mut instances) = (Vec::new(), Vec::new());
         // Where verdicts of patterns stay, names of other times count for nothing.
@@ -274,8 +267,8 @@ impl Evaluator {
 impl Answers {
     /// Forgets them and keeps their buffers.
     fn clear(&mut self) {
+        self.given.clear();
         self.domains.clear();
-        self.names.clear();
     }
 }
 

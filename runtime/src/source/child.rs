@@ -1,0 +1,65 @@
+//! What is below a node of a name space.
+
+use std::collections::HashMap;
+
+/// What is directly below a node of the name space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// The one component that is added to the node's name.
+    pub name: Box<str>,
+    /// True for a metric, false for a node with children of its own.
+    pub is_leaf: bool,
+}
+
+impl Child {
+    /// The children of a node among full names of metrics, each once, in the
+    /// order in which they come first. What is both a metric and a node counts
+    /// as a node; empty components are left out.
+    pub fn below<'n>(node: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<Child> {
+        let mut children: Vec<Child> = Vec::new();
+        let mut positions: HashMap<&str, usize> = HashMap::new();
+        for name in names {
+            let below = match name.strip_prefix(node) {
+                Some(rest) if node.is_empty() => rest,
+                Some(rest) if rest.starts_with('.') => &rest[1..],
+                _ => continue,
+            };
+            let (component, is_leaf) = match below.split_once('.') {
+                Some((component, _)) => (component, false),
+                None => (below, true),
+            };
+            // Nobody could ask for the children of such a one.
+            if component.is_empty() {
+                continue;
+            }
+            let position = *positions.entry(component).or_insert(children.len());
+            match children.get_mut(position) {
+                Some(child) => child.is_leaf &= is_leaf,
+                None => children.push(Child { name: component.into(), is_leaf }),
+            }
+        }
+        children
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_the_next_components() {
+        let names = ["a.b.c", "a.b.d", "ab.x", "a.e", "a.b", "f", ".x", "a..y", "a.", ""];
+        let children = |node| {
+            let children = Child::below(node, names);
+            children.into_iter().map(|child| (child.name.into(), child.is_leaf)).collect()
+        };
+        let expect = |list: &[(&str, bool)]| -> Vec<(String, bool)> {
+            list.iter().map(|(name, is_leaf)| (name.to_string(), *is_leaf)).collect()
+        };
+        let root: Vec<(String, bool)> = children("");
+        assert_eq!(root, expect(&[("a", false), ("ab", false), ("f", true), ("", true)]));
+        assert_eq!(children("a"), expect(&[("b", false), ("e", true), ("", true)]));
+        assert_eq!(children("a.b"), expect(&[("c", true), ("d", true)]));
+        assert_eq!(children("f"), []);
+    }
+}

@@ -1,0 +1,63 @@
+//! Answers to questions that follow from the answers to others: for sources
+//! that know but names, descriptors and instances.
+
+use std::sync::Arc;
+
+use super::{Answer, Child, Fact, Freshness, MetadataSource, Question, SourceError, one};
+use crate::model::{InstanceDomain, PmStatus, Pmid};
+
+/// Answers a question by putting simpler ones to the same source; to those
+/// that are the simplest already there is nothing to say. A domain's instances
+/// are as of now, texts and labels there are none, and the host is the source.
+///
+/// # Errors
+/// The source failed.
+pub fn by_simpler_questions(
+    source: &mut (impl MetadataSource + ?Sized),
+    question: Question<'_>,
+) -> Result<Answer, SourceError> {
+    let mut domain = |indom| one(source, Question::Domain(indom, Freshness::Current));
+    Ok(match question {
+        Question::KnownInstances(indom) => domain(indom)?.map(Fact::Domain),
+        Question::Instance(indom, name) => domain(indom)?
+            .and_then(|domain: Arc<InstanceDomain>| domain.lookup(name).ok_or(PmStatus::INST))
+            .map(Fact::Instance),
+        Question::InstanceName(indom, instance) => domain(indom)?
+            .and_then(|domain: Arc<InstanceDomain>| {
+                domain.name(instance).map(Box::from).ok_or(PmStatus::INST)
+            })
+            .map(Fact::Text),
+        Question::NamesAtOtherTimes(..) => Ok(Fact::Instances(Vec::new())),
+        Question::Children(node) => {
+            let names: Result<Vec<Box<str>>, _> = one(source, Question::MetricsBelow(node))?;
+            let children =
+                |names: Vec<Box<str>>| Child::below(node, names.iter().map(|name| &**name));
+            names.map(children).map(Fact::Children)
+        }
+        Question::NamesOf(pmid) => names_of(source, pmid)?.map(Fact::Names),
+        Question::HostName => Ok(Fact::Text(source.name().into())),
+        Question::Pmid(_)
+        | Question::Desc(_)
+        | Question::Domain(..)
+        | Question::MetricsBelow(_)
+        | Question::Text(..)
+        | Question::Labels(_)
+        | Question::TimeZone => Err(question.status()),
+    })
+}
+
+/// The names that stand for a metric, of all names.
+fn names_of(
+    source: &mut (impl MetadataSource + ?Sized),
+    pmid: Pmid,
+) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+    let all: Vec<Box<str>> = match one(source, Question::MetricsBelow(""))? {
+        Ok(all) => all,
+        Err(status) => return Ok(Err(status)),
+    };
+    let questions: Vec<&str> = all.iter().map(|name| &**name).collect();
+    let pmids = source.lookup_names(&questions)?;
+    let named = all.iter().zip(pmids).filter(|(_, found)| *found == Ok(pmid));
+    let named: Vec<Box<str>> = named.map(|(name, _)| name.clone()).collect();
+    Ok(if named.is_empty() { Err(PmStatus::PMID) } else { Ok(named) })
+}
