@@ -386,10 +386,10 @@ pub(super) fn check_name(
     let NameMistake { at, rule } = name_mistake(name)?;
     let place = span(origin, &(range.start + at.start..range.start + at.end));
     let diagnostic = bad_name(name, place, rule);
-    Some(match at.end == name.len() && name.ends_with('.') {
-        // libpcp takes such a name.
-        true => diagnostic.fix(place, ""),
-        false => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
+    Some(match name_mistake(name.strip_suffix('.').unwrap_or(name)) {
+        // libpcp takes one point at the end.
+        None => diagnostic.fix(place, ""),
+        Some(_) => diagnostic.pcp(pcp.error(format_args!("illegal derived metric name ({name})"))),
     })
 }
 
