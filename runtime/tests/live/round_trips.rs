@@ -128,7 +128,7 @@ fn questions_of_all_kinds_share_one() {
     let mut answers = Vec::new();
     let mut ask = |questions: &[Question<'_>]| {
         let made = conversations(|| ready(host.ask(questions, &mut answers)).expect("answers"));
-        let found: Vec<Answer> = answers.drain(..).collect();
+        let found: Vec<Answer> = std::mem::take(&mut answers);
         assert_eq!(found.len(), questions.len());
         (made, found)
     };
