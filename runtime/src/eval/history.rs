@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
-use super::layout::{Frame, Geometry, Kept, Layout, Placed, State, TooLarge};
+use super::layout::{Frame, Geometry, Kept, Layout, Placed, Save, State, TooLarge};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
@@ -295,12 +295,16 @@ impl HistoryStore {
         work: &[u8],
         stamp: impl Fn(HistoryId) -> Timestamp,
     ) {
-        let block = &mut self.blocks[section];
         for save in &placed.saves {
-            let column = &work[save.from as usize..][..save.bytes as usize];
-            block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
-            self.entries[save.history.index()] = Entry::Resident(stamp(save.history));
+            self.save_one(section, save, work, stamp(save.history));
         }
+    }
+
+    fn save_one(&mut self, section: usize, save: &Save, work: &[u8], stamp: Timestamp) {
+        let column = &work[save.from as usize..][..save.bytes as usize];
+        let block = &mut self.blocks[section];
+        block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
+        self.entries[save.history.index()] = Entry::Resident(stamp);
     }
 
     /// Keeps the column of one operand, which has one.
@@ -308,10 +312,7 @@ impl HistoryStore {
         let home = frame.sections.histories[history.index()];
         let placed = &frame.placed[home.section as usize];
         let Some(save) = placed.saves.iter().find(|save| save.history == history) else { return };
-        let column = &frame.arena[save.from as usize..][..save.bytes as usize];
-        let block = &mut self.blocks[home.section as usize];
-        block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
-        self.entries[history.index()] = Entry::Resident(stamp);
+        self.save_one(home.section as usize, save, &frame.arena, stamp);
     }
 
     /// Keeps lanes that the general path computed as the sample.

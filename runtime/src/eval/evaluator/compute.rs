@@ -96,12 +96,11 @@ impl Evaluator {
             arena[sections.previous as usize..][..previous].copy_from_slice(block);
         }
         let mut no_time_passed = false;
-        for (history, at) in (0..self.program.histories.len() as u32).map(HistoryId).zip(0..) {
+        for history in (0..self.program.histories.len() as u32).map(HistoryId) {
             let elapsed =
                 self.history.stamp(history).map(|stamp| clock.now(history).interval_since(stamp));
             no_time_passed |= elapsed.is_some_and(|elapsed| elapsed <= 0.0);
             let elapsed = elapsed.unwrap_or_default();
-            debug_assert_eq!(sections.elapsed(history), at * 8);
             arena[sections.elapsed(history) as usize..][..8]
                 .copy_from_slice(&elapsed.to_ne_bytes());
         }

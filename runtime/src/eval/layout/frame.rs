@@ -222,7 +222,7 @@ impl Placed {
         }
     }
 
-    /// The offset of a place, if it is in the block of previous samples.
+    /// True for a place in the block of previous samples.
     fn is_kept(place: Place) -> bool {
         matches!(place, Place::Kept { .. })
     }
@@ -230,10 +230,7 @@ impl Placed {
     /// Makes offsets of a plan's places.
     fn lay_out(&mut self, program: &Program, plan: &Plan, state: &State) {
         self.lay_out_copies(plan, state);
-        let lanes_of = |set: SetId| match set {
-            SetId::SINGLE => 1,
-            set => state.sets[set.index()].len() as u32,
-        };
+        let lanes_of = |set: SetId| state.ids(set).len() as u32;
         self.fills.clear();
         for fill in &plan.fills {
             let offset = self.offset(fill.to);
@@ -387,10 +384,7 @@ impl Frame {
         placed.lay_out(program, plan, state);
         for (history, kept) in own.histories.iter().zip(&plan.histories) {
             let Ok(kept) = kept else { continue };
-            let lanes = match kept.set {
-                SetId::SINGLE => 1,
-                set => state.sets[set.index()].len() as u32,
-            };
+            let lanes = state.ids(kept.set).len() as u32;
             placed.saves.push(Save {
                 history: *history,
                 from: placed.offset(kept.from),

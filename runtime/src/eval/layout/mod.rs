@@ -27,7 +27,7 @@ use std::sync::Arc;
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{HistoryId, InputSlot, NodeId, Status};
 use crate::result::LayoutId;
-pub use frame::{Copy, Expected, Frame, Geometry, Placed};
+pub use frame::{Copy, Expected, Frame, Geometry, Placed, Save};
 pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
 pub use sections::Sections;
 pub use shape::{Analysis, SetId, Shape, empty_or, first_failed, first_without};
@@ -120,6 +120,12 @@ impl Layout {
             names: Vec::new(),
             fetched: Vec::new(),
         }
+    }
+
+    /// The sections that need domains.
+    pub fn needing_domains(&self) -> impl Iterator<Item = u32> + '_ {
+        let sections = (0u32..).zip(&self.sections.all);
+        sections.filter(|(_, section)| section.needs_domains).map(|(at, _)| at)
     }
 
     /// What came of a metric, and the instances of its node.

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Domain, Layout, Sections, State, Taken};
+use super::{Domain, Sections, State, Taken};
 use crate::eval::decode::Surveys;
 use crate::eval::history::HistoryStore;
 use crate::eval::lanes::{align, has_repeats, intersection};
@@ -546,14 +546,6 @@ impl Draft {
         });
         self.latest = Some(set);
         set
-    }
-}
-
-impl Layout {
-    /// Gives all sections that need domains.
-    pub fn needing_domains(&self) -> impl Iterator<Item = u32> + '_ {
-        let sections = (0u32..).zip(&self.sections.all);
-        sections.filter(|(_, section)| section.needs_domains).map(|(at, _)| at)
     }
 }
 
