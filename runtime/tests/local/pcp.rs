@@ -65,7 +65,7 @@ impl Pcp {
     pub fn pminfo(&self, root: &Path, names: &[String]) -> BTreeMap<String, Rendered> {
         // One metric at a time: where a file is missing, an agent fails a whole fetch.
         let text = self.printed(root, &["-b", "1", "-d", "-m", "-f"], names);
-        text.split("\n\n").filter_map(metric).collect()
+        paragraphs(&text, names).into_iter().filter_map(metric).collect()
     }
 
     /// What `pminfo` prints, with these options.
@@ -89,6 +89,24 @@ impl Pcp {
             .expect("pminfo runs");
         output.stdout.iter().copied().map(char::from).collect()
     }
+}
+
+/// What pminfo prints of each metric. Arguments of a process may hold empty
+/// lines, so that only one before a metric's name parts two of them.
+fn paragraphs<'t>(text: &'t str, names: &[String]) -> Vec<&'t str> {
+    let mut starts = Vec::new();
+    for (end, gap) in text.match_indices("\n\n") {
+        let start = end + gap.len();
+        let name = text[start..].split_once(" PMID: ").map_or("", |(name, _)| name);
+        if names.iter().any(|known| known == name) {
+            starts.push(start);
+        }
+    }
+    let ends = starts.iter().copied().skip(1).chain([text.len()]);
+    let first = text[..starts.first().copied().unwrap_or(text.len())].trim_matches('\n');
+    let mut paragraphs = vec![first];
+    paragraphs.extend(starts.iter().zip(ends).map(|(start, end)| &text[*start..end]));
+    paragraphs
 }
 
 /// A paragraph of what pminfo prints.

@@ -2,7 +2,7 @@
 //! the values of a process that does nothing.
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use pmderive_runtime::local::{LocalContext, ProcessAgent};
 use pmderive_runtime::model::{InDom, InstanceProfile};
@@ -40,6 +40,14 @@ fn a_process_has_the_values_that_pmdaproc_gives_it() {
     let Some(pcp) = Pcp::with_agent(3, "proc") else { return };
     let sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep runs");
     let sleeper = Sleeper(sleeper);
+    // Other processes, with empty lines in their arguments: some of them come
+    // before the sleeper in pmdaproc's order.
+    let _beside: Vec<Sleeper> = (0..16)
+        .map(|_| {
+            let other = Command::new("cat").args(["-", "\n\n"]).stdin(Stdio::piped()).spawn();
+            Sleeper(other.expect("cat runs"))
+        })
+        .collect();
     let pid = sleeper.0.id();
     let mut context =
         LocalContext::with_agents(vec![Box::new(ProcessAgent::new())]).expect("one agent");
