@@ -36,7 +36,6 @@ fn pdus(c: &mut Criterion) {
             writer.set(*pmid);
             (0..INSTANCES).for_each(|id| write(&mut writer, id));
         }
-        writer.finish();
         let mut pdu = Vec::new();
         encode_result(&part, Resolution::Micro, &mut pdu);
         group.bench_function(format!("check/{kind}"), |b| {

@@ -4,7 +4,7 @@
 //! definition text ── syntax ──► Definitions ── bind ── check ──► typed nodes ── dag ── plan ──► Program
 //!                                               ▲                                               │ jit
 //!                                        MetadataSource                                         ▼
-//!                     host │ archive │ local ──► FetchSource ──► encoded results ──► Evaluator ──► values
+//!                     host │ archive │ local ──► FetchSource ──► bytes or columns ──► Evaluator ──► values
 //! ```
 //!
 //! The runtime half (sources, kernels' interpreter, evaluator) is the crate

@@ -126,7 +126,6 @@ impl Feed for Values {
                 }
             }
         }
-        writer.finish();
         batch.domains.extend(list.domains().iter().map(|indom| metadata.instances(*indom)));
         Ok(FetchEvents::default())
     }

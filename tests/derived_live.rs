@@ -13,7 +13,7 @@ use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
 use pmderive_runtime::context::HostContext;
 use pmderive_runtime::model::{
-    InDom, InstanceProfile, PmStatus, Pmid, TextKind, TextSubject, Value, ValueType,
+    InDom, InstanceProfile, PmStatus, Pmid, RawValueRef, TextKind, TextSubject, Value, ValueType,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
@@ -164,11 +164,10 @@ fn as_libpcp_has_them() {
             Err(status) => writeln!(shown, "{name} {} {status}", status.0),
             Ok(count) => {
                 let _ = write!(shown, "{name} {count}");
-                for lane in set.lanes() {
-                    let _ = match set.in_blocks {
-                        false => write!(shown, " {}", lane.word),
-                        true => {
-                            let (_, data) = part.block(lane.word).expect("a block");
+                for (_, value) in set.values() {
+                    let _ = match value.expect("a value").encoded(&mut [0; 8]) {
+                        Err(word) => write!(shown, " {word}"),
+                        Ok((_, data)) => {
                             let text = data.strip_suffix(&[0]).expect("a text");
                             write!(shown, " \"{}\"", String::from_utf8_lossy(text))
                         }
@@ -231,12 +230,12 @@ fn twenty_thousand_at_once() {
     for _ in 0..3 {
         context.fetch(&list, &mut batch).expect("pmcd answers");
         let part = &batch.parts()[0];
-        assert_eq!(part.set_count, list.pmids().len());
+        assert_eq!(part.set_count(), list.pmids().len());
         for ((index, pmid), set) in (0..).zip(list.pmids()).zip(part.sets()) {
             assert_eq!(set.pmid, *pmid);
             if index < COUNT {
-                let value = set.lanes().next().expect("a value").word;
-                assert_eq!((set.count, value), (Ok(1), 1_000_000 * (index % 1000)));
+                let value = RawValueRef::InPlace(1_000_000 * (index % 1000));
+                assert_eq!((set.count, set.value(0)), (Ok(1), Some(value)));
             } else {
                 assert!(matches!(set.count, Ok(0) | Err(_)), "{pmid}");
             }

@@ -125,7 +125,6 @@ impl Feed for Samples<'_> {
                 }
             }
         }
-        writer.finish();
         Ok(FetchEvents { gap: sample.gap, ..FetchEvents::default() })
     }
 }

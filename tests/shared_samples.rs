@@ -96,7 +96,6 @@ impl Feed for Samples {
         for pmid in list.pmids() {
             let item = u64::from(pmid.item());
             if is_split {
-                writer.finish();
                 let stamp = Timestamp::new(seconds, 100_000_000 * (1 + item as i64));
                 writer = ResultWriter::new(batch.add_part(), stamp);
             }
@@ -113,7 +112,6 @@ impl Feed for Samples {
                 writer.block(id, BlockValue::U64(base + more));
             }
         }
-        writer.finish();
         Ok(FetchEvents { gap: self.choice(&[9], 16) == 0, ..FetchEvents::default() })
     }
 }

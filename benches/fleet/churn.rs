@@ -54,7 +54,6 @@ impl Feed for Counters {
                 writer.block(instance, BlockValue::U64(rate * self.fetch));
             }
         }
-        writer.finish();
         self.spent += begin.elapsed();
         Ok(FetchEvents::default())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pmderive::engine::Compiled;
 use pmderive_runtime::eval::{Buffers, Evaluation, Value};
 use pmderive_runtime::program::{Reason, Status};
-use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::result::{ResultBatch, ResultWriter};
 use pmderive_runtime::source::FetchEvents;
 use rustc_hash::FxHasher;
 
@@ -18,11 +18,8 @@ pub fn copy(batch: &ResultBatch) -> ResultBatch {
     let mut copy = ResultBatch::default();
     for part in batch.parts() {
         let twin = copy.add_part();
-        twin.bytes.extend_from_slice(&part.bytes);
-        twin.timestamp = part.timestamp;
-        twin.first_set = part.first_set;
-        twin.set_count = part.set_count;
-        twin.block_origin = part.block_origin;
+        let mut writer = ResultWriter::new(twin, part.timestamp);
+        part.sets().for_each(|set| writer.copy(&set));
     }
     copy.domains.clone_from(&batch.domains);
     copy

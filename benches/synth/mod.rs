@@ -20,7 +20,7 @@ use pmderive_runtime::model::{
     InDom, InstId, InstanceDomain, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units,
     ValueType,
 };
-use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
+use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter, ValueSet};
 use pmderive_runtime::source::{
     Answer, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
 };
@@ -103,15 +103,25 @@ impl Synth {
                 );
             }
         }
-        writer.finish();
+        self.frame.encode();
     }
 
     /// Encodes, and notes where the counters stand.
     fn prepare(&mut self, list: &FetchList) {
         self.encode(list);
         self.counters.clear();
-        for set in self.frame.sets().filter(|set| set.pmid.cluster() == COUNTER) {
-            self.counters.extend(set.lanes().map(|lane| lane.word as usize * 4 + 4));
+        let size = |set: ValueSet<'_>| if set.is_empty() { 8 } else { 12 + 8 * set.len() };
+        // The first block is behind all sets.
+        let mut next: usize = self.frame.sets().map(size).sum();
+        for set in self.frame.sets() {
+            for (_, value) in set.values() {
+                if set.pmid.cluster() == COUNTER {
+                    self.counters.push(next + 4);
+                }
+                let bytes =
+                    value.and_then(|value| value.encoded(&mut [0; 8]).map(|(_, b)| b.len()).ok());
+                next += 4 + bytes.unwrap_or(0).next_multiple_of(4);
+            }
         }
         self.list = list.id();
     }
@@ -119,7 +129,7 @@ impl Synth {
     /// Lets the counters of the frame rise.
     fn advance(&mut self) {
         for (index, offset) in self.counters.iter().enumerate() {
-            let value = &mut self.frame.bytes[*offset..][..8];
+            let value = &mut self.frame.wire_mut().expect("encoded").bytes[*offset..][..8];
             let count = u64::from_be_bytes(value.try_into().expect("eight bytes"));
             value.copy_from_slice(&(count + 1000 + index as u64 % 97).to_be_bytes());
         }
@@ -179,10 +189,8 @@ impl FetchSource for Synth {
             self.prepare(list);
         }
         let part = batch.add_part();
-        part.bytes.extend_from_slice(&self.frame.bytes);
-        part.first_set = self.frame.first_set;
-        part.set_count = self.frame.set_count;
         part.timestamp = Timestamp::new(1_700_000_000 + self.record, 0);
+        part.set_wire().clone_from(self.frame.wire().expect("encoded"));
         self.record += 1;
         self.spent += begin.elapsed();
         Ok(FetchEvents::default())

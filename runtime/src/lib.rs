@@ -5,7 +5,7 @@
 //!   archive/  local/  memory  transport/+proto/+pdu/ sources of metrics
 //!        \      |      /
 //!         context/                                  MetadataSource + FetchSource
-//!            │  ResultBatch (encoded results)
+//!            │  ResultBatch (what pmcd sent, columns)
 //!            ▼
 //!         eval/   layout · workspace · history      one evaluation per fetch
 //!            ▲

@@ -45,7 +45,6 @@ use crate::source::{
 ///             writer.set(*pmid);
 ///             writer.in_place(-1, self.0);
 ///         }
-///         writer.finish();
 ///         Ok(FetchEvents::default())
 ///     }
 /// }
@@ -462,7 +461,7 @@ mod tests {
             _: &mut MemoryMetadata,
             batch: &mut ResultBatch,
         ) -> Result<FetchEvents, SourceError> {
-            ResultWriter::new(batch.add_part(), Timestamp::new(1, 0)).finish();
+            ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
             Ok(FetchEvents::default())
         }
     }

@@ -68,6 +68,17 @@ struct Samples {
     choices: Choices,
     step: i64,
     counters: Vec<u64>,
+    content: Content,
+}
+
+/// What the parts of a fetch are.
+#[derive(Clone, Copy, PartialEq)]
+enum Content {
+    Columns,
+    /// Encoded, as if they came from pmcd.
+    Wire,
+    /// Columns at two fetches, encoded at the next two.
+    ByTurns,
 }
 
 /// Metrics `s.0` to `s.6` (single) and `m.0` to `m.6` (over one domain), one
@@ -130,7 +141,6 @@ impl Feed for Samples {
             let at = pmid.cluster() as usize * TYPES.len() + pmid.item() as usize;
             if is_late != (at >= split) {
                 is_late = !is_late;
-                writer.finish();
                 let later = Timestamp::new(1001 + self.step * 4 + pause, 0);
                 let stamp = if is_late { later } else { stamp };
                 writer = ResultWriter::new(batch.add_part(), stamp);
@@ -156,7 +166,9 @@ impl Feed for Samples {
                 }
             }
         }
-        writer.finish();
+        if self.content == Content::Wire || self.content == Content::ByTurns && self.step & 2 != 0 {
+            batch.encode();
+        }
         let domain = match self.choices.below(24) {
             0 => Err(PmStatus::AGAIN),
             1 => Ok(Arc::new(InstanceDomain::new(vec![(3, "x".into()), (0, "sda".into())]))),
@@ -294,7 +306,7 @@ fn extension(choices: &mut Choices, sub: impl Fn(&mut Choices) -> String) -> Str
 
 /// Makes definitions and samples from the bytes and evaluates them by fused
 /// kernels (native or interpreted), by the general path, and in a context that
-/// encodes its results.
+/// serves derived metrics: what is delivered in columns as what is encoded.
 ///
 /// # Panics
 /// When they disagree.
@@ -353,8 +365,9 @@ fn evaluate_all_ways(
         let _ = registry.register(&name_of(index), text, &sources, &mut diagnostics);
     }
     let mut selection = registry.all();
-    let (mut fused_source, mut general_source) = (source_of(choices), source_of(choices));
-    let mut stepped_source = source_of(choices);
+    let mut fused_source = source_of(choices, Content::Columns);
+    let mut general_source = source_of(choices, Content::Wire);
+    let mut stepped_source = source_of(choices, Content::ByTurns);
     let mut compiled = engine
         .compile(&registry, &selection, &mut fused_source, &mut diagnostics)
         .expect("memory does not fail");
@@ -364,7 +377,8 @@ fn evaluate_all_ways(
     let (mut fused_space, mut general_space) = (Workspace::default(), Workspace::default());
     let (mut stepped_batch, mut stepped_buffers) = (ResultBatch::default(), Buffers::default());
     let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
-    let mut face = DerivedContext::new(Arc::clone(&engine), shared, source_of(choices));
+    let source = source_of(choices, Content::ByTurns);
+    let mut face = DerivedContext::new(Arc::clone(&engine), shared, source);
     let mut asked = list_of(&selection);
     let mut batch = ResultBatch::default();
     for step in 0..12 {
@@ -405,9 +419,9 @@ fn evaluate_all_ways(
             for entry in [position, selection.len() + position] {
                 let what = || {
                     let text = &sources.get(selection[position].name_span.source).text;
-                    format!("step {step}, {language:?}, {backend:?}, encoded: {text}")
+                    format!("step {step}, {language:?}, {backend:?}, served: {text}")
                 };
-                compare_encoded(expected.as_ref(), &batch.parts()[0], entry, what);
+                compare_served(expected.as_ref(), &batch.parts()[0], entry, what);
             }
         }
     }
@@ -463,7 +477,7 @@ pub fn fuzz_cached(data: &[u8]) {
         let _ = registry.register(&name_of(index), source, &sources, &mut diagnostics);
     }
     let selection = registry.all();
-    let mut source = source_of(&choices);
+    let mut source = source_of(&choices, Content::ByTurns);
     let compiled = engine
         .compile(&registry, &selection, &mut source, &mut diagnostics)
         .expect("memory does not fail");
@@ -473,7 +487,7 @@ pub fn fuzz_cached(data: &[u8]) {
         FetchList::new(compiled.binding.pmids.clone(), compiled.binding.fetched_domains.clone());
     for step in 0..12 {
         let (a, _) = cached.fetch(&mut source, &mut space).expect("memory does not fail");
-        let mut source = source_of(&choices);
+        let mut source = source_of(&choices, Content::Wire);
         let mut passed = ResultBatch::default();
         for _ in 1..step {
             passed.clear();
@@ -505,7 +519,7 @@ fn list_of(selection: &[&Registered]) -> FetchList {
 
 /// Compares values as computed with the value set of an entry. A metric that
 /// cannot be used has none.
-fn compare_encoded(
+fn compare_served(
     expected: Option<&Values<'_>>,
     part: &ResultPart,
     entry: usize,
@@ -522,12 +536,12 @@ fn compare_encoded(
         Some((Status::Failed(status), _)) => Err(status),
     };
     assert_eq!(set.count, count, "{}", what());
-    let lanes = set.lanes().zip(expected.into_iter().flat_map(Values::iter));
-    for (lane, (instance, value)) in lanes {
-        assert_eq!(lane.instance, instance, "{}", what());
-        let block = set.in_blocks.then(|| part.block(lane.word).expect("a block").1);
-        let word = lane.word.to_be_bytes();
-        let data = block.unwrap_or(&word);
+    let values = set.values().zip(expected.into_iter().flat_map(Values::iter));
+    for ((own, raw), (instance, value)) in values {
+        assert_eq!(own, instance, "{}", what());
+        let (mut room, word) = ([0; 8], raw.and_then(|raw| raw.number(ValueType::U32)));
+        let word = (word.unwrap_or_default() as u32).to_be_bytes();
+        let data = raw.expect("a value").encoded(&mut room).map_or(&word[..], |(_, data)| data);
         let same = match value {
             Value::I32(value) => data == value.to_be_bytes(),
             Value::U32(value) => data == value.to_be_bytes(),
@@ -548,8 +562,8 @@ fn compare_encoded(
     }
 }
 
-fn source_of(choices: &Choices) -> MemorySource<Samples> {
-    let samples = Samples { choices: choices.clone(), step: 0, counters: vec![0; 128] };
+fn source_of(choices: &Choices, content: Content) -> MemorySource<Samples> {
+    let samples = Samples { choices: choices.clone(), step: 0, counters: vec![0; 128], content };
     MemorySource::new("memory", metadata(), samples)
 }
 

@@ -112,7 +112,6 @@ impl Feed for Series<'_> {
                 }
             }
         }
-        writer.finish();
         let gap = self.case.gaps.contains(&step) || self.has_failed;
         self.has_failed = false;
         Ok(FetchEvents { gap, ..FetchEvents::default() })

@@ -36,7 +36,6 @@ impl Feed for Growing {
             writer.in_place(1, self.0);
             writer.in_place(2, self.0);
         }
-        writer.finish();
         Ok(FetchEvents::default())
     }
 }
@@ -88,7 +87,7 @@ impl FetchSource for Source {
                 let domains = std::mem::take(&mut batch.domains);
                 batch.clear();
                 batch.domains = domains;
-                ResultWriter::new(batch.add_part(), Timestamp::new(1, 0)).finish();
+                ResultWriter::new(batch.add_part(), Timestamp::new(1, 0));
             }
             Wrong::NoDomains => batch.domains.clear(),
             Wrong::Nothing | Wrong::NoAnswers => {}

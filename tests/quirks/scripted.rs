@@ -119,7 +119,6 @@ impl Feed for Steps {
                 }
             }
         }
-        writer.finish();
         self.at += 1;
         Ok(FetchEvents::default())
     }

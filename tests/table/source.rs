@@ -128,7 +128,6 @@ impl Feed for Table {
                     Some(Values::Text(text)) => writer.block(-1, BlockValue::Text(text)),
                 }
             }
-            writer.finish();
         }
         Ok(FetchEvents::default())
     }
@@ -136,28 +135,28 @@ impl Feed for Table {
 
 /// The value sets of a result in words: `instance=value`, a status, or `none`.
 pub fn decode(batch: &ResultBatch, descs: &[Result<MetricDesc, PmStatus>]) -> Vec<(Pmid, String)> {
-    let sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
-    sets.zip(descs)
-        .map(|((part, set), desc)| {
+    batch
+        .sets()
+        .zip(descs)
+        .map(|(set, desc)| {
             let words = match set.count {
                 Err(status) => status.0.to_string(),
                 Ok(0) => "none".to_owned(),
                 Ok(_) => {
                     // The definition may have gone since.
                     let declared = desc.ok().map(|desc| desc.value_type);
-                    let lanes = set.lanes().map(|lane| {
-                        let value = match set.in_blocks {
-                            false => lane.word.to_string(),
-                            true => {
-                                let (code, data) = part.block(lane.word).expect("a block");
+                    let values = set.values().map(|(instance, value)| {
+                        let value = match value.expect("a value").encoded(&mut [0; 8]) {
+                            Err(word) => word.to_string(),
+                            Ok((code, data)) => {
                                 let value_type = ValueType::from_code(code.into());
                                 assert_eq!(declared.unwrap_or(value_type), value_type);
                                 of_block(value_type, data)
                             }
                         };
-                        format!("{}={value}", lane.instance)
+                        format!("{instance}={value}")
                     });
-                    lanes.collect::<Vec<_>>().join(" ")
+                    values.collect::<Vec<_>>().join(" ")
                 }
             };
             (set.pmid, words)

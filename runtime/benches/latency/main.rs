@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, HostSpec};
-use pmderive_runtime::model::Pmid;
+use pmderive_runtime::model::{Pmid, RawValueRef};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
 use real_pmcd::RealPmcd;
@@ -147,10 +147,11 @@ fn sum(batch: &ResultBatch) -> f64 {
     let mut sum = 0.0;
     for part in batch.parts() {
         for set in part.sets() {
-            for lane in set.lanes() {
-                sum += match set.in_blocks {
-                    false => f64::from(lane.word.cast_signed()),
-                    true => part.block_of_8(lane.word).map_or(0, u64::from_be_bytes) as f64,
+            for (_, value) in set.values() {
+                sum += match value.map(RawValueRef::as_number) {
+                    Some(RawValueRef::InPlace(word)) => f64::from(word.cast_signed()),
+                    Some(RawValueRef::Number { bits, .. }) => bits as f64,
+                    _ => 0.0,
                 };
             }
         }

@@ -85,12 +85,13 @@ impl ArchiveContext {
             damage.offset += record.offset;
             return Err(self.records.damaged(damage));
         }
-        part.bytes.extend_from_slice(bytes);
         part.timestamp = record.stamp;
-        part.first_set = record.first_set;
-        part.set_count = record.set_count;
-        part.block_origin = BLOCK_ORIGIN;
-        give_types(part, self.untyped_order, type_in(&self.metadata));
+        let wire = part.set_wire();
+        wire.bytes.extend_from_slice(bytes);
+        wire.first_set = record.first_set;
+        wire.set_count = record.set_count;
+        wire.block_origin = BLOCK_ORIGIN;
+        give_types(wire, self.untyped_order, type_in(&self.metadata));
         self.origin = record.stamp;
         self.gap = false;
         Ok(FetchResult::of_batch(&batch, Default::default()))
@@ -170,22 +171,23 @@ impl ArchiveContext {
             self.describe(&record)?;
             let bytes = self.records.bytes(&record)?;
             let part = batch.add_part();
-            part.bytes.extend_from_slice(bytes);
             part.timestamp = record.stamp;
-            part.first_set = part.bytes.len();
-            part.set_count = list.pmids().len();
-            part.block_origin = BLOCK_ORIGIN;
+            let wire = part.set_wire();
+            wire.bytes.extend_from_slice(bytes);
+            wire.first_set = wire.bytes.len();
+            wire.set_count = list.pmids().len();
+            wire.block_origin = BLOCK_ORIGIN;
             match self.profile.is_everything() {
-                true => self.selection.append_sets(list.pmids(), &mut part.bytes),
+                true => self.selection.append_sets(list.pmids(), &mut wire.bytes),
                 false => {
                     let (metadata, profile) = (&self.metadata, &self.profile);
-                    self.selection.append_admitted(list.pmids(), &mut part.bytes, |pmid, id| {
+                    self.selection.append_admitted(list.pmids(), &mut wire.bytes, |pmid, id| {
                         let indom = metadata.desc(pmid).and_then(|desc| desc.indom);
                         indom.is_none_or(|indom| profile.admits(indom, id))
                     });
                 }
             }
-            give_types(part, self.untyped_order, type_in(&self.metadata));
+            give_types(wire, self.untyped_order, type_in(&self.metadata));
             self.origin = record.stamp;
             return Ok(true);
         }

@@ -23,7 +23,7 @@
 //!          of all archives,    │                                   │
 //!          with marks between  │                          values   │ walks the headers of the sets
 //!                              │                                   ▼ and finds those of the fetch
-//!                              │        ResultPart.bytes = the record │ its chosen sets, in order
+//!                              │        Wire.bytes = the record │ its chosen sets, in order      
 //!                              │                                        ▲ first_set
 //!                              └─────►  ResultBatch.domains               block_origin = -8
 //! ```

@@ -5,7 +5,7 @@
 //! their metric, so that nobody else has to know of such archives.
 
 use crate::model::{Pmid, ValueType};
-use crate::result::{Lane, ResultPart};
+use crate::result::Wire;
 
 /// The type code of a block without a type.
 pub(super) const UNTYPED: u8 = 0;
@@ -36,34 +36,32 @@ impl UntypedOrder {
 /// Gives blocks the type of their metric if they have none and that is a number
 /// of 64 bits. The blocks of a set are taken to be alike.
 pub(super) fn give_types(
-    part: &mut ResultPart,
+    wire: &mut Wire,
     order: UntypedOrder,
     type_of: impl Fn(Pmid) -> Option<ValueType>,
 ) {
     let mut untyped = Vec::new();
-    for set in part.sets().filter(|set| set.in_blocks) {
-        let is_untyped =
-            |lane: Lane| part.block(lane.word).is_some_and(|(code, _)| code == UNTYPED);
-        if !set.lanes().next().is_some_and(is_untyped) {
+    for (pmid, values) in wire.sets().filter(|(_, values)| values.in_blocks) {
+        let first = values.lanes().next().and_then(|lane| wire.block(lane.word));
+        if !first.is_some_and(|(code, _)| code == UNTYPED) {
             continue;
         }
-        if let Some(value_type @ (ValueType::I64 | ValueType::U64 | ValueType::F64)) =
-            type_of(set.pmid)
+        if let Some(value_type @ (ValueType::I64 | ValueType::U64 | ValueType::F64)) = type_of(pmid)
         {
-            untyped.extend(set.lanes().map(|lane| (lane.word, value_type)));
+            untyped.extend(values.lanes().map(|lane| (lane.word, value_type)));
         }
     }
     for (position, value_type) in untyped {
-        give_type(part, position, value_type, order);
+        give_type(wire, position, value_type, order);
     }
 }
 
-fn give_type(part: &mut ResultPart, position: u32, value_type: ValueType, order: UntypedOrder) {
-    let Some((UNTYPED, data)) = part.block(position) else { return };
+fn give_type(wire: &mut Wire, position: u32, value_type: ValueType, order: UntypedOrder) {
+    let Some((UNTYPED, data)) = wire.block(position) else { return };
     let Ok(data) = <[u8; 8]>::try_from(data) else { return };
     let Ok(code) = u8::try_from(value_type.code()) else { return };
-    let Ok(start) = usize::try_from(part.block_origin + 4 * i64::from(position)) else { return };
-    part.bytes[start] = code;
+    let Ok(start) = usize::try_from(wire.block_origin + 4 * i64::from(position)) else { return };
+    wire.bytes[start] = code;
     let data = order.bits(data).to_be_bytes();
-    part.bytes[start + HEADER..][..data.len()].copy_from_slice(&data);
+    wire.bytes[start + HEADER..][..data.len()].copy_from_slice(&data);
 }

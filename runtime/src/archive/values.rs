@@ -2,7 +2,7 @@
 //!
 //! In: the bytes of a record between its header and its trailing length word,
 //! and the metrics of a fetch. Out: where the sets of these metrics are. The
-//! encoding of a value set is that of [`crate::result::ResultBatch`]; values
+//! encoding of a value set is that of [`crate::result::Wire`]; values
 //! themselves are not decoded here.
 
 use crate::archive::record::{Damage, LENGTH_WORD};

@@ -1,5 +1,5 @@
 //! Results as data records (layout: see `archive::volume`; the encoding of
-//! value sets is that of [`crate::result::ResultBatch`]).
+//! value sets is that of [`crate::result::Wire`]).
 //!
 //! In: value sets, wherever they come from, and what is known of their metrics
 //! and instances. Out: the bytes of one record, every value of the type that
@@ -11,7 +11,7 @@ use crate::archive_writer::WriteError;
 use crate::archive_writer::encode::{record, stamp, word};
 use crate::archive_writer::known::{Known, Metric};
 use crate::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp, ValueType};
-use crate::result::{MetricValues, ResultPart, ValueSet};
+use crate::result::{MetricValues, ValueSet};
 
 /// Most data bytes of a block, whose length has 24 bits and includes 4 of the header.
 const MAX_BLOCK: usize = 0xff_ffff - 4;
@@ -40,18 +40,17 @@ impl Values for &MetricValues {
     }
 }
 
-impl Values for (&ResultPart, ValueSet<'_>) {
+impl Values for ValueSet<'_> {
     fn pmid(&self) -> Pmid {
-        self.1.pmid
+        self.pmid
     }
 
     fn count(&self) -> Result<usize, PmStatus> {
-        self.1.count
+        self.count
     }
 
     fn values(&self) -> impl Iterator<Item = (InstId, Option<RawValueRef<'_>>)> {
-        let (part, set) = self;
-        set.lanes().map(|lane| (lane.instance, part.value(set, lane)))
+        ValueSet::values(self)
     }
 }
 
@@ -191,9 +190,10 @@ enum Form<'v> {
     Block(Bytes<'v>),
 }
 
-/// Data of a block, of an old FLOAT in place or as it came.
+/// Data of a block, of a number or as it came.
 enum Bytes<'v> {
     Word([u8; 4]),
+    Long([u8; 8]),
     Slice(&'v [u8]),
 }
 
@@ -201,6 +201,7 @@ impl Bytes<'_> {
     fn as_slice(&self) -> &[u8] {
         match self {
             Bytes::Word(bytes) => bytes,
+            Bytes::Long(bytes) => bytes,
             Bytes::Slice(bytes) => bytes,
         }
     }
@@ -221,6 +222,13 @@ fn form<'v>(metric: &Metric, value: Option<RawValueRef<'v>>) -> Result<Form<'v>,
         (Some(RawValueRef::InPlace(_)), _) => {
             return Err("the value is 32 bits in place".to_owned());
         }
+        (Some(RawValueRef::Number { value_type: found, bits }), _) => {
+            return match found {
+                _ if found != value_type => Err(of_another_type(found)),
+                ValueType::F32 => Ok(Form::Block(Bytes::Word((bits as u32).to_be_bytes()))),
+                _ => Ok(Form::Block(Bytes::Long(bits.to_be_bytes()))),
+            };
+        }
         (Some(RawValueRef::Block { code, bytes }), _) => (code, bytes),
     };
     let same_type = match value_type {
@@ -234,8 +242,7 @@ fn form<'v>(metric: &Metric, value: Option<RawValueRef<'v>>) -> Result<Form<'v>,
         _ => i32::from(code) == value_type.code(),
     };
     if !same_type {
-        let found = ValueType::from_code(code.into());
-        return Err(format!("the value is a block of type {found} (code {code})"));
+        return Err(of_another_type(ValueType::from_code(code.into())));
     }
     let size_is_right = match value_type {
         ValueType::F32 => bytes.len() == 4,
@@ -250,6 +257,10 @@ fn form<'v>(metric: &Metric, value: Option<RawValueRef<'v>>) -> Result<Form<'v>,
         events.map_err(|status| format!("the value is no sound array of events: {status}"))?;
     }
     Ok(Form::Block(Bytes::Slice(bytes)))
+}
+
+fn of_another_type(found: ValueType) -> String {
+    format!("the value is a block of type {found} (code {})", found.code())
 }
 
 /// Appends a block: type, length, data, padding.

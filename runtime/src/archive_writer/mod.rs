@@ -288,17 +288,13 @@ impl ArchiveWriter {
         self.write(result.timestamp, result.sets.iter())
     }
 
-    /// As [`ArchiveWriter::record`], from a result that is encoded still. A
+    /// As [`ArchiveWriter::record`], from a result that was not copied out of its batch. A
     /// fetch that was split becomes one record with the time of the first part.
     ///
     /// # Errors
     /// As for [`ArchiveWriter::record`].
     pub fn record_batch(&mut self, batch: &ResultBatch) -> Result<(), WriteError> {
-        let parts = batch.parts().iter();
-        self.write(
-            batch.timestamp(),
-            parts.flat_map(|part| part.sets().map(move |set| (part, set))),
-        )
+        self.write(batch.timestamp(), batch.sets())
     }
 
     /// Says that recording was interrupted: nothing is known of the time

@@ -353,8 +353,10 @@ impl<T: Transport> AsyncHostContext<T> {
                     Reply::Result(frame) => {
                         let part = batch.add_part();
                         link.connection.take_result(frame, part);
-                        if list.pmids().is_empty() {
-                            part.set_count = 0;
+                        if list.pmids().is_empty()
+                            && let Some(wire) = part.wire_mut()
+                        {
+                            wire.set_count = 0;
                         }
                     }
                     Reply::Instances(instances) => {

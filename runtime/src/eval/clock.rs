@@ -39,7 +39,7 @@ impl<'c> Clock<'c> {
 fn stamp_of(batch: &ResultBatch, slot: usize) -> Timestamp {
     let mut before = 0;
     for part in batch.parts() {
-        before += part.set_count;
+        before += part.set_count();
         if slot < before {
             return part.timestamp;
         }

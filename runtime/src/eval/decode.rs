@@ -1,79 +1,64 @@
-//! From encoded value sets to lanes.
+//! From value sets to lanes.
 //!
 //! The fast way ([`decode_column`]) checks that a value set is what the layout
-//! expects while it writes the column; the slow way ([`survey`]) finds out
-//! what a value set is like, so that a layout can be made for it. Where the
-//! source says that nothing but numbers differs, these are all that is looked
-//! at ([`Delivered`]).
+//! expects while it writes the column, which is a copy where the value set has
+//! one; the slow way ([`survey`]) finds out what a value set is like, so that a
+//! layout can be made for it. Where the source says that nothing but numbers
+//! differs, nothing is checked either ([`Copied`]).
 
+use super::layout::Expected;
 use crate::kernel::interp::write;
-use crate::model::{InstId, PmStatus, ValueType};
-use crate::program::{InputSlot, Reason, Status, scalar_of};
-use crate::result::{Lane, LayoutId, NumberPlace, ResultPart, ValueSet};
+use crate::model::{InstId, PmStatus, RawValueRef, ValueType};
+use crate::program::{Input, InputSlot, Reason, Status, scalar_of};
+use crate::result::{Columns, Content, Form, LayoutId, ValueSet};
 
-/// What was found out about a delivered part, for others of its layout.
+/// The columns that were as expected last, all of them numbers, and the stamp
+/// of the frame then: others of their layout are as well.
 #[derive(Debug, Default)]
-pub struct Delivered {
-    /// Layout of the part that was decoded last, and the frame's stamp then.
-    seen: Option<(LayoutId, u64)>,
-    /// Where its numbers stand, with the offsets and widths of their columns.
-    columns: Vec<(NumberPlace, usize, usize)>,
-    /// That was worth the while to find out, and there are no other values.
-    is_known: bool,
-}
+pub struct Copied(Option<(LayoutId, u64)>);
 
-impl Delivered {
-    /// Decodes a part with all inputs of a program into a frame with that
-    /// stamp. False if nothing is known of such parts.
-    pub fn decode(&self, part: &ResultPart, stamp: u64, arena: &mut [u8]) -> bool {
-        if !self.is_known || part.layout.is_none_or(|layout| self.seen != Some((layout, stamp))) {
+impl Copied {
+    /// Copies the columns of a program's inputs into a frame with that stamp.
+    /// False if it is not known that they are as the inputs expect.
+    pub fn copy(
+        &self,
+        columns: &Columns,
+        inputs: &[Expected],
+        stamp: u64,
+        arena: &mut [u8],
+    ) -> bool {
+        if columns.layout().is_none_or(|layout| self.0 != Some((layout, stamp))) {
             return false;
         }
-        for (place, offset, width) in &self.columns {
-            let column = &mut arena[*offset..][..place.count() * width];
-            if *width == 8 {
-                let mut column = column.as_chunks_mut::<8>().0.iter_mut();
-                place.read(&part.bytes, |bits| {
-                    if let Some(lane) = column.next() {
-                        *lane = bits.to_ne_bytes();
-                    }
-                });
-            } else {
-                let mut column = column.as_chunks_mut::<4>().0.iter_mut();
-                place.read(&part.bytes, |bits| {
-                    if let Some(lane) = column.next() {
-                        *lane = (bits as u32).to_ne_bytes();
-                    }
-                });
+        for (input, lanes) in inputs.iter().zip(columns.number_lanes()) {
+            if !input.has_values {
+                continue;
+            }
+            let column = &mut arena[input.offset as usize..];
+            match *lanes {
+                // Most metrics have one value.
+                [a, b, c, d, e, f, g, h] => column[..8].copy_from_slice(&[a, b, c, d, e, f, g, h]),
+                _ => column[..lanes.len()].copy_from_slice(lanes),
             }
         }
         true
     }
 
-    /// Takes note of a part that was decoded into a frame; once for those
-    /// that come again. `inputs` gives of each set in turn the type and the
-    /// offset of the column, nothing for one without values.
-    pub fn learn(
-        &mut self,
-        part: &ResultPart,
-        stamp: u64,
-        inputs: impl Iterator<Item = Option<(ValueType, usize)>>,
-    ) {
-        let Some(layout) = part.layout else { return };
-        self.is_known = false;
-        if self.seen.replace((layout, stamp)) != Some((layout, stamp)) {
-            return;
-        }
-        self.columns.clear();
-        let mut sets = part.sets();
-        for input in inputs {
-            let offset = sets.offset();
-            let Some(set) = sets.next() else { return };
-            let Some((value_type, column)) = input else { continue };
-            let Some(place) = part.numbers(offset, &set, value_type) else { return };
-            self.columns.push((place, column, value_type.lane_bytes()));
-        }
-        self.is_known = true;
+    /// Takes note of columns that were decoded into a frame as expected, which are
+    /// those of a program's inputs.
+    pub fn learn(&mut self, columns: &Columns, inputs: &[Expected], specs: &[Input], stamp: u64) {
+        let is_copied = |((input, spec), lanes): ((&Expected, &Input), &[u8])| {
+            // What has more lanes than its column is decoded one by one, and so is
+            // what is no number.
+            let count = usize::try_from(input.raw_count).unwrap_or(0);
+            let is_whole = input.section != 0 || count <= 1;
+            let are_numbers = scalar_of(spec.value_type).is_some()
+                && lanes.len() == count * spec.value_type.lane_bytes();
+            !input.has_values || is_whole && are_numbers
+        };
+        let mut inputs = inputs.iter().zip(specs).zip(columns.number_lanes());
+        let layout = columns.layout().filter(|_| inputs.all(is_copied));
+        self.0 = layout.map(|layout| (layout, stamp));
     }
 }
 
@@ -122,7 +107,7 @@ pub fn raw_count(set: &ValueSet<'_>) -> i32 {
 }
 
 /// Finds out what a value set of a metric of type `value_type` is like.
-pub fn survey(part: &ResultPart, set: &ValueSet<'_>, value_type: ValueType) -> Survey {
+pub fn survey(set: &ValueSet<'_>, value_type: ValueType) -> Survey {
     let raw_count = raw_count(set);
     let without = |status, sound| Survey { status, raw_count, ids: Vec::new(), sound };
     match set.count {
@@ -130,60 +115,82 @@ pub fn survey(part: &ResultPart, set: &ValueSet<'_>, value_type: ValueType) -> S
         Ok(0) => return without(Status::Empty(Reason::OperandEmpty), true),
         Ok(_) => {}
     }
-    let is_plain = match (value_type, set.in_blocks) {
-        (ValueType::I32 | ValueType::U32 | ValueType::F32, false) => true,
-        (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
-            set.lanes().all(|lane| part.block_of_8(lane.word).is_some())
-        }
-        _ => false,
+    let is_plain = match &set.content {
+        Content::Columns(columns) => is_column_of(columns.form(), value_type),
+        Content::Wire(wire) => match (value_type, wire.in_blocks) {
+            (ValueType::I32 | ValueType::U32 | ValueType::F32, false) => true,
+            (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
+                wire.lanes().all(|lane| wire.block_of_8(lane.word).is_some())
+            }
+            _ => false,
+        },
     };
-    for lane in set.lanes().filter(|_| !is_plain) {
-        if let Err(status) = bytes_of(part, set.in_blocks, lane, value_type) {
+    for (_, value) in set.values().filter(|_| !is_plain) {
+        if let Err(status) = decoded(value, &mut [0; 8], value_type) {
             return without(Status::Failed(status), false);
         }
     }
-    let ids = set.lanes().map(|lane| lane.instance).collect();
-    Survey { status: Status::Values, raw_count, ids, sound: true }
+    Survey { status: Status::Values, raw_count, ids: set.instances().collect(), sound: true }
 }
 
-/// The value of a lane: its bits, or the bytes of text and aggregates.
-enum Encoded<'a> {
+/// True if the lanes of a delivered column are those of a column of a type. Which
+/// numbers of that size they are their writer may have seen in another way than
+/// the metric's descriptor; that is what counts.
+fn is_column_of(form: Form, value_type: ValueType) -> bool {
+    match value_type {
+        // Single precision stands in place in old archives.
+        ValueType::I32 | ValueType::U32 | ValueType::F32 => {
+            matches!(form, Form::Words | Form::Numbers(_)) && form.width() == 4
+        }
+        ValueType::I64 | ValueType::U64 | ValueType::F64 => {
+            matches!(form, Form::Numbers(_)) && form.width() == 8
+        }
+        _ => false,
+    }
+}
+
+/// A value as a lane: its bits, or the bytes of text and aggregates.
+enum Decoded<'a> {
     Bits(u64),
     Bytes(&'a [u8]),
 }
 
-fn bytes_of<'a>(
-    part: &'a ResultPart,
-    in_blocks: bool,
-    lane: Lane,
+/// `room` is for a number that is wanted as bytes.
+fn decoded<'a>(
+    value: Option<RawValueRef<'a>>,
+    room: &'a mut [u8; 8],
     value_type: ValueType,
-) -> Result<Encoded<'a>, PmStatus> {
-    if !in_blocks {
-        return match value_type {
-            // Single precision stands in place in old archives.
-            ValueType::I32 | ValueType::U32 | ValueType::F32 => {
-                Ok(Encoded::Bits(u64::from(lane.word)))
-            }
-            ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => Err(PmStatus::TYPE),
-            _ => Err(PmStatus::LOGREC),
-        };
-    }
-    let (_, data) = part.block(lane.word).ok_or(PmStatus::LOGREC)?;
+) -> Result<Decoded<'a>, PmStatus> {
+    let data = match value.ok_or(PmStatus::LOGREC)?.encoded(room) {
+        Err(word) => {
+            return match value_type {
+                // Single precision stands in place in old archives.
+                ValueType::I32 | ValueType::U32 | ValueType::F32 => {
+                    Ok(Decoded::Bits(u64::from(word)))
+                }
+                ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => {
+                    Err(PmStatus::TYPE)
+                }
+                _ => Err(PmStatus::LOGREC),
+            };
+        }
+        Ok((_, data)) => data,
+    };
     match value_type {
         ValueType::I32 | ValueType::U32 | ValueType::F32 => {
             let data: [u8; 4] = data.try_into().map_err(|_| PmStatus::CONV)?;
-            Ok(Encoded::Bits(u64::from(u32::from_be_bytes(data))))
+            Ok(Decoded::Bits(u64::from(u32::from_be_bytes(data))))
         }
         ValueType::I64 | ValueType::U64 | ValueType::F64 => {
             let data: [u8; 8] = data.try_into().map_err(|_| PmStatus::CONV)?;
-            Ok(Encoded::Bits(u64::from_be_bytes(data)))
+            Ok(Decoded::Bits(u64::from_be_bytes(data)))
         }
         // Old archives pad texts with more than one NUL.
         ValueType::String => {
-            Ok(Encoded::Bytes(data.split(|byte| *byte == 0).next().unwrap_or(data)))
+            Ok(Decoded::Bytes(data.split(|byte| *byte == 0).next().unwrap_or(data)))
         }
         ValueType::NoSupport | ValueType::Unknown | ValueType::Other(_) => Err(PmStatus::TYPE),
-        _ => Ok(Encoded::Bytes(data)),
+        _ => Ok(Decoded::Bytes(data)),
     }
 }
 
@@ -202,59 +209,79 @@ pub fn unpack_range(bits: u64) -> std::ops::Range<usize> {
 /// the column at `column`; bytes go to `blobs`. False when the value set is not
 /// as expected; then the column is unspecified.
 pub fn decode_column(
-    part: &ResultPart,
     set: &ValueSet<'_>,
     value_type: ValueType,
     ids: &[InstId],
     column: &mut [u8],
     blobs: &mut Vec<u8>,
 ) -> bool {
-    if set.lanes().len() < ids.len() {
-        return false;
-    }
-    // Mostly that tells whether an instance has come or gone.
-    if set.lanes().next().map(|lane| lane.instance) != ids.first().copied() {
-        return false;
-    }
-    let lanes = set.lanes().zip(ids);
-    match (value_type, set.in_blocks) {
-        (ValueType::I32 | ValueType::U32 | ValueType::F32, false) => {
-            let mut same = true;
-            for ((lane, id), out) in lanes.zip(column.chunks_exact_mut(4)) {
-                same &= lane.instance == *id;
-                out.copy_from_slice(&lane.word.to_ne_bytes());
+    match &set.content {
+        Content::Columns(columns) => {
+            if columns.ids().get(..ids.len()) != Some(ids) {
+                return false;
             }
-            same
-        }
-        (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
-            let mut same = true;
-            for ((lane, id), out) in lanes.zip(column.chunks_exact_mut(8)) {
-                let Some(data) = part.block_of_8(lane.word) else { return false };
-                same &= lane.instance == *id;
-                out.copy_from_slice(&u64::from_be_bytes(data).to_ne_bytes());
+            if is_column_of(columns.form(), value_type) {
+                column.copy_from_slice(&columns.lanes()[..column.len()]);
+                return true;
             }
-            same
         }
-        _ => {
-            let width = value_type.lane_bytes();
-            for (at, (lane, id)) in lanes.enumerate() {
-                let Ok(encoded) = bytes_of(part, set.in_blocks, lane, value_type) else {
-                    return false;
-                };
-                if lane.instance != *id {
-                    return false;
-                }
-                match (encoded, scalar_of(value_type)) {
-                    (Encoded::Bits(bits), Some(scalar)) => write(scalar, column, at * width, bits),
-                    (Encoded::Bytes(bytes), _) => {
-                        let bits = pack_range(blobs.len(), bytes.len());
-                        blobs.extend_from_slice(bytes);
-                        column[at * width..][..8].copy_from_slice(&bits.to_ne_bytes());
+        Content::Wire(wire) => {
+            if wire.len() < ids.len() {
+                return false;
+            }
+            // Mostly that tells whether an instance has come or gone.
+            if wire.lanes().next().map(|lane| lane.instance) != ids.first().copied() {
+                return false;
+            }
+            let lanes = wire.lanes().zip(ids);
+            let mut same = true;
+            match (value_type, wire.in_blocks) {
+                (ValueType::I32 | ValueType::U32 | ValueType::F32, false) => {
+                    for ((lane, id), out) in lanes.zip(column.chunks_exact_mut(4)) {
+                        same &= lane.instance == *id;
+                        out.copy_from_slice(&lane.word.to_ne_bytes());
                     }
-                    (Encoded::Bits(_), None) => return false,
+                    return same;
                 }
+                (ValueType::I64 | ValueType::U64 | ValueType::F64, true) => {
+                    for ((lane, id), out) in lanes.zip(column.chunks_exact_mut(8)) {
+                        let Some(data) = wire.block_of_8(lane.word) else { return false };
+                        same &= lane.instance == *id;
+                        out.copy_from_slice(&u64::from_be_bytes(data).to_ne_bytes());
+                    }
+                    return same;
+                }
+                _ => {}
             }
-            true
         }
     }
+    decode_any(set, value_type, ids, column, blobs)
+}
+
+/// The same, value by value.
+fn decode_any(
+    set: &ValueSet<'_>,
+    value_type: ValueType,
+    ids: &[InstId],
+    column: &mut [u8],
+    blobs: &mut Vec<u8>,
+) -> bool {
+    let width = value_type.lane_bytes();
+    for (at, ((instance, value), id)) in set.values().zip(ids).enumerate() {
+        let mut room = [0; 8];
+        let Ok(decoded) = decoded(value, &mut room, value_type) else { return false };
+        if instance != *id {
+            return false;
+        }
+        match (decoded, scalar_of(value_type)) {
+            (Decoded::Bits(bits), Some(scalar)) => write(scalar, column, at * width, bits),
+            (Decoded::Bytes(bytes), _) => {
+                let bits = pack_range(blobs.len(), bytes.len());
+                blobs.extend_from_slice(bytes);
+                column[at * width..][..8].copy_from_slice(&bits.to_ne_bytes());
+            }
+            (Decoded::Bits(_), None) => return false,
+        }
+    }
+    true
 }

@@ -8,7 +8,7 @@ use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
 use crate::program::{Output, Status, scalar_of};
-use crate::result::{LayoutId, NumberPlace, ResultBatch};
+use crate::result::ResultBatch;
 
 /// The instance of a single value.
 const SINGLE: InstId = -1;
@@ -22,8 +22,6 @@ pub struct Evaluation<'w> {
     pub(super) layout: &'w Layout,
     pub(super) frame: &'w Frame,
     pub(super) program: &'w [Output],
-    /// Everything comes from columns.
-    pub(super) is_regular: bool,
     /// Parallel to `program`: the value of the general path where it applied.
     pub(super) general: &'w [Option<u32>],
     pub(super) nodes: &'w [NodeValue],
@@ -76,17 +74,10 @@ impl<'w> Evaluation<'w> {
         self.timestamp
     }
 
-    /// What was fetched, in its encoded form: the program's inputs, then what
+    /// What was fetched, as it was delivered: the program's inputs, then what
     /// [`super::Evaluator::also_fetch`] asked for.
     pub fn fetched(&self) -> &'w ResultBatch {
         self.fetched
-    }
-
-    /// Evaluations of the same identity differ in nothing but numbers, and in
-    /// the content of values that are none: statuses and instances are the
-    /// same. `None` where that is not known.
-    pub fn layout(&self) -> Option<LayoutId> {
-        self.is_regular.then_some(self.layout.id)
     }
 
     /// Number of metrics, which are in the order of the program's outputs.
@@ -163,19 +154,19 @@ impl<'w> Values<'w> {
         Some(instances.map(move |(lane, instance)| (*instance, bits(lane))))
     }
 
-    /// Writes the bits of all values, which are numbers, over those of an
-    /// evaluation of the same [`Evaluation::layout`] in the bytes of a part.
-    pub fn overwrite(&self, place: &NumberPlace, part: &mut [u8]) {
+    /// Copies all values, which are numbers, into lanes of the type's size in the
+    /// machine's own order, as many as there are.
+    pub fn copy_numbers(&self, lanes: &mut [u8]) {
         match (self.lanes, self.value_type.lane_bytes()) {
-            (LaneSource::Column(column), 8) => {
-                let lanes = column.as_chunks::<8>().0.iter();
-                place.overwrite(part, lanes.map(|lane| u64::from_ne_bytes(*lane)));
+            (LaneSource::Column(column), _) => lanes.copy_from_slice(&column[..lanes.len()]),
+            (LaneSource::Bits(bits), 8) => {
+                let lanes = lanes.as_chunks_mut().0.iter_mut();
+                lanes.zip(bits).for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
             }
-            (LaneSource::Column(column), _) => {
-                let lanes = column.as_chunks::<4>().0.iter();
-                place.overwrite(part, lanes.map(|lane| u64::from(u32::from_ne_bytes(*lane))));
+            (LaneSource::Bits(bits), _) => {
+                let lanes = lanes.as_chunks_mut().0.iter_mut();
+                lanes.zip(bits).for_each(|(lane, bits)| *lane = (*bits as u32).to_ne_bytes());
             }
-            (LaneSource::Bits(bits), _) => place.overwrite(part, bits.iter().copied()),
         }
     }
 

@@ -7,11 +7,11 @@ use super::host::{FakeHost, FetchTime, HostState};
 use super::script::Moment;
 use super::session::Client;
 use super::world::Served;
-use crate::model::{InDom, InstId, PmStatus, Pmid, RawValue, Value, ValueType};
+use crate::model::{InDom, InstId, PmStatus, Pmid, Value};
 use crate::pdu::{
     ErrorPdu, Fetch, HEADER_BYTES, Pdu, Reader, Resolution, ResultFrame, encode_result,
 };
-use crate::result::{BlockValue, Lane, ResultPart, ResultWriter, ValueSet};
+use crate::result::{BlockValue, ResultPart, ResultWriter, ValueSet};
 
 /// The instances that the fetches of one context return.
 #[derive(Debug)]
@@ -81,7 +81,6 @@ pub(super) fn fetch(
     for pmid in fetch.pmids.iter() {
         write_set(host, state, admitted, now, *pmid, &mut writer);
     }
-    writer.finish();
     let mut reply = Vec::new();
     let notices = state.notices_since(client.notices);
     client.notices = state.notices();
@@ -191,7 +190,7 @@ pub(super) fn store(state: &mut HostState, pdu: &[u8]) -> Outcome {
     let part = frame.into_part(pdu.to_vec());
     let mut outcome = PmStatus(0);
     for set in part.sets() {
-        if let Err(status) = store_set(state, &part, &set) {
+        if let Err(status) = store_set(state, &set) {
             outcome = status;
         }
     }
@@ -200,9 +199,8 @@ pub(super) fn store(state: &mut HostState, pdu: &[u8]) -> Outcome {
     Ok(Answer::Reply(reply))
 }
 
-fn store_set(state: &mut HostState, part: &ResultPart, set: &ValueSet<'_>) -> Result<(), PmStatus> {
-    let values: Vec<Lane> = set.lanes().collect();
-    if values.is_empty() {
+fn store_set(state: &mut HostState, set: &ValueSet<'_>) -> Result<(), PmStatus> {
+    if set.is_empty() {
         return Err(PmStatus::BADSTORE);
     }
     if !state.agent(set.pmid.domain())? {
@@ -213,34 +211,19 @@ fn store_set(state: &mut HostState, part: &ResultPart, set: &ValueSet<'_>) -> Re
         return Err(PmStatus::PERMISSION);
     }
     let (value_type, indom) = (served.desc.value_type, served.desc.indom);
-    for lane in values {
+    for (instance, value) in set.values() {
         let known = match indom {
             // Every client of `pmcd.client.whoami` has an instance of its own.
             Some(indom) if indom.domain() != super::PMCD_AGENT => {
-                state.world.metadata().instances(indom)?.name(lane.instance).is_some()
+                state.world.metadata().instances(indom)?.name(instance).is_some()
             }
             _ => true,
         };
         if !known {
             return Err(PmStatus::INST);
         }
-        let value = stored_value(part, set.in_blocks, lane, value_type)?;
-        state.stored.insert((set.pmid, lane.instance), value);
+        let value = value.ok_or(PmStatus::IPC)?.decode(value_type)?;
+        state.stored.insert((set.pmid, instance), value);
     }
     Ok(())
-}
-
-fn stored_value(
-    part: &ResultPart,
-    in_blocks: bool,
-    lane: Lane,
-    value_type: ValueType,
-) -> Result<Value, PmStatus> {
-    let value = if in_blocks {
-        let (code, bytes) = part.block(lane.word).ok_or(PmStatus::IPC)?;
-        RawValue::Block { code, bytes: bytes.into() }
-    } else {
-        RawValue::InPlace(lane.word)
-    };
-    value.decode(value_type)
 }

@@ -1,21 +1,20 @@
 //! Results of fetches, this one's and the one before, and where in them the
 //! values of each metric are.
 
-use crate::model::{PmStatus, RawValueRef, Timestamp};
-use crate::result::{Lane, ResultBatch, ResultPart, ValueSet};
+use crate::model::{InstId, PmStatus, RawValueRef, Timestamp};
+use crate::result::{ResultBatch, ValueSet};
 
 /// A result, with its buffers.
 #[derive(Debug, Default)]
 pub(super) struct Fetched {
     pub(super) batch: ResultBatch,
-    /// Part and offset of the value set of each metric, by the metric's position.
+    /// Part and place of the value set of each metric, by the metric's position.
     places: Vec<(usize, usize)>,
 }
 
 /// The values of one metric in a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MetricResult<'r> {
-    part: &'r ResultPart,
     set: ValueSet<'r>,
 }
 
@@ -30,11 +29,11 @@ impl Fetched {
         for (position, part) in self.batch.parts().iter().enumerate() {
             let mut sets = part.sets();
             loop {
-                let offset = sets.offset();
+                let place = sets.place();
                 if sets.next().is_none() {
                     break;
                 }
-                self.places.push((position, offset));
+                self.places.push((position, place));
             }
         }
     }
@@ -42,9 +41,8 @@ impl Fetched {
     /// The values of the metric at a position; none for one that was not
     /// among those that were fetched.
     pub(super) fn metric(&self, position: usize) -> Option<MetricResult<'_>> {
-        let (part, offset) = *self.places.get(position)?;
-        let part = &self.batch.parts()[part];
-        Some(MetricResult { part, set: part.set_at(offset)? })
+        let (part, place) = *self.places.get(position)?;
+        Some(MetricResult { set: self.batch.parts()[part].set_at(place)? })
     }
 }
 
@@ -54,20 +52,21 @@ impl<'r> MetricResult<'r> {
         self.set.count
     }
 
-    /// The values' places, in the order delivered.
-    pub(super) fn lanes(&self) -> impl ExactSizeIterator<Item = Lane> + use<'r> {
-        self.set.lanes()
+    /// The instances of the values, in the order delivered.
+    pub(super) fn instances(&self) -> impl ExactSizeIterator<Item = InstId> + use<'r> {
+        self.set.instances()
     }
 
     /// The value of an instance, or without one the first value.
-    pub(super) fn instance(&self, instance: Option<i32>) -> Result<RawValueRef<'r>, PmStatus> {
+    pub(super) fn instance(&self, instance: Option<InstId>) -> Result<RawValueRef<'r>, PmStatus> {
         self.set.count?;
-        let is_it = |lane: &Lane| instance.is_none_or(|instance| lane.instance == instance);
-        let lane = self.lanes().find(is_it).ok_or(PmStatus::VALUE)?;
-        self.value(lane)
+        let is_it = |own: InstId| instance.is_none_or(|instance| own == instance);
+        let at = self.instances().position(is_it).ok_or(PmStatus::VALUE)?;
+        self.value(at)
     }
 
-    pub(super) fn value(&self, lane: Lane) -> Result<RawValueRef<'r>, PmStatus> {
-        self.part.value(&self.set, lane).ok_or(PmStatus::CONV)
+    /// The value at a position.
+    pub(super) fn value(&self, at: usize) -> Result<RawValueRef<'r>, PmStatus> {
+        self.set.value(at).ok_or(PmStatus::CONV)
     }
 }

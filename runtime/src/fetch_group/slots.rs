@@ -9,7 +9,6 @@ use crate::model::{
     EVENT_FLAGS, EVENT_MISSED, EventFlags, EventRecord, InDom, InstId, InstanceDomain, PmStatus,
     Pmid, RawValueRef, Timestamp, Value,
 };
-use crate::result::Lane;
 
 /// The results that a fetch is made of, and what holds for all entries.
 #[derive(Clone, Copy)]
@@ -106,8 +105,9 @@ pub(super) struct InstancesSlot {
     pub(super) names: Option<Arc<InstanceDomain>>,
     /// The instances that names were last asked for.
     pub(super) named: Vec<InstId>,
-    lanes: Vec<Lane>,
-    previous: Vec<Lane>,
+    /// Instances in ascending order, with the positions of their values.
+    order: Vec<(InstId, usize)>,
+    previous: Vec<(InstId, usize)>,
 }
 
 impl InstancesSlot {
@@ -128,7 +128,7 @@ impl InstancesSlot {
             status: Err(PmStatus::VALUE),
             names: None,
             named: Vec::new(),
-            lanes: Vec::new(),
+            order: Vec::new(),
             previous: Vec::new(),
         }
     }
@@ -144,7 +144,7 @@ impl InstancesSlot {
         }
         self.status = count.map(|_| ());
         let (Ok(_), Some(metric)) = (count, metric) else { return };
-        sort(&mut self.lanes, metric);
+        sort(&mut self.order, metric);
         let previous = round.previous(self.metric);
         if let (true, Ok((previous, _))) = (self.recipe.is_rate, previous) {
             sort(&mut self.previous, previous);
@@ -156,19 +156,19 @@ impl InstancesSlot {
                 // Whatever instance an old agent gave its one value.
                 return Ok((metric.instance(None)?, seconds));
             }
-            let position = self.previous.binary_search_by_key(&instance, |lane| lane.instance);
-            let lane = position.map_err(|_| PmStatus::VALUE)?;
-            Ok((metric.value(self.previous[lane])?, seconds))
+            let found = self.previous.binary_search_by_key(&instance, |(own, _)| *own);
+            let (_, at) = self.previous[found.map_err(|_| PmStatus::VALUE)?];
+            Ok((metric.value(at)?, seconds))
         };
-        if self.lanes.len() > self.most {
+        if self.order.len() > self.most {
             self.status = Err(PmStatus::TOOBIG);
         }
-        for lane in self.lanes.iter().take(self.most) {
-            let value = metric.value(*lane).and_then(|value| {
-                let sample = Sample { value, previous: before(lane.instance) };
+        for (instance, at) in self.order.iter().take(self.most) {
+            let value = metric.value(*at).and_then(|value| {
+                let sample = Sample { value, previous: before(*instance) };
                 self.recipe.value(sample, round.counter_wraps)
             });
-            self.rows.push((lane.instance, Held::of(value)));
+            self.rows.push((*instance, Held::of(value)));
         }
     }
 
@@ -185,13 +185,12 @@ impl InstancesSlot {
     }
 }
 
-/// Puts the lanes of a metric in order of instances; of equal ones the first
-/// comes first.
-fn sort(lanes: &mut Vec<Lane>, metric: MetricResult<'_>) {
-    lanes.clear();
-    lanes.extend(metric.lanes());
-    if !lanes.is_sorted_by_key(|lane| lane.instance) {
-        lanes.sort_unstable_by_key(|lane| lane.instance);
+/// Puts the instances of a metric in order; of equal ones the first comes first.
+fn sort(order: &mut Vec<(InstId, usize)>, metric: MetricResult<'_>) {
+    order.clear();
+    order.extend(metric.instances().zip(0..));
+    if !order.is_sorted() {
+        order.sort_unstable();
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! An agent writes its values through [`Values`], which checks them against
 //! the metric's type. It knows neither the order of a request nor the form
-//! in which results are encoded.
+//! that results have.
 
 use std::borrow::Cow;
 use std::sync::Arc;

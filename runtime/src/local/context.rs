@@ -2,7 +2,7 @@
 //!
 //! Names, descriptors, instance domains, texts and labels of all agents form
 //! one name space; a fetch asks each agent for its metrics in the order of the
-//! request and writes the answers into one encoded result.
+//! request and writes the answers into one result.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -393,7 +393,6 @@ impl FetchSource for LocalContext {
                 Err(status) => writer.status(*pmid, *status),
             }
         }
-        writer.finish();
         for (indom, agent) in list.domains().iter().zip(&self.prepared.domains) {
             let domain = match agent {
                 Ok(agent) => self.agents[*agent].during(fetch).instance_domain(*indom),

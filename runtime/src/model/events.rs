@@ -110,12 +110,9 @@ impl RawValueRef<'_> {
     /// # Errors
     /// As for [`RawValue::events`].
     pub fn events(self) -> Result<Vec<EventRecord>, PmStatus> {
-        match self {
-            RawValueRef::InPlace(_) => Err(PmStatus::CONV),
-            RawValueRef::Block { code, bytes } => {
-                unpack_events(ValueType::from_code(code.into()), bytes)
-            }
-        }
+        let mut room = [0; 8];
+        let (code, bytes) = self.encoded(&mut room).map_err(|_| PmStatus::CONV)?;
+        unpack_events(ValueType::from_code(code.into()), bytes)
     }
 }
 
@@ -296,7 +293,8 @@ pub(super) fn summarize_events(
     value: RawValueRef<'_>,
     value_type: ValueType,
 ) -> Result<EventSummary, PmStatus> {
-    let RawValueRef::Block { bytes, .. } = value else { return Err(PmStatus::CONV) };
+    let mut room = [0; 8];
+    let (_, bytes) = value.encoded(&mut room).map_err(|_| PmStatus::CONV)?;
     let (mut cursor, records) = Cursor::new(value_type, bytes)?;
     let mut summary = EventSummary { records, missed: 0, span: None };
     for _ in 0..records {

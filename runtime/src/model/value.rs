@@ -32,6 +32,13 @@ pub enum RawValueRef<'r> {
         /// Its bytes, without the block's header.
         bytes: &'r [u8],
     },
+    /// A number that is not encoded; on the wire it is a block of its type.
+    Number {
+        /// FLOAT, 64, U64 or DOUBLE.
+        value_type: ValueType,
+        /// Its bits, those of a FLOAT in the low half.
+        bits: u64,
+    },
 }
 
 /// A value that knows its type (`pmAtomValue` of pmExtractValue(3)).
@@ -114,12 +121,73 @@ impl RawValue {
     }
 }
 
+impl<'r> RawValueRef<'r> {
+    /// The value as a block: its type code and bytes. `room` is for those of a
+    /// number. The word itself for a value in place.
+    pub fn encoded<'b>(self, room: &'b mut [u8; 8]) -> Result<(u8, &'b [u8]), u32>
+    where
+        'r: 'b,
+    {
+        match self {
+            RawValueRef::InPlace(word) => Err(word),
+            RawValueRef::Block { code, bytes } => Ok((code, bytes)),
+            RawValueRef::Number { value_type, bits } => {
+                *room = bits.to_be_bytes();
+                let bytes = if value_type == ValueType::F32 { &room[4..] } else { &room[..] };
+                // Codes of types that values have are below 11.
+                Ok((value_type.code() as u8, bytes))
+            }
+        }
+    }
+
+    /// The same value, not encoded if it is a number of its own type.
+    pub fn as_number(self) -> RawValueRef<'r> {
+        use ValueType::{F32, F64, I32, I64, U32, U64};
+        match self {
+            RawValueRef::Block { code, bytes } => {
+                let value_type = ValueType::from_code(code.into());
+                let bits = match (value_type, bytes) {
+                    (F32, &[a, b, c, d]) => u32::from_be_bytes([a, b, c, d]).into(),
+                    (I64 | U64 | F64, &[a, b, c, d, e, f, g, h]) => {
+                        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+                    }
+                    _ => return self,
+                };
+                RawValueRef::Number { value_type, bits }
+            }
+            RawValueRef::Number { value_type: I32 | U32, bits } => {
+                RawValueRef::InPlace(bits as u32)
+            }
+            _ => self,
+        }
+    }
+
+    /// The bits of the value if it is a number of a type, those of 32 bits in the
+    /// low half.
+    pub fn number(self, wanted: ValueType) -> Option<u64> {
+        match self.as_number() {
+            RawValueRef::InPlace(word) => {
+                matches!(wanted, ValueType::I32 | ValueType::U32).then_some(word.into())
+            }
+            RawValueRef::Number { value_type, bits } => (value_type == wanted).then_some(bits),
+            RawValueRef::Block { .. } => None,
+        }
+    }
+}
+
 impl RawValueRef<'_> {
     /// The same value with a copy of the bytes.
     pub fn to_owned(self) -> RawValue {
         match self {
             RawValueRef::InPlace(word) => RawValue::InPlace(word),
             RawValueRef::Block { code, bytes } => RawValue::Block { code, bytes: bytes.into() },
+            RawValueRef::Number { value_type, bits } => {
+                let bytes: Box<[u8]> = match value_type {
+                    ValueType::F32 => (bits as u32).to_be_bytes().into(),
+                    _ => bits.to_be_bytes().into(),
+                };
+                RawValue::Block { code: value_type.code() as u8, bytes }
+            }
         }
     }
 
@@ -128,16 +196,13 @@ impl RawValueRef<'_> {
     /// # Errors
     /// As for [`RawValue::decode`].
     pub fn decode(self, value_type: ValueType) -> Result<Value, PmStatus> {
-        let (code, bytes) = match (self, value_type) {
-            (RawValueRef::InPlace(word), ValueType::I32) => {
-                return Ok(Value::I32(word.cast_signed()));
-            }
-            (RawValueRef::InPlace(word), ValueType::U32) => return Ok(Value::U32(word)),
-            (RawValueRef::InPlace(word), ValueType::F32) => {
-                return Ok(Value::F32(f32::from_bits(word)));
-            }
-            (RawValueRef::InPlace(_), _) => return Err(PmStatus::CONV),
-            (RawValueRef::Block { code, bytes }, _) => (ValueType::from_code(code.into()), bytes),
+        let mut room = [0; 8];
+        let (code, bytes) = match (self.encoded(&mut room), value_type) {
+            (Err(word), ValueType::I32) => return Ok(Value::I32(word.cast_signed())),
+            (Err(word), ValueType::U32) => return Ok(Value::U32(word)),
+            (Err(word), ValueType::F32) => return Ok(Value::F32(f32::from_bits(word))),
+            (Err(_), _) => return Err(PmStatus::CONV),
+            (Ok((code, bytes)), _) => (ValueType::from_code(code.into()), bytes),
         };
         let four = || <[u8; 4]>::try_from(bytes).map_err(|_| PmStatus::CONV);
         let eight = || <[u8; 8]>::try_from(bytes).map_err(|_| PmStatus::CONV);

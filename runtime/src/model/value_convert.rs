@@ -25,12 +25,11 @@ impl RawValueRef<'_> {
     /// # Errors
     /// As for [`RawValue::extract`].
     pub fn extract(self, value_type: ValueType, wanted: ValueType) -> Result<Value, PmStatus> {
-        let value = match self {
-            RawValueRef::InPlace(_) if value_type == ValueType::Unknown => {
-                self.decode(ValueType::I32)?
-            }
-            RawValueRef::InPlace(_) => self.decode(value_type)?,
-            RawValueRef::Block { code, bytes } => {
+        let mut room = [0; 8];
+        let value = match self.encoded(&mut room) {
+            Err(_) if value_type == ValueType::Unknown => self.decode(ValueType::I32)?,
+            Err(_) => self.decode(value_type)?,
+            Ok((code, bytes)) => {
                 let due = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
                 if !matches!(due, 2..=7) || !(code == 0 || code == due) {
                     return Err(PmStatus::CONV);

@@ -45,10 +45,11 @@ impl RawValueRef<'_> {
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
             return right(out, &[b"\"", text, b"\""].concat(), width);
         }
-        match (self.extract(value_type, value_type), self) {
+        let mut room = [0; 8];
+        match (self.extract(value_type, value_type), self.encoded(&mut room)) {
             (Ok(value), _) if print_number(out, &value, width) => {}
-            (_, RawValueRef::InPlace(word)) => print_unknown_word(out, word, width),
-            (_, RawValueRef::Block { code, bytes }) => {
+            (_, Err(word)) => print_unknown_word(out, word, width),
+            (_, Ok((code, bytes))) => {
                 print_unknown_block(out, &native_block(code, bytes), width);
             }
         }

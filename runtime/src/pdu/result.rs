@@ -20,8 +20,8 @@
 use super::event_array;
 use super::header::Header;
 use super::{DecodeError, PduType, Problem, Reader, Resolution, Writer};
-use crate::model::{Pmid, Timestamp};
-use crate::result::ResultPart;
+use crate::model::{Pmid, RawValueRef, Timestamp};
+use crate::result::{ResultPart, ResultWriter, ValueSet, Wire};
 
 /// What stands around the value sets of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +88,11 @@ impl ResultFrame {
 
     /// The part of a batch that a PDU with this frame is.
     pub fn into_part(self, pdu: Vec<u8>) -> ResultPart {
-        ResultPart {
-            timestamp: self.timestamp,
-            bytes: pdu,
-            first_set: self.first_set,
-            set_count: self.set_count,
-            block_origin: 0,
-            layout: None,
-        }
+        let ResultFrame { timestamp, first_set, set_count } = self;
+        let mut part = ResultPart::default();
+        part.timestamp = timestamp;
+        *part.set_wire() = Wire { bytes: pdu, first_set, set_count, block_origin: 0 };
+        part
     }
 }
 
@@ -221,7 +218,6 @@ pub(super) const fn least_data_bytes(kind: u8) -> u32 {
 /// Encodes a part as a RESULT or HIGHRES_RESULT, appended to `out`. A block
 /// that does not lie within the part is written as an empty aggregate.
 pub fn encode_result(part: &ResultPart, resolution: Resolution, out: &mut Vec<u8>) {
-    let start = out.len();
     let seconds = part.timestamp.sec;
     let nanoseconds = part.timestamp.nsec;
     let mut writer = match resolution {
@@ -230,54 +226,21 @@ pub fn encode_result(part: &ResultPart, resolution: Resolution, out: &mut Vec<u8
             // Past 2038 this form of the stamp has no right value.
             writer.i32(i32::try_from(seconds).unwrap_or(i32::MAX));
             writer.u32(nanoseconds / 1000);
-            writer.count(part.set_count);
+            writer.count(part.set_count());
             writer
         }
         Resolution::Nano => {
             let mut writer = Writer::begin(out, PduType::HighresResult);
-            writer.count(part.set_count);
+            writer.count(part.set_count());
             writer.i64(seconds);
             writer.i64(nanoseconds.into());
             writer
         }
     };
-    let sets_bytes: usize = part
-        .sets()
-        .map(|set| match set.lanes().len() {
-            0 => SET_BYTES,
-            lanes => SET_BYTES + 4 + LANE_BYTES * lanes,
-        })
-        .sum();
-    let mut next = writer.written() + sets_bytes;
-    let mut blocks = Vec::new();
-    for set in part.sets() {
-        writer.u32(set.pmid.0);
-        match set.count {
-            Err(status) => writer.i32(status.0),
-            Ok(count) => writer.count(count),
-        }
-        if set.lanes().len() > 0 {
-            writer.u32(u32::from(set.in_blocks));
-        }
-        for lane in set.lanes() {
-            writer.i32(lane.instance);
-            if !set.in_blocks {
-                writer.u32(lane.word);
-                continue;
-            }
-            let (kind, data) = part.block(lane.word).unwrap_or((7, &[]));
-            writer.count(next / 4);
-            next += 4 + data.len().next_multiple_of(4);
-            blocks.push((kind, data));
-        }
-    }
-    for (kind, data) in blocks {
-        let [_, a, b, c] = u32::try_from(data.len() + 4).unwrap_or(u32::MAX).to_be_bytes();
-        writer.bytes(&[kind, a, b, c]);
-        writer.padded(data);
-    }
+    let mut sets = Wire::default();
+    sets.append(part, writer.written());
+    writer.bytes(&sets.bytes);
     writer.finish();
-    debug_assert_eq!(out.len() - start, next, "sizes were added up before");
 }
 
 /// Checks that a result that decodes can be walked to its end, and that it
@@ -294,15 +257,28 @@ pub(super) fn fuzz_result(data: &[u8]) {
         let copy = copy.expect("what was encoded decodes").into_part(again);
         for (set, twin) in part.sets().zip(copy.sets()) {
             assert_eq!(set.count, twin.count);
-            for (lane, other) in set.lanes().zip(twin.lanes()) {
-                assert_eq!(lane.instance, other.instance);
-                if set.in_blocks {
-                    let block = part.block(lane.word);
-                    assert!(block.is_some());
-                    assert_eq!(block, copy.block(other.word));
-                } else {
-                    assert_eq!(lane.word, other.word);
-                }
+            for ((instance, value), (other, same)) in set.values().zip(twin.values()) {
+                assert_eq!(instance, other);
+                assert!(value.is_some());
+                assert_eq!(value, same);
+            }
+        }
+        // In columns, and encoded from there.
+        let mut columns = ResultPart::default();
+        let mut writer = ResultWriter::new(&mut columns, part.timestamp);
+        part.sets().for_each(|set| writer.copy(&set));
+        let owned = |set: ValueSet<'_>| -> Vec<_> {
+            let value = |value: Option<RawValueRef<'_>>| value.map(RawValueRef::to_owned);
+            set.values().map(|(instance, raw)| (instance, value(raw))).collect()
+        };
+        for is_encoded in [false, true] {
+            if is_encoded {
+                columns.encode();
+            }
+            assert_eq!(part.set_count(), columns.set_count());
+            for (set, twin) in part.sets().zip(columns.sets()) {
+                assert_eq!((set.pmid, set.count), (twin.pmid, twin.count));
+                assert_eq!(owned(set), owned(twin));
             }
         }
     }

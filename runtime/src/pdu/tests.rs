@@ -76,7 +76,7 @@ fn forget_static_blocks(pdu: &mut [u8]) {
         let part = frame.into_part(pdu.to_vec());
         let mut offset = frame.first_set;
         for set in part.sets() {
-            let lanes = set.lanes().len();
+            let lanes = set.len();
             if lanes == 0 {
                 offset += 8;
                 continue;

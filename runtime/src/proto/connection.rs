@@ -218,17 +218,17 @@ impl Connection {
     /// the inbox in exchange.
     pub fn take_result(&mut self, frame: ResultFrame, part: &mut ResultPart) {
         let Range { start, end } = self.latest.clone();
-        part.bytes.clear();
-        std::mem::swap(&mut self.inbox, &mut part.bytes);
-        self.inbox.extend_from_slice(part.bytes.get(end..).unwrap_or_default());
-        part.bytes.truncate(end);
+        part.timestamp = frame.timestamp;
+        let wire = part.set_wire();
+        std::mem::swap(&mut self.inbox, &mut wire.bytes);
+        self.inbox.extend_from_slice(wire.bytes.get(end..).unwrap_or_default());
+        wire.bytes.truncate(end);
         self.latest = 0..0;
         self.answered = None;
-        part.timestamp = frame.timestamp;
-        part.first_set = start + frame.first_set;
-        part.set_count = frame.set_count;
+        wire.first_set = start + frame.first_set;
+        wire.set_count = frame.set_count;
         // An offset in memory is far below the limit.
-        part.block_origin = i64::try_from(start).unwrap_or(i64::MAX);
+        wire.block_origin = i64::try_from(start).unwrap_or(i64::MAX);
     }
 
     /// Receives into a buffer of someone else's from now on, unless bytes wait

@@ -109,11 +109,7 @@ pub(super) fn events_of(stream: &[u8], peer: Peer, sizes: &[usize]) -> Vec<Strin
             batch.clear();
             let part = batch.add_part();
             connection.take_result(frame, part);
-            for set in part.sets() {
-                let blocks: Vec<_> = set.lanes().filter(|_| set.in_blocks).collect();
-                let blocks: Vec<_> = blocks.iter().map(|lane| part.block(lane.word)).collect();
-                events.push(format!("{set:?} {blocks:?}"));
-            }
+            events.extend(part.sets().map(|set| format!("{set:?}")));
         }
         if rest.is_empty() {
             return events;

@@ -50,7 +50,6 @@ impl StoreRequest {
                 }
             }
         }
-        writer.finish();
         let mut pdu = Vec::new();
         encode_result(&part, Resolution::Micro, &mut pdu);
         if pdu.len() > MAX_REQUEST_BYTES {

@@ -2,7 +2,9 @@
 //! an allocation per value: what `pmFetch(3)` returns.
 
 use super::ResultBatch;
-use crate::model::{InstId, PmStatus, Pmid, RawValue, StateChange, Timestamp, Value, ValueType};
+use crate::model::{
+    InstId, PmStatus, Pmid, RawValue, RawValueRef, StateChange, Timestamp, Value, ValueType,
+};
 
 /// What a fetch delivered (`pmResult` of pmFetch(3)).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,17 +39,14 @@ impl FetchResult {
     /// Copies the value sets of a batch. A value whose block is missing makes
     /// its metric fail with [`PmStatus::IPC`].
     pub fn of_batch(batch: &ResultBatch, changes: StateChange) -> FetchResult {
-        let sets = batch.parts().iter().flat_map(|part| {
-            part.sets().map(|set| {
-                let values = |_count| {
-                    let value = |lane: super::Lane| {
-                        let value = part.value(&set, lane).ok_or(PmStatus::IPC)?.to_owned();
-                        Ok(InstanceValue { instance: lane.instance, value })
-                    };
-                    set.lanes().map(value).collect::<Result<Vec<_>, PmStatus>>()
+        let sets = batch.sets().map(|set| {
+            let values = |_count| {
+                let value = |(instance, value): (InstId, Option<RawValueRef<'_>>)| {
+                    Ok(InstanceValue { instance, value: value.ok_or(PmStatus::IPC)?.to_owned() })
                 };
-                MetricValues { pmid: set.pmid, outcome: set.count.and_then(values) }
-            })
+                set.values().map(value).collect::<Result<Vec<_>, PmStatus>>()
+            };
+            MetricValues { pmid: set.pmid, outcome: set.count.and_then(values) }
         });
         FetchResult { timestamp: batch.timestamp(), changes, sets: sets.collect() }
     }

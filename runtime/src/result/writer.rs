@@ -1,10 +1,10 @@
-//! Encodes value sets: for the local source, for tests and for peers that we
-//! play ourselves.
+//! Writes value sets, for all who have values and no encoding of them: agents,
+//! sources in memory, interpolation, derived metrics, tests.
 
-use crate::model::{InstId, PmStatus, Pmid, Timestamp};
-use crate::result::ResultPart;
+use crate::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp, ValueType};
+use crate::result::{Columns, Content, Form, ResultPart, ValueSet};
 
-/// A value to be stored in a block.
+/// A value that is no integer of 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BlockValue<'a> {
     /// 64-bit signed integer.
@@ -21,173 +21,168 @@ pub enum BlockValue<'a> {
     Aggregate(&'a [u8]),
 }
 
-/// Writes value sets in order, then their blocks, into one part.
+/// Writes value sets in order into one part.
 ///
 /// Each set is begun with [`ResultWriter::set`] or [`ResultWriter::status`],
 /// followed by its values; a set holds values of one kind only, those in
 /// place (32 and U32) or those in blocks.
 #[derive(Debug)]
 pub struct ResultWriter<'p> {
-    part: &'p mut ResultPart,
-    blocks: Vec<u8>,
-    /// Offsets of lane words that hold a position relative to `blocks`.
-    pending: Vec<usize>,
-    /// Offset of the current set.
-    current: usize,
+    columns: &'p mut Columns,
 }
 
 impl<'p> ResultWriter<'p> {
-    /// Begins a result in `part`, whose buffer is emptied.
+    /// Begins a result in `part`, which is emptied.
     pub fn new(part: &'p mut ResultPart, timestamp: Timestamp) -> ResultWriter<'p> {
-        part.bytes.clear();
         part.timestamp = timestamp;
-        part.first_set = 0;
-        part.set_count = 0;
-        part.block_origin = 0;
-        ResultWriter { part, blocks: Vec::new(), pending: Vec::new(), current: 0 }
-    }
-
-    fn push(&mut self, word: u32) {
-        self.part.bytes.extend_from_slice(&word.to_be_bytes());
-    }
-
-    fn patch(&mut self, offset: usize, word: u32) {
-        self.part.bytes[offset..offset + 4].copy_from_slice(&word.to_be_bytes());
+        ResultWriter { columns: part.set_columns() }
     }
 
     /// Begins a set that has no values yet.
     pub fn set(&mut self, pmid: Pmid) {
-        self.current = self.part.bytes.len();
-        self.part.set_count += 1;
-        self.push(pmid.0);
-        self.push(0);
+        self.columns.begin(pmid, 0);
     }
 
     /// Writes a set whose metric failed.
     pub fn status(&mut self, pmid: Pmid, status: PmStatus) {
-        self.set(pmid);
-        self.patch(self.current + 4, status.0 as u32);
+        self.columns.begin(pmid, status.0.min(0));
     }
 
-    /// Turns the current set, whatever was added to it, into one whose metric failed.
+    /// Turns the current set, whatever was added to it, into one whose metric
+    /// failed; values that are added later are dropped.
     pub fn fail(&mut self, status: PmStatus) {
-        self.part.bytes.truncate(self.current + 4);
-        self.push(status.0 as u32);
-        while self.pending.last().is_some_and(|offset| *offset >= self.current) {
-            self.pending.pop();
-        }
+        self.columns.fail(status);
     }
 
-    fn lane(&mut self, instance: InstId, in_blocks: bool, word: u32) {
-        let offset = self.current + 4;
-        let count = u32::from_be_bytes([
-            self.part.bytes[offset],
-            self.part.bytes[offset + 1],
-            self.part.bytes[offset + 2],
-            self.part.bytes[offset + 3],
-        ]);
-        if count == 0 {
-            self.push(u32::from(in_blocks));
-        }
-        self.patch(offset, count + 1);
-        self.push(instance as u32);
-        self.push(word);
+    /// Number of values of the current set.
+    pub fn count(&self) -> usize {
+        self.columns.count()
     }
 
     /// Adds a 32-bit value (32 and U32) to the current set.
     pub fn in_place(&mut self, instance: InstId, bits: u32) {
-        self.lane(instance, false, bits);
+        self.columns.push(instance, RawValueRef::InPlace(bits));
     }
 
-    /// Adds a value of any other type to the current set.
+    /// Adds a value of any other type to the current set. One that is longer than
+    /// 16 MiB makes the metric fail with `PM_ERR_TOOBIG`.
     pub fn block(&mut self, instance: InstId, value: BlockValue<'_>) {
-        let position = (self.blocks.len() / 4) as u32;
-        match value {
-            BlockValue::I64(v) => self.data(2, &v.to_be_bytes()),
-            BlockValue::U64(v) => self.data(3, &v.to_be_bytes()),
-            BlockValue::F32(v) => self.data(4, &v.to_be_bytes()),
-            BlockValue::F64(v) => self.data(5, &v.to_be_bytes()),
-            BlockValue::Text(v) => {
-                self.header(6, v.len() + 1);
-                self.blocks.extend_from_slice(v.as_bytes());
-                self.blocks.push(0);
-            }
-            BlockValue::Aggregate(v) => self.data(7, v),
-        }
-        self.block_lane(instance, position);
+        use ValueType::{F32, F64, I64, U64};
+        let (value_type, bits) = match value {
+            BlockValue::I64(v) => (I64, v.cast_unsigned()),
+            BlockValue::U64(v) => (U64, v),
+            BlockValue::F32(v) => (F32, v.to_bits().into()),
+            BlockValue::F64(v) => (F64, v.to_bits()),
+            BlockValue::Text(v) => return self.pieces(instance, TEXT, &[v.as_bytes(), &[0]]),
+            BlockValue::Aggregate(v) => return self.pieces(instance, AGGREGATE, &[v]),
+        };
+        self.value(instance, RawValueRef::Number { value_type, bits });
     }
 
     /// Adds a value whose bytes are those of a block of a type code.
     pub fn encoded_block(&mut self, instance: InstId, code: u8, bytes: &[u8]) {
-        let position = (self.blocks.len() / 4) as u32;
-        self.data(code, bytes);
-        self.block_lane(instance, position);
+        self.value(instance, RawValueRef::Block { code, bytes });
     }
 
-    fn block_lane(&mut self, instance: InstId, position: u32) {
-        while !self.blocks.len().is_multiple_of(4) {
-            self.blocks.push(b'~');
+    /// As [`ResultWriter::encoded_block`], of bytes that come in pieces.
+    pub fn pieces(&mut self, instance: InstId, code: u8, pieces: &[&[u8]]) {
+        self.columns.push_bytes(instance, code, pieces);
+    }
+
+    /// Adds a value as another result has it.
+    pub fn value(&mut self, instance: InstId, value: RawValueRef<'_>) {
+        self.columns.push(instance, value);
+    }
+
+    /// Writes a value set as another result has it. If that lacks a value the
+    /// metric fails with [`PmStatus::LOGREC`].
+    pub fn copy(&mut self, set: &ValueSet<'_>) {
+        if let Err(status) = set.count {
+            return self.status(set.pmid, status);
         }
-        self.lane(instance, true, position);
-        self.pending.push(self.part.bytes.len() - 4);
-    }
-
-    fn header(&mut self, code: u8, length: usize) {
-        let length = (length + 4) as u32;
-        self.blocks.extend_from_slice(&(u32::from(code) << 24 | length & 0xff_ffff).to_be_bytes());
-    }
-
-    fn data(&mut self, code: u8, bytes: &[u8]) {
-        self.header(code, bytes.len());
-        self.blocks.extend_from_slice(bytes);
-    }
-
-    /// Appends the blocks and settles their positions.
-    pub fn finish(mut self) {
-        let base = (self.part.bytes.len() / 4) as u32;
-        for offset in std::mem::take(&mut self.pending) {
-            let bytes = &self.part.bytes[offset..offset + 4];
-            let position = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            self.patch(offset, base + position);
+        self.set(set.pmid);
+        if let Content::Columns(columns) = &set.content
+            && columns.form() != Form::Bytes
+        {
+            let lanes = self.columns.fill(columns.form(), columns.ids().iter().copied());
+            return lanes.copy_from_slice(columns.lanes());
         }
-        self.part.bytes.extend_from_slice(&self.blocks);
+        for (instance, value) in set.values() {
+            match value {
+                Some(value) => self.value(instance, value),
+                None => return self.fail(PmStatus::LOGREC),
+            }
+        }
+    }
+
+    /// Gives the current set, which has no values yet, all of them at once:
+    /// numbers of `value_type`, which have lanes of its size in the bytes handed
+    /// out, in the machine's own order. Integers of 32 bits are in place, and so is
+    /// [`ValueType::F32`] if `in_place` says so, as in old archives.
+    pub fn numbers(
+        &mut self,
+        value_type: ValueType,
+        in_place: bool,
+        instances: impl ExactSizeIterator<Item = InstId>,
+    ) -> &mut [u8] {
+        let form = match value_type {
+            ValueType::I32 | ValueType::U32 => Form::Words,
+            ValueType::F32 if in_place => Form::Words,
+            other => Form::Numbers(other),
+        };
+        self.columns.fill(form, instances)
     }
 }
+
+/// Type codes of text and opaque bytes.
+const TEXT: u8 = 6;
+const AGGREGATE: u8 = 7;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{Lane, ResultBatch};
+    use crate::model::RawValue;
+    use crate::result::ResultBatch;
+
+    /// All that a part says, read one by one.
+    fn read(part: &ResultPart) -> Vec<(Pmid, Result<usize, PmStatus>, Vec<(InstId, RawValue)>)> {
+        let value = |(instance, value): (InstId, Option<RawValueRef<'_>>)| {
+            (instance, value.expect("all values are there").to_owned())
+        };
+        part.sets().map(|set| (set.pmid, set.count, set.values().map(value).collect())).collect()
+    }
+
+    fn block(code: u8, bytes: &[u8]) -> RawValue {
+        RawValue::Block { code, bytes: bytes.into() }
+    }
 
     #[test]
     fn a_set_that_fails_late_leaves_the_others_alone() {
         let mut batch = ResultBatch::default();
-        let part = batch.add_part();
-        let mut writer = ResultWriter::new(part, Timestamp::new(7, 5));
+        let mut writer = ResultWriter::new(batch.add_part(), Timestamp::new(7, 5));
         writer.set(Pmid(1));
         writer.block(-1, BlockValue::U64(1));
         writer.set(Pmid(2));
         writer.block(0, BlockValue::U64(2));
         writer.block(1, BlockValue::U64(3));
         writer.fail(PmStatus::TYPE);
+        writer.block(2, BlockValue::U64(3));
         writer.set(Pmid(3));
         writer.block(-1, BlockValue::U64(4));
-        writer.finish();
-        let part = &batch.parts()[0];
-        let sets: Vec<_> = part.sets().collect();
-        assert_eq!(sets.len(), 3);
-        assert_eq!(sets[1].count, Err(PmStatus::TYPE));
-        for (set, value) in [(0, 1u64), (2, 4)] {
-            let lane = sets[set].lanes().next().unwrap();
-            assert_eq!(part.block(lane.word), Some((3, &value.to_be_bytes()[..])));
-        }
+        let of = |value: u64| vec![(-1, block(3, &value.to_be_bytes()))];
+        let sets = [
+            (Pmid(1), Ok(1), of(1)),
+            (Pmid(2), Err(PmStatus::TYPE), vec![]),
+            (Pmid(3), Ok(1), of(4)),
+        ];
+        assert_eq!(read(&batch.parts()[0]), sets);
     }
 
+    /// In columns and encoded, by value and by column.
     #[test]
     fn what_is_written_is_read_back() {
-        let mut batch = ResultBatch::default();
-        let part = batch.add_part();
-        let mut writer = ResultWriter::new(part, Timestamp::new(7, 5));
+        let mut part = ResultPart::default();
+        let mut writer = ResultWriter::new(&mut part, Timestamp::new(7, 5));
         writer.set(Pmid(1));
         writer.in_place(-1, 42);
         writer.status(Pmid(2), PmStatus::AGAIN);
@@ -195,16 +190,64 @@ mod tests {
         writer.block(10, BlockValue::F64(1.5));
         writer.block(11, BlockValue::Text("hi"));
         writer.set(Pmid(4));
-        writer.finish();
-        let part = &batch.parts()[0];
-        let sets: Vec<_> = part.sets().collect();
-        assert_eq!(sets.len(), 4);
-        assert_eq!(sets[0].lanes().collect::<Vec<_>>(), [Lane { instance: -1, word: 42 }]);
-        assert_eq!(sets[1].count, Err(PmStatus::AGAIN));
-        let lanes: Vec<_> = sets[2].lanes().collect();
-        assert!(sets[2].in_blocks);
-        assert_eq!(part.block(lanes[0].word), Some((5, &1.5f64.to_be_bytes()[..])));
-        assert_eq!(part.block(lanes[1].word), Some((6, &b"hi\0"[..])));
-        assert_eq!(sets[3].count, Ok(0));
+        writer.set(Pmid(5));
+        writer.encoded_block(7, 3, b"not eight");
+        writer.block(8, BlockValue::Aggregate(b""));
+        writer.encoded_block(9, 0, &[0, 0, 0, 0, 0, 0, 0, 9]);
+        writer.in_place(12, 8);
+        writer.set(Pmid(6));
+        let lanes = writer.numbers(ValueType::F32, false, [3, 4].into_iter());
+        lanes[..4].copy_from_slice(&1.5f32.to_ne_bytes());
+        lanes[4..].copy_from_slice(&2.5f32.to_ne_bytes());
+        writer.set(Pmid(7));
+        writer.numbers(ValueType::F32, true, [3].into_iter()).fill(1);
+        writer.set(Pmid(8));
+        let lanes = writer.numbers(ValueType::I64, true, [3].into_iter());
+        lanes.copy_from_slice(&(-2i64).to_ne_bytes());
+        let float = |value: f32| block(4, &value.to_be_bytes());
+        let expected = vec![
+            (Pmid(1), Ok(1), vec![(-1, RawValue::InPlace(42))]),
+            (Pmid(2), Err(PmStatus::AGAIN), vec![]),
+            (Pmid(3), Ok(2), vec![(10, block(5, &1.5f64.to_be_bytes())), (11, block(6, b"hi\0"))]),
+            (Pmid(4), Ok(0), vec![]),
+            (
+                Pmid(5),
+                Ok(4),
+                vec![
+                    (7, block(3, b"not eight")),
+                    (8, block(7, b"")),
+                    (9, block(0, &9u64.to_be_bytes())),
+                    (12, block(1, &8u32.to_be_bytes())),
+                ],
+            ),
+            (Pmid(6), Ok(2), vec![(3, float(1.5)), (4, float(2.5))]),
+            (Pmid(7), Ok(1), vec![(3, RawValue::InPlace(0x0101_0101))]),
+            (Pmid(8), Ok(1), vec![(3, block(2, &(-2i64).to_be_bytes()))]),
+        ];
+        assert_eq!(read(&part), expected);
+        part.encode();
+        assert_eq!(read(&part), expected);
+        assert_eq!(
+            part.sets().nth(4).map(|set| set.numbers(ValueType::U64, &mut vec![])),
+            Some(false)
+        );
+        let mut bits = Vec::new();
+        let numbers = part.sets().nth(7).map(|set| set.numbers(ValueType::I64, &mut bits));
+        assert_eq!((numbers, &bits[..]), (Some(true), &[(-2i64).cast_unsigned()][..]));
+    }
+
+    /// What no block can hold is not cut short.
+    #[test]
+    fn values_that_are_too_long_fail() {
+        let long = vec![1; 1 << 24];
+        let mut part = ResultPart::default();
+        let mut writer = ResultWriter::new(&mut part, Timestamp::default());
+        for length in [long.len(), 0xff_ffff - 3, 0xff_ffff - 4] {
+            writer.set(Pmid(1));
+            writer.block(-1, BlockValue::Aggregate(&long[..length]));
+            writer.block(1, BlockValue::U64(3));
+        }
+        let counts: Vec<_> = part.sets().map(|set| set.count).collect();
+        assert_eq!(counts, [Err(PmStatus::TOOBIG), Err(PmStatus::TOOBIG), Ok(2)]);
     }
 }

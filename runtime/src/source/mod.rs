@@ -2,8 +2,8 @@
 //! pmcd, an archive, or this process itself.
 //!
 //! Questions about metadata and the facts that answer them are in `question`.
-//! Sources deliver results in their encoded form ([`ResultBatch`]); decoding
-//! into columns belongs to the evaluator, which knows the layout it expects.
+//! Sources deliver results in the form that they have ([`ResultBatch`]): encoded,
+//! or in columns. What the evaluator expects of them is its own affair.
 
 mod child;
 mod error;

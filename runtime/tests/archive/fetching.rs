@@ -177,7 +177,7 @@ fn requested_metrics_come_in_order_and_absent_ones_without_values() {
         let sets: Vec<_> = batch.parts()[0].sets().collect();
         assert_eq!(sets.iter().map(|set| set.pmid).collect::<Vec<_>>(), pmids);
         assert_eq!(sets[3].count, Ok(0));
-        assert!(sets.iter().any(|set| set.lanes().len() > 0));
+        assert!(sets.iter().any(|set| !set.is_empty()));
     }
     // A list of nothing but unknown metrics finds no record.
     context.set_position(Timestamp::default()).expect("the volume is there");
@@ -313,7 +313,9 @@ fn compressed_files_read_as_plain_ones() {
             (everything(&mut plain), ResultBatch::default(), ResultBatch::default());
         while plain.fetch(&list, &mut a).is_ok() {
             compressed.fetch(&list, &mut b).expect("it has as many records");
-            assert_eq!(a.parts()[0].bytes, b.parts()[0].bytes);
+            let bytes =
+                |batch: &ResultBatch| batch.parts()[0].wire().map(|wire| wire.bytes.clone());
+            assert!(bytes(&a).is_some() && bytes(&a) == bytes(&b));
             assert_eq!(a.domains, b.domains);
         }
         assert!(compressed.fetch(&list, &mut b).expect_err("the end").is_end_of_archive());

@@ -244,7 +244,7 @@ fn results_do_not_depend_on_those_before() {
                         context.set_profile(&profile).expect("archives have profiles");
                     }
                 }
-                let before = kept.parts().first().and_then(|part| part.layout);
+                let before = kept.parts().first().and_then(|part| part.layout());
                 let mut fresh = ResultBatch::default();
                 let fetched = kept_context.fetch(&list, &mut kept);
                 let like = fresh_context.fetch(&list, &mut fresh);
@@ -255,7 +255,7 @@ fn results_do_not_depend_on_those_before() {
                 }
                 let result = |batch| FetchResult::of_batch(batch, Default::default());
                 assert_eq!(result(&kept), result(&fresh), "{} {mode:?}", path.display());
-                let layout = kept.parts().first().and_then(|part| part.layout);
+                let layout = kept.parts().first().and_then(|part| part.layout());
                 again += usize::from(layout.is_some() && layout == before);
                 compared += 1;
             }

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid, Timestamp, ValueType};
-use pmderive_runtime::result::{Lane, ResultBatch, ResultPart};
+use pmderive_runtime::model::{
+    InDom, MetricDesc, PmStatus, Pmid, RawValueRef, Timestamp, ValueType,
+};
+use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource};
 
 use crate::suite::{all_installed, available, everything, own};
@@ -141,35 +143,25 @@ fn records(lines: impl Iterator<Item = String>) -> impl Iterator<Item = Dumped> 
 
 /// Compares one value; what pmdumplog prints of aggregates and events, and of
 /// blocks whose type is wrong, is not looked at.
-fn same_value(
-    part: &ResultPart,
-    desc: &MetricDesc,
-    in_blocks: bool,
-    lane: Lane,
-    text: &str,
-) -> bool {
+fn same_value(desc: &MetricDesc, value: Option<RawValueRef<'_>>, text: &str) -> bool {
     let number = |value: f64, tolerance: f64| match text.trim() {
         "nan" | "-nan" => value.is_nan(),
         text => text.parse::<f64>().is_ok_and(|printed| {
             printed == value || (printed - value).abs() <= tolerance * value.abs()
         }),
     };
-    let (kind, data) = if in_blocks {
-        match part.block(lane.word) {
-            Some(block) => block,
-            None => return false,
-        }
-    } else {
-        (u8::MAX, &[][..])
+    let mut room = [0; 8];
+    let Some(value) = value else { return false };
+    let (word, data) = match value.encoded(&mut room) {
+        Err(word) => (word, &[][..]),
+        Ok((kind, _)) if i32::from(kind) != desc.value_type.code() => return true,
+        Ok((_, data)) => (0, data),
     };
-    if in_blocks && i32::from(kind) != desc.value_type.code() {
-        return true;
-    }
     let eight = data.first_chunk::<8>().copied().unwrap_or_default();
-    let four = data.first_chunk::<4>().map_or(lane.word, |data| u32::from_be_bytes(*data));
+    let four = data.first_chunk::<4>().map_or(word, |data| u32::from_be_bytes(*data));
     match desc.value_type {
-        ValueType::I32 => text == (lane.word as i32).to_string(),
-        ValueType::U32 => text == lane.word.to_string(),
+        ValueType::I32 => text == word.cast_signed().to_string(),
+        ValueType::U32 => text == word.to_string(),
         ValueType::I64 => text == i64::from_be_bytes(eight).to_string(),
         ValueType::U64 => text == u64::from_be_bytes(eight).to_string(),
         ValueType::F32 => number(f64::from(f32::from_bits(four)), 1e-7),
@@ -226,18 +218,18 @@ fn compare_records(path: &Path) -> Result<(usize, usize), String> {
             if matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent) {
                 continue;
             }
-            if set.lanes().len() != expected.len() {
+            if set.len() != expected.len() {
                 return Err(format!(
                     "{at}: {} has {} values instead of {}",
                     set.pmid,
-                    set.lanes().len(),
+                    set.len(),
                     expected.len()
                 ));
             }
-            for (lane, (instance, text)) in set.lanes().zip(expected) {
+            for ((number, value), (instance, text)) in set.values().zip(expected) {
                 values += 1;
-                if !same_value(part, desc, set.in_blocks, lane, text) {
-                    return Err(format!("{at}: {} {lane:?} should be {text}", set.pmid));
+                if !same_value(desc, value, text) {
+                    return Err(format!("{at}: {} {value:?} should be {text}", set.pmid));
                 }
                 let Some((id, name)) = instance else { continue };
                 let domain = desc
@@ -245,10 +237,10 @@ fn compare_records(path: &Path) -> Result<(usize, usize), String> {
                     .and_then(|indom| list.domains().binary_search(&indom).ok())
                     .and_then(|position| batch.domains[position].as_ref().ok());
                 let ours = domain.and_then(|domain| domain.name(*id));
-                if *id != lane.instance || ours != name.as_deref() {
+                if *id != number || ours != name.as_deref() {
                     return Err(format!(
                         "{at}: {} has instance {} {ours:?} instead of {id} {name:?}",
-                        set.pmid, lane.instance
+                        set.pmid, number
                     ));
                 }
             }

@@ -57,7 +57,6 @@ impl Feed for Script {
                 _ => writer.fail(PmStatus::PMID),
             }
         }
-        writer.finish();
         Ok(FetchEvents { gap: self.is_gap, ..FetchEvents::default() })
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
-use pmderive_runtime::model::{InDom, Pmid, Semantics, Timestamp, Value, ValueType};
+use pmderive_runtime::model::{InDom, Pmid, RawValueRef, Semantics, Timestamp, Value, ValueType};
 use pmderive_runtime::pdu::PmnsNames;
 use pmderive_runtime::result::ResultBatch;
 
@@ -30,8 +30,10 @@ pub fn numbers_host(count: u32) -> FakeHost {
 }
 
 pub fn values(batch: &ResultBatch) -> Vec<(Pmid, u32)> {
-    let sets = batch.parts().iter().flat_map(|part| part.sets());
-    sets.flat_map(|set| set.lanes().map(move |lane| (set.pmid, lane.word))).collect()
+    let sets = batch.sets();
+    let values = sets.flat_map(|set| set.values().map(move |(_, value)| (set.pmid, value)));
+    let number = |value: Option<RawValueRef<'_>>| value?.number(ValueType::U32);
+    values.filter_map(|(pmid, value)| Some((pmid, number(value)? as u32))).collect()
 }
 
 pub fn options() -> ConnectOptions {

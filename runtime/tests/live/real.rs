@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::real_pmcd::RealPmcd;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid, ValueType};
+use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid, RawValueRef, Value, ValueType};
 use pmderive_runtime::model::{TextKind, TextSubject};
-use pmderive_runtime::result::{ResultBatch, ResultPart, ValueSet};
+use pmderive_runtime::result::{ResultBatch, ValueSet};
 use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
 };
@@ -125,17 +125,13 @@ fn the_sample_metrics_are_those_that_pminfo_describes() {
 
 /// One value as `pmprobe -v` prints it; floating point and what has its own
 /// notation there is left out.
-fn printed(desc: &MetricDesc, part: &ResultPart, word: u32) -> Option<String> {
-    let integer = |bytes: &[u8]| Some(u64::from_be_bytes(bytes.try_into().ok()?));
-    Some(match desc.value_type {
-        ValueType::I32 => word.cast_signed().to_string(),
-        ValueType::U32 => word.to_string(),
-        ValueType::I64 => integer(part.block(word)?.1)?.cast_signed().to_string(),
-        ValueType::U64 => integer(part.block(word)?.1)?.to_string(),
-        ValueType::String => {
-            let text = part.block(word)?.1;
-            format!("\"{}\"", std::str::from_utf8(text).ok()?.trim_end_matches('\0'))
-        }
+fn printed(desc: &MetricDesc, value: Option<RawValueRef<'_>>) -> Option<String> {
+    Some(match value?.decode(desc.value_type).ok()? {
+        Value::I32(value) => value.to_string(),
+        Value::U32(value) => value.to_string(),
+        Value::I64(value) => value.to_string(),
+        Value::U64(value) => value.to_string(),
+        Value::Text(text) => format!("\"{text}\""),
         _ => return None,
     })
 }
@@ -197,12 +193,12 @@ fn the_sample_values_are_those_that_pmprobe_prints() {
                     continue;
                 }
             };
-            let mut fields = vec![(*name).to_owned(), set.lanes().len().to_string()];
-            for lane in set.lanes() {
-                let Some(value) = printed(desc, part, lane.word) else { break };
+            let mut fields = vec![(*name).to_owned(), set.len().to_string()];
+            for (_, value) in set.values() {
+                let Some(value) = printed(desc, value) else { break };
                 fields.push(value);
             }
-            if fields.len() == set.lanes().len() + 2 {
+            if fields.len() == set.len() + 2 {
                 assert_eq!(fields.join(" "), theirs.trim_end(), "{name}");
                 compared += 1;
             }
@@ -288,8 +284,7 @@ fn a_fetch_beyond_the_limit_of_requests_is_split() {
         let mut batch = ResultBatch::default();
         host.fetch(&list, &mut batch).expect("values");
         assert_eq!(batch.parts().len(), 3);
-        let sets = batch.parts().iter().flat_map(|part| part.sets());
-        let ones = sets.filter(|set| set.lanes().next().is_some_and(|lane| lane.word == 1)).count();
+        let ones = batch.sets().filter(|set| set.value(0) == Some(RawValueRef::InPlace(1))).count();
         assert_eq!(ones, count);
     }
 }

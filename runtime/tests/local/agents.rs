@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pmderive_runtime::local::{Agent, Instances, LocalContext, Metric, Value, Values};
 use pmderive_runtime::model::{
-    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, Semantics,
-    TextKind, TextSubject, Units, ValueType,
+    InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid,
+    RawValueRef, Semantics, TextKind, TextSubject, Units, ValueType,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
@@ -223,11 +223,11 @@ fn value_sets_come_in_the_order_of_the_request() {
         );
         // Each agent is told once that a fetch begins.
         for slot in [0, 6] {
-            assert_eq!(sets[slot].lanes().next().map(|lane| lane.word), Some(fetch));
+            assert_eq!(sets[slot].value(0), Some(RawValueRef::InPlace(fetch)));
         }
-        let texts: Vec<_> =
-            sets[2].lanes().map(|lane| part.block(lane.word).expect("a block").1).collect();
-        assert_eq!(texts, [b"r\0", b"g\0"]);
+        let texts: Vec<_> = sets[2].values().map(|(_, text)| text.expect("a value")).collect();
+        let text = |bytes| RawValueRef::Block { code: 6, bytes };
+        assert_eq!(texts, [text(b"r\0"), text(b"g\0")]);
         assert_eq!(batch.domains.len(), 3);
         assert_eq!(batch.domains[0].as_ref().expect("known").len(), 2);
         assert_eq!(batch.domains[1], Err(PmStatus::INDOM));

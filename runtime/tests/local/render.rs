@@ -1,8 +1,8 @@
 //! Metrics of a source as `pminfo -dmf` prints them, so that the two can be
 //! laid side by side.
 
-use pmderive_runtime::model::{InDom, MetricDesc, ValueType, write_unknown_block};
-use pmderive_runtime::result::{Lane, ResultBatch, ResultPart};
+use pmderive_runtime::model::{InDom, MetricDesc, RawValueRef, ValueType, write_unknown_block};
+use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, SourceError};
 
 /// One metric of a fetch.
@@ -30,10 +30,10 @@ pub fn render(
     domains.dedup();
     let mut batch = ResultBatch::default();
     source.fetch(&FetchList::new(pmids, domains.clone()), &mut batch)?;
-    let mut sets = batch.parts().iter().flat_map(|part| part.sets().map(move |set| (part, set)));
+    let mut sets = batch.sets();
     let mut rendered = Vec::new();
     for (name, desc) in names.iter().zip(&descs) {
-        let (part, set) = sets.next().expect("a value set for each metric");
+        let set = sets.next().expect("a value set for each metric");
         assert_eq!(set.pmid, desc.pmid, "{name}");
         let domain = match desc.indom {
             Some(indom) => {
@@ -49,14 +49,13 @@ pub fn render(
             Err(status) => vec![format!("Error: {status}")],
             Ok(0) => vec!["No value(s) available!".to_owned()],
             Ok(_) => set
-                .lanes()
-                .map(|lane| {
-                    let value = value(part, desc, set.in_blocks, lane);
+                .values()
+                .map(|(number, raw)| {
+                    let value = value(desc, raw);
                     match &domain {
                         None => format!("    value {value}"),
                         Some(domain) => {
-                            let instance = domain.name(lane.instance).expect("in its domain");
-                            let number = lane.instance;
+                            let instance = domain.name(number).expect("in its domain");
                             format!("    inst [{number} or \"{instance}\"] value {value}")
                         }
                     }
@@ -69,15 +68,18 @@ pub fn render(
     Ok(rendered)
 }
 
-fn value(part: &ResultPart, desc: &MetricDesc, in_block: bool, lane: Lane) -> String {
-    if !in_block {
-        return match desc.value_type {
-            ValueType::U32 => lane.word.to_string(),
-            ValueType::I32 => lane.word.cast_signed().to_string(),
-            other => panic!("{other} in place"),
-        };
-    }
-    let (code, data) = part.block(lane.word).expect("within the part");
+fn value(desc: &MetricDesc, value: Option<RawValueRef<'_>>) -> String {
+    let mut room = [0; 8];
+    let (code, data) = match value.expect("within the part").encoded(&mut room) {
+        Ok(block) => block,
+        Err(word) => {
+            return match desc.value_type {
+                ValueType::U32 => word.to_string(),
+                ValueType::I32 => word.cast_signed().to_string(),
+                other => panic!("{other} in place"),
+            };
+        }
+    };
     if desc.value_type == ValueType::Aggregate {
         let mut text = String::new();
         write_unknown_block(&mut text, data);

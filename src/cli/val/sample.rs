@@ -3,7 +3,7 @@
 //! Knows value sets, not what is printed of them.
 
 use pmderive_runtime::model::{InstId, PmStatus, RawValueRef, Timestamp, Value, ValueType};
-use pmderive_runtime::result::{InstanceValue, LayoutId, NumberPlace, ResultBatch};
+use pmderive_runtime::result::{InstanceValue, ResultBatch};
 
 /// The values of one metric at one time, in ascending order of instances.
 pub struct Sample {
@@ -17,9 +17,6 @@ pub struct Sample {
     others: Vec<Stored>,
     /// The bytes of blocks.
     bytes: Vec<u8>,
-    /// Layout of the part that the numbers were in, and where in it they were
-    /// in this order.
-    place: Option<(LayoutId, NumberPlace)>,
 }
 
 /// A number of a metric's type.
@@ -88,6 +85,7 @@ impl SampleValue<'_> {
 #[derive(Clone, Copy)]
 enum Stored {
     InPlace(u32),
+    Number(ValueType, u64),
     /// A block with its type code, from one offset in the bytes to another.
     Block(u8, usize, usize),
 }
@@ -102,7 +100,6 @@ impl Sample {
             bits: Vec::new(),
             others: Vec::new(),
             bytes: Vec::new(),
-            place: None,
         }
     }
 
@@ -112,30 +109,17 @@ impl Sample {
     /// Why there are no values; [`PmStatus::IPC`] for a batch without a set, or
     /// where a block is missing.
     pub fn read_batch(&mut self, batch: &ResultBatch) -> Result<(), PmStatus> {
-        let part = batch.parts().iter().find(|part| part.set_count > 0).ok_or(PmStatus::IPC)?;
-        if let Some((layout, place)) = self.place
-            && part.layout == Some(layout)
-        {
-            self.bits.clear();
-            place.read(&part.bytes, |bits| self.bits.push(bits));
-            return Ok(());
-        }
         self.clear();
-        let set = part.sets().next().ok_or(PmStatus::IPC)?;
+        let set = batch.sets().next().ok_or(PmStatus::IPC)?;
         set.count?;
-        let Some(place) = part.numbers(part.first_set, &set, self.value_type) else {
-            for lane in set.lanes() {
-                self.push(lane.instance, part.value(&set, lane).ok_or(PmStatus::IPC)?);
+        if set.numbers(self.value_type, &mut self.bits) {
+            self.instances.extend(set.instances());
+        } else {
+            for (instance, value) in set.values() {
+                self.push(instance, value.ok_or(PmStatus::IPC)?);
             }
-            self.sort();
-            return Ok(());
-        };
-        self.instances.extend(set.lanes().map(|lane| lane.instance));
-        place.read(&part.bytes, |bits| self.bits.push(bits));
-        // In another order the place is of no use.
-        if self.sort() {
-            self.place = part.layout.map(|layout| (layout, place));
         }
+        self.sort();
         Ok(())
     }
 
@@ -153,12 +137,12 @@ impl Sample {
         self.bits.clear();
         self.others.clear();
         self.bytes.clear();
-        self.place = None;
     }
 
     fn push(&mut self, instance: InstId, raw: RawValueRef<'_>) {
         let value = match raw {
             RawValueRef::InPlace(word) => Stored::InPlace(word),
+            RawValueRef::Number { value_type, bits } => Stored::Number(value_type, bits),
             RawValueRef::Block { code, bytes } => {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(bytes);
@@ -169,17 +153,16 @@ impl Sample {
         self.others.push(value);
     }
 
-    /// Values of the same instance stay in the order delivered. True if all do.
-    fn sort(&mut self) -> bool {
+    /// Values of the same instance stay in the order delivered.
+    fn sort(&mut self) {
         if self.instances.is_sorted() {
-            return true;
+            return;
         }
         let mut order: Vec<usize> = (0..self.instances.len()).collect();
         order.sort_by_key(|at| self.instances[*at]);
         self.instances = order.iter().map(|at| self.instances[*at]).collect();
         self.bits = order.iter().filter_map(|at| self.bits.get(*at).copied()).collect();
         self.others = order.iter().filter_map(|at| self.others.get(*at).copied()).collect();
-        false
     }
 
     /// True when there are no values.
@@ -229,6 +212,7 @@ impl Sample {
         }
         SampleValue::Raw(match self.others[at] {
             Stored::InPlace(word) => RawValueRef::InPlace(word),
+            Stored::Number(value_type, bits) => RawValueRef::Number { value_type, bits },
             Stored::Block(code, start, end) => {
                 RawValueRef::Block { code, bytes: &self.bytes[start..end] }
             }
@@ -317,13 +301,11 @@ mod tests {
                         None => writer.in_place(instance, bits as u32),
                     }
                 }
-                writer.finish();
                 let mut sample = Sample::new(value_type);
                 sample.read_batch(&batch).expect("it has a set");
                 assert_eq!(sample.instances(), [4, 9]);
-                let part = &batch.parts()[0];
-                let set = part.sets().next().expect("there is one");
-                let raw = part.value(&set, set.lanes().next().expect("two")).expect("a block");
+                let set = batch.sets().next().expect("there is one");
+                let raw = set.value(0).expect("there are two");
                 let extracted = raw.extract(value_type, F64).map(|value| match value {
                     Value::F64(number) => number.to_bits(),
                     other => panic!("{other:?}"),

@@ -14,7 +14,6 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::WeakTable;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::encode::Buffers;
 use super::fetch::Needs;
 use super::{Bound, BoundByPmid, Outcome, Typed};
 use crate::bind::{Found, ask};
@@ -35,7 +34,8 @@ pub(in crate::engine) struct Alike {
 #[derive(Default)]
 pub(super) struct Space {
     pub(super) workspace: Workspace,
-    pub(super) encoder: Buffers,
+    /// Where each fetched value set is: part and place, by slot.
+    pub(super) places: Vec<(usize, usize)>,
 }
 
 /// Definitions that were checked together against a source's answers.
@@ -221,7 +221,6 @@ mod tests {
                 writer.set(*pmid);
                 writer.in_place(-1, pmid.item());
             }
-            writer.finish();
             Ok(FetchEvents::default())
         }
     }
@@ -271,7 +270,7 @@ mod tests {
         let list = FetchList::new(pmids, Vec::new());
         face.fetch(&list, &mut batch).expect("memory does not fail");
         let part = &batch.parts()[0];
-        part.sets().map(|set| set.lanes().next().map(|lane| lane.word)).collect()
+        part.sets().map(|set| set.value(0)?.number(ValueType::U32)).collect()
     }
 
     #[test]

@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use pmderive_runtime::eval::{Binding, Evaluation, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Program;
-use pmderive_runtime::result::{MetricValues, ResultBatch, ResultPart};
+use pmderive_runtime::result::{MetricValues, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::alike::{Space, Together};
-use super::encode::{Buffers, Encoder};
+use super::values::write_derived;
 use super::{DerivedContext, Outcome};
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::dialect::Dialect;
@@ -380,9 +380,9 @@ impl<S: FetchSource> DerivedContext<S> {
         batch.clear();
         let engine = Arc::clone(&self.context.engine);
         let mut space = engine.space();
-        let Space { workspace, encoder } = &mut space;
+        let Space { workspace, places } = &mut space;
         let fetched = self.context.fetch(workspace).map(|Sample { values, events, .. }| {
-            write(&self.plans[0].needs, &values, encoder, batch);
+            write(&self.plans[0].needs, &values, places, batch);
             events
         });
         engine.give_back(space);
@@ -390,50 +390,40 @@ impl<S: FetchSource> DerivedContext<S> {
     }
 }
 
-/// Writes the value sets of a list.
-fn write(plan: &Needs, values: &Evaluation<'_>, buffers: &mut Buffers, batch: &mut ResultBatch) {
-    let Buffers { blocks, fetched: places, written } = buffers;
+/// Writes the value sets of a list. `places` is a buffer for where each fetched
+/// value set is: part and place, by slot.
+fn write(
+    plan: &Needs,
+    values: &Evaluation<'_>,
+    places: &mut Vec<(usize, usize)>,
+    batch: &mut ResultBatch,
+) {
     let fetched = values.fetched();
-    let stamp = values.timestamp();
     let domains = fetched.domains.iter().skip(plan.binding.fetched_domains.len());
     batch.domains.extend(domains.cloned());
-    if plan.is_computed && written.again(plan.id, values, stamp, batch) {
-        return;
-    }
     places.clear();
-    for (index, part) in (0..).zip(fetched.parts()) {
+    for (index, part) in (0..).zip(fetched.parts()).filter(|_| !plan.is_computed) {
         let mut sets = part.sets();
-        let mut offset = sets.offset();
+        let mut place = sets.place();
         while sets.next().is_some() {
-            places.push((index, offset));
-            offset = sets.offset();
+            places.push((index, place));
+            place = sets.place();
         }
     }
-    let mut encoder = Encoder::new(batch.add_part(), blocks, stamp);
+    let mut writer = ResultWriter::new(batch.add_part(), values.timestamp());
     for (pmid, entry) in plan.pmids.iter().zip(&plan.entries) {
         match *entry {
-            Entry::Computed(output) => encoder.derived(*pmid, &values.get(output)),
-            Entry::Empty => encoder.empty(*pmid),
-            Entry::Unusable(status) | Entry::Unknown(status) => encoder.failed(*pmid, status),
+            Entry::Computed(output) => write_derived(&mut writer, *pmid, &values.get(output)),
+            Entry::Empty => writer.set(*pmid),
+            Entry::Unusable(status) | Entry::Unknown(status) => writer.status(*pmid, status),
             Entry::Fetched(slot) => {
-                let place = places.get(slot).and_then(|(part, offset)| {
-                    let part: &ResultPart = fetched.parts().get(*part)?;
-                    Some((part, part.set_at(*offset)?))
-                });
-                match place {
-                    Some((part, set)) => encoder.copied(part, &set),
+                let place = places.get(slot);
+                match place.and_then(|(part, place)| fetched.parts()[*part].set_at(*place)) {
+                    Some(set) => writer.copy(&set),
                     // The source has delivered fewer sets than it was asked for.
-                    None => encoder.failed(*pmid, PmStatus::PMID),
+                    None => writer.status(*pmid, PmStatus::PMID),
                 }
             }
         }
-    }
-    let part = encoder.finish();
-    if plan.is_computed {
-        let outputs = plan.entries.iter().map(|entry| match *entry {
-            Entry::Computed(output) => Some(output),
-            _ => None,
-        });
-        written.learn(plan.id, values, outputs, part);
     }
 }

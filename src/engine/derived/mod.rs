@@ -16,9 +16,9 @@
 //! [`Context`] by itself.
 
 mod alike;
-mod encode;
 mod fetch;
 mod names;
+mod values;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

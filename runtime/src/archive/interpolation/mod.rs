@@ -9,7 +9,7 @@
 //!               ▼
 //!            value      the rule for the metric's type and semantics; as long
 //!               │       as nothing else would be found, it is all there is to do
-//!               │       (steady), and numbers are all that is written (written)
+//!               │       (steady), and numbers are all that is written anew
 //!               ▼
 //!            ResultPart
 //! ```
@@ -27,8 +27,6 @@ mod rules;
 mod steady;
 mod track;
 mod value;
-mod writer;
-mod written;
 
 use std::collections::{HashMap, HashSet};
 
@@ -39,18 +37,18 @@ use self::column::Columns;
 use self::coverage::{Coverage, Ordinal, Side};
 use self::far::Census;
 use self::room::Room;
+use self::steady::Stretch;
 use self::track::{Cut, Found, Sources, Track};
 use self::value::{Between, Rule, is_number, looks_ahead};
-use self::writer::SetWriter;
-use self::written::Written;
 use crate::archive::meta::Metadata;
 use crate::archive::sequence::{Place, Sequence, Travel};
 use crate::archive::untyped::UntypedOrder;
 use crate::archive::values::{SetRange, SlotTable, check, walk};
 use crate::model::{
-    InDom, InstId, InstanceProfile, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, ValueType,
+    InDom, InstId, InstanceProfile, MetricDesc, PmStatus, Pmid, RawValueRef, Semantics, Timestamp,
+    ValueType,
 };
-use crate::result::ResultBatch;
+use crate::result::{LayoutId, ResultBatch, ResultWriter};
 use crate::source::{FetchList, SourceError};
 
 /// Interpolates the metrics that were asked for so far.
@@ -94,9 +92,9 @@ pub(super) struct Interpolator {
     /// The damage that was told of since time began to pass.
     told: HashSet<String>,
     left_out: Vec<SourceError>,
-    /// What the fetch before has written.
-    written: Written,
-    sets: Vec<u8>,
+    /// The layout of the columns that were written last, and where numbers are all
+    /// that has to be written anew; `None` if there are other values.
+    unchanged: Option<(LayoutId, Stretch)>,
     found: Vec<(usize, SetRange)>,
     scratch: Vec<InstId>,
 }
@@ -142,8 +140,7 @@ impl Interpolator {
             has_passed: false,
             told: HashSet::new(),
             left_out: Vec::new(),
-            written: Written::default(),
-            sets: Vec::new(),
+            unchanged: None,
             found: Vec::new(),
             scratch: Vec::new(),
         })
@@ -181,7 +178,7 @@ impl Interpolator {
     pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
         self.domains.iter_mut().for_each(|domain| domain.apply(profile));
         self.tracks.iter_mut().for_each(|track| track.steady.forget());
-        self.written.forget();
+        self.unchanged = None;
     }
 
     /// Takes in what was written since; records count up to `last_counted` if
@@ -290,7 +287,7 @@ impl Interpolator {
             self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)), self.place)
         });
         let here = (time, &cut);
-        if is_crossed || !self.written.again(here, &self.tracks, &self.rules, batch) {
+        if is_crossed || !self.write_again(here, batch) {
             self.write(list, here, is_crossed, batch)?;
         }
         self.prune(&cut);
@@ -338,28 +335,45 @@ impl Interpolator {
         is_crossed: bool,
         batch: &mut ResultBatch,
     ) -> Result<(), SourceError> {
+        self.unchanged = None;
         let part = batch.add_part();
-        part.timestamp = time;
-        part.set_count = list.pmids().len();
-        // Blocks come first, so that their positions are known in the sets.
-        let mut sets = std::mem::take(&mut self.sets);
-        sets.clear();
+        let mut writer = ResultWriter::new(part, time);
         let mut is_steady = true;
         for (slot, pmid) in list.pmids().iter().enumerate() {
-            let mut writer = SetWriter::begin(*pmid, &mut sets, &mut part.bytes);
             match self.wanted[slot] {
-                Err(status) => writer.fail(status),
-                Ok(track) => is_steady &= self.write_values(track, cut, is_crossed, writer)?,
+                Err(status) => writer.status(*pmid, status),
+                Ok(track) => {
+                    writer.set(*pmid);
+                    is_steady &= self.write_values(track, cut, is_crossed, &mut writer)?;
+                }
             }
         }
-        part.first_set = part.bytes.len();
-        part.bytes.extend_from_slice(&sets);
-        self.sets = sets;
-        match is_steady {
-            true => self.written.take((part, cut), &self.wanted, &self.tracks),
-            false => self.written.forget(),
+        let tracks = self.wanted.iter().flatten().map(|track| &self.tracks[*track]);
+        let stretches = tracks.map(|track| track.steady.stretch());
+        let stretch = stretches.fold(Stretch::ALL, Stretch::and);
+        self.unchanged = (is_steady && stretch.holds(cut)).then(|| (LayoutId::fresh(), stretch));
+        if let (Some((layout, _)), Some(columns)) = (self.unchanged, part.columns_mut()) {
+            columns.set_layout(layout);
         }
         Ok(())
+    }
+
+    /// Adds the part that was written before with the numbers of another time,
+    /// if those are all that differs. False, with nothing added, if not.
+    fn write_again(&self, (time, cut): (Timestamp, &Cut), batch: &mut ResultBatch) -> bool {
+        let Some((layout, stretch)) = self.unchanged else { return false };
+        if !stretch.holds(cut) {
+            return false;
+        }
+        let Some(part) = batch.add_part_again(layout) else { return false };
+        part.timestamp = time;
+        let Some(columns) = part.columns_mut() else { return false };
+        for (track, lanes) in self.wanted.iter().zip(columns.number_lanes_mut()) {
+            if let Ok(track) = track {
+                self.tracks[*track].steady.overwrite(&self.rules, cut.time, lanes);
+            }
+        }
+        true
     }
 
     /// Finds the metrics of a list, and begins to follow new ones.
@@ -372,7 +386,7 @@ impl Interpolator {
             return Ok(());
         }
         self.list = None;
-        self.written.forget();
+        self.unchanged = None;
         self.wanted.clear();
         let known = self.tracks.len();
         let is_new = |pmid: &&Pmid| self.slots.slot(**pmid).is_none();
@@ -436,7 +450,7 @@ impl Interpolator {
         self.coverage.clear();
         self.columns.forget();
         self.tracks.iter_mut().for_each(Track::forget);
-        self.written.forget();
+        self.unchanged = None;
         self.noted = 0;
         (self.census, self.was_in_vain) = (None, false);
     }
@@ -503,15 +517,15 @@ impl Interpolator {
         number: usize,
         cut: &Cut,
         is_crossed: bool,
-        mut writer: SetWriter<'_>,
+        writer: &mut ResultWriter<'_>,
     ) -> Result<bool, SourceError> {
         let rules = self.rules;
-        let Track { desc, domain, last_count, in_blocks, .. } = self.tracks[number];
+        let Track { desc, domain, last_count, mut in_blocks, .. } = self.tracks[number];
         let MetricDesc { value_type, semantics, .. } = desc;
         let rule = Rule::of(value_type, semantics, &rules);
         let steady = &self.tracks[number].steady;
         if !is_crossed && steady.stretch().holds(cut) {
-            steady.write(&rules, cut.time, in_blocks, &mut writer);
+            steady.write(&rules, cut.time, in_blocks, writer);
             self.tracks[number].last_count = writer.count();
             return Ok(true);
         }
@@ -583,8 +597,16 @@ impl Interpolator {
                 Some(Between::Number(bits)) => (bits, Side::Behind),
             };
             match is_typed {
-                true => writer.number(candidate.instance, value_type, track.in_blocks, bits),
-                false => writer.bytes(candidate.instance, value_type, track.text(lane, side)),
+                true => {
+                    // The first value decides of old archives' single precision.
+                    in_blocks = if writer.count() == 0 { track.in_blocks } else { in_blocks };
+                    writer.value(candidate.instance, as_delivered(value_type, in_blocks, bits));
+                }
+                false => {
+                    // Blocks have no room for codes without a meaning.
+                    let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
+                    writer.pieces(candidate.instance, code, &[track.text(lane, side)]);
+                }
             }
             lane += 1;
         }
@@ -600,5 +622,14 @@ impl Interpolator {
         self.tracks[number].steady = steady;
         self.tracks[number].last_count = writer.count();
         Ok(false)
+    }
+}
+
+/// A number in the form in which it is delivered.
+fn as_delivered(value_type: ValueType, in_blocks: bool, bits: u64) -> RawValueRef<'static> {
+    match value_type {
+        ValueType::I32 | ValueType::U32 => RawValueRef::InPlace(bits as u32),
+        ValueType::F32 if !in_blocks => RawValueRef::InPlace(bits as u32),
+        _ => RawValueRef::Number { value_type, bits },
     }
 }

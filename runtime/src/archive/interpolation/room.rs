@@ -112,13 +112,13 @@ mod tests {
     const NARROW: Room = Room { kept: 3, kept_at_least: 3, remembered: 0 };
 
     /// All that a scan delivers, and why it stopped.
-    fn scan(path: &Path, step: i64, room: Room) -> (Vec<Vec<u8>>, String) {
+    fn scan(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String) {
         let (delivered, end, _) = scan_and_count(path, step, room);
         (delivered, end)
     }
 
     /// And the number of records that were looked at far from the time.
-    fn scan_and_count(path: &Path, step: i64, room: Room) -> (Vec<Vec<u8>>, String, usize) {
+    fn scan_and_count(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String, usize) {
         let mut context = ArchiveContext::open(path).expect("a good archive");
         let names = context.traverse("").expect("it has names");
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -133,7 +133,7 @@ mod tests {
         let mut batch = ResultBatch::default();
         loop {
             match context.fetch(&list, &mut batch) {
-                Ok(_) => delivered.push(batch.parts()[0].bytes.clone()),
+                Ok(_) => delivered.push(FetchResult::of_batch(&batch, Default::default())),
                 Err(error) => {
                     let passed = context.interpolator.as_ref().map_or(0, |used| used.passed);
                     return (delivered, error.to_string(), passed);

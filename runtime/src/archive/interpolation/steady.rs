@@ -7,9 +7,8 @@ use crate::archive::interpolation::coverage::Ordinal;
 use crate::archive::interpolation::rules::InterpolationRules;
 use crate::archive::interpolation::track::{Cut, End};
 use crate::archive::interpolation::value::{Line, Rule, Sample};
-use crate::archive::interpolation::writer::SetWriter;
 use crate::model::{InstId, ValueType};
-use crate::result::NumberPlace;
+use crate::result::ResultWriter;
 
 /// A stretch of records and time.
 #[derive(Clone, Copy, Debug)]
@@ -146,30 +145,34 @@ impl Steady {
         rules: &InterpolationRules,
         time: f64,
         in_blocks: bool,
-        writer: &mut SetWriter<'_>,
+        writer: &mut ResultWriter<'_>,
     ) {
-        let values = self.lanes.iter().map(|lane| {
-            let SteadyLane { instance, earlier, later } = *lane;
-            (instance, self.rule.number(self.value_type, rules, time, earlier, later))
-        });
-        writer.numbers(self.value_type, in_blocks, values);
+        let instances = self.lanes.iter().map(|lane| lane.instance);
+        self.overwrite(rules, time, writer.numbers(self.value_type, !in_blocks, instances));
     }
 
     /// Writes the values at another such time over those that were written.
-    pub(super) fn overwrite(
-        &self,
-        rules: &InterpolationRules,
-        time: f64,
-        (place, part): (&NumberPlace, &mut [u8]),
-    ) {
+    pub(super) fn overwrite(&self, rules: &InterpolationRules, time: f64, out: &mut [u8]) {
         let Steady { value_type, rule, lanes, lines, .. } = self;
         if lines.len() == lanes.len() {
             let bits = |line: &Line| line.bits(*value_type, rules.overflow, time);
-            place.overwrite(part, lines.iter().map(bits));
+            put(*value_type, lines.iter().map(bits), out);
         } else {
             let bits =
                 |lane: &SteadyLane| rule.number(*value_type, rules, time, lane.earlier, lane.later);
-            place.overwrite(part, lanes.iter().map(bits));
+            put(*value_type, lanes.iter().map(bits), out);
         }
+    }
+}
+
+/// Writes bits of numbers of a type into lanes.
+#[inline]
+fn put(value_type: ValueType, numbers: impl Iterator<Item = u64>, out: &mut [u8]) {
+    if value_type.lane_bytes() == 8 {
+        let lanes = out.as_chunks_mut().0.iter_mut();
+        lanes.zip(numbers).for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
+    } else {
+        let lanes = out.as_chunks_mut().0.iter_mut();
+        lanes.zip(numbers).for_each(|(lane, bits)| *lane = (bits as u32).to_ne_bytes());
     }
 }

@@ -58,7 +58,6 @@ impl Evaluator {
         }
         save_samples(&program, (&layout, frame), &clock, &mut self.history, (todo, general));
         let was_without_columns = todo.iter().any(|one| !one.has_columns);
-        let is_regular = todo.is_empty();
         self.layout = Some(layout);
         // What was evaluated without columns may have them now.
         if was_without_columns {
@@ -72,7 +71,6 @@ impl Evaluator {
             frame: &buffers.frames[last],
             program: &self.program.outputs,
             fetched: batch,
-            is_regular,
             general: &buffers.overrides,
             nodes: buffers.general.values(),
             blobs: &buffers.blobs,

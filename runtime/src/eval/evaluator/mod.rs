@@ -14,10 +14,10 @@ mod settle;
 
 use std::sync::Arc;
 
-use super::decode::Delivered;
+use super::decode::Copied;
 use super::general::General;
 use super::history::{HistoryStore, kept_in};
-use super::layout::{Frame, Layout, OutputPlan, Sections, State};
+use super::layout::{Frame, Layout, OutputPlan, Sections};
 use super::selected::Selected;
 use super::shared_layouts::{InCommon, SharedLayouts};
 use super::verdicts::Verdicts;
@@ -25,7 +25,7 @@ use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
 use crate::model::{InDom, Pmid};
 use crate::program::{Binding, HistoryId, Program, Reason};
-use crate::result::{LayoutId, ResultBatch};
+use crate::result::ResultBatch;
 use crate::source::FetchList;
 use pending::Answers;
 pub use pending::{Asked, Inconsistent, OtherNames, Pending, Step};
@@ -42,8 +42,6 @@ pub struct Evaluator {
     verdicts: Verdicts,
     /// The layout in force.
     layout: Option<Layout>,
-    /// What the layout was before, the latest last.
-    former: Vec<Former>,
     /// Stamp of the frame that the layout was laid out in last.
     stamp: Option<u64>,
     /// Plans of all evaluators of the program.
@@ -53,17 +51,9 @@ pub struct Evaluator {
     /// Outputs that need the general path in the layout in force, ascending.
     irregular: Vec<Irregular>,
     always_general: bool,
-    delivered: Delivered,
+    copied: Copied,
     /// Of the program in use.
     evaluations: u64,
-}
-
-/// A layout that was in force and may come back.
-#[derive(Debug)]
-struct Former {
-    id: LayoutId,
-    /// Parallel to the sections.
-    states: Vec<State>,
 }
 
 /// An output that needs the general path.
@@ -164,12 +154,11 @@ impl Evaluator {
             selected: Selected::default(),
             verdicts: Verdicts::default(),
             layout: None,
-            former: Vec::new(),
             stamp: None,
             shared,
             irregular: Vec::new(),
             always_general: false,
-            delivered: Delivered::default(),
+            copied: Copied::default(),
             evaluations: 0,
             history,
             windows,

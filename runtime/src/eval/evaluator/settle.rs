@@ -6,18 +6,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pending::Inconsistent;
-use super::{Buffers, Evaluator, Former, OtherNames};
+use super::{Buffers, Evaluator, OtherNames};
 use crate::eval::decode::{Surveys, decode_column, raw_count, survey};
-use crate::eval::layout::{Analysis, Domain, Expected, Layout, State, TooLarge};
+use crate::eval::layout::{Analysis, Domain, Expected, Frame, Layout, State, TooLarge};
 use crate::model::{InstId, PmStatus, ValueType};
 use crate::program::{InputSlot, Program, Reason, Status};
-use crate::result::{LayoutId, ResultBatch, ResultPart, ValueSet};
-
-/// Layouts that are known again when they come back: archives alternate
-/// between a few kinds of records.
-const LAYOUTS_KNOWN: usize = 8;
-/// Most sections of layouts that are known again.
-const SECTIONS_KNOWN: usize = 64;
+use crate::result::{ResultBatch, ValueSet};
 
 /// What was found out about a batch that is not as the layout in force expects.
 #[derive(Debug)]
@@ -67,31 +61,24 @@ impl Evaluator {
             self.stamp = Some(frame.stamp);
         }
         let stamp = frame.stamp;
-        let part = match batch.parts() {
-            [part] if buffers.dirty.is_empty() => Some(part),
+        let columns = match batch.parts() {
+            [part] if buffers.dirty.is_empty() => part.columns(),
             _ => None,
         };
-        let last = buffers.frames.len() - 1;
-        let arena = &mut buffers.frames[last].arena;
-        if part.is_some_and(|part| self.delivered.decode(part, stamp, arena)) {
-            buffers.blobs.clear();
-            return Ok(true);
-        }
         buffers.blobs.clear();
+        let last = buffers.frames.len() - 1;
+        if let Some(columns) = columns {
+            let Frame { inputs, arena, .. } = &mut buffers.frames[last];
+            if self.copied.copy(columns, inputs, stamp, arena) {
+                return Ok(true);
+            }
+        }
         let is_whole = decode_expected(layout, &self.program, batch, buffers);
         if !is_whole || !buffers.dirty.is_empty() {
             return Ok(false);
         }
-        if let Some(part) = part {
-            let inputs = buffers.frames[last].inputs.iter().zip(&self.program.inputs);
-            let inputs = inputs.map(|(input, spec)| {
-                input.has_values.then_some((spec.value_type, input.offset as usize))
-            });
-            // What has more lanes than its column is decoded one by one.
-            let is_plain = |input: &Expected| input.section != 0 || input.raw_count <= 1;
-            if buffers.frames[last].inputs.iter().all(is_plain) {
-                self.delivered.learn(part, stamp, inputs);
-            }
+        if let Some(columns) = columns {
+            self.copied.learn(columns, &buffers.frames[last].inputs, &self.program.inputs, stamp);
         }
         Ok(true)
     }
@@ -124,8 +111,8 @@ impl Evaluator {
         }
         let mut surveys = Surveys::default();
         for slot in buffers.dirty_inputs(layout) {
-            let Some((part, set)) = buffers.sets[slot.index()].find(batch) else { continue };
-            let mut survey = survey(part, &set, self.program.inputs[slot.index()].value_type);
+            let Some(set) = buffers.sets[slot.index()].find(batch) else { continue };
+            let mut survey = survey(&set, self.program.inputs[slot.index()].value_type);
             let is_derived = || self.list.pmids()[slot.index()].is_derived();
             if self.program.derived_is_unknown
                 && survey.status == Status::Failed(PmStatus::NOAGENT)
@@ -163,7 +150,6 @@ impl Evaluator {
         let Found { dirty, surveys, named, needs_domains } = found;
         let program = Arc::clone(&self.program);
         let Some(mut layout) = self.layout.take() else { return Ok(()) };
-        let was = self.former_of(&layout);
         if needs_domains || layout.states.iter().all(Option::is_none) {
             layout.names = self.selected.names(&program, &surveys, &named, others);
             layout.named = named;
@@ -197,10 +183,6 @@ impl Evaluator {
                 .map_err(|TooLarge| Inconsistent::TooLarge)?;
             layout.states[section] = Some(state);
         }
-        layout.id = self.id_of(&layout);
-        self.former.extend(was);
-        let surplus = self.former.len().saturating_sub(LAYOUTS_KNOWN);
-        self.former.drain(..surplus);
         let frame = buffers.frame(&layout.sections);
         let is_laid_out = frame.adopt(&program, &layout.states);
         self.stamp = Some(frame.stamp);
@@ -209,29 +191,6 @@ impl Evaluator {
         self.layout = Some(layout);
         self.find_irregular_in(&buffers.dirty);
         Ok(())
-    }
-
-    /// The layout in force, to be known again.
-    fn former_of(&self, layout: &Layout) -> Option<Former> {
-        let is_lasting = |state: &Option<State>| state.as_ref().is_some_and(|state| state.lasting);
-        if layout.states.len() > SECTIONS_KNOWN
-            || !layout.states.iter().all(is_lasting)
-            || self.former.iter().any(|former| former.id == layout.id)
-        {
-            return None;
-        }
-        Some(Former { id: layout.id, states: layout.states.iter().flatten().cloned().collect() })
-    }
-
-    /// The identity of a layout: that of one before, if it is the same.
-    fn id_of(&self, layout: &Layout) -> LayoutId {
-        let same = |(state, former): (&Option<State>, &State)| {
-            state.as_ref().is_some_and(|state| {
-                state.lasting && Arc::ptr_eq(&state.plan, &former.plan) && state.sets == former.sets
-            })
-        };
-        let is_same = |former: &&Former| layout.states.iter().zip(&former.states).all(same);
-        self.former.iter().find(is_same).map_or_else(LayoutId::fresh, |former| former.id)
     }
 }
 
@@ -292,13 +251,12 @@ fn same_domains(a: &[Domain], b: &[Domain]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct SetPlace {
     part: usize,
-    offset: usize,
+    place: usize,
 }
 
 impl SetPlace {
-    fn find(self, batch: &ResultBatch) -> Option<(&ResultPart, ValueSet<'_>)> {
-        let part = batch.parts().get(self.part)?;
-        Some((part, part.set_at(self.offset)?))
+    fn find(self, batch: &ResultBatch) -> Option<ValueSet<'_>> {
+        batch.parts().get(self.part)?.set_at(self.place)
     }
 }
 
@@ -318,17 +276,17 @@ fn decode_expected(
     for (at, part) in batch.parts().iter().enumerate() {
         let mut walk = part.sets();
         loop {
-            let offset = walk.offset();
+            let place = walk.place();
             let Some(set) = walk.next() else { break };
             // What follows the program's inputs is not its affair.
             let Some((input, spec)) = expected.next() else { return true };
-            sets.push(SetPlace { part: at, offset });
+            sets.push(SetPlace { part: at, place });
             let section = input.section as usize;
             if is_dirty[section] {
                 continue;
             }
             let to = (&mut frame.arena[..], &mut *blobs);
-            if !decode_input(layout, input, spec.value_type, (part, &set), to) {
+            if !decode_input(layout, input, spec.value_type, &set, to) {
                 is_dirty[section] = true;
                 dirty.push(input.section);
             }
@@ -343,10 +301,10 @@ fn decode_dirty(layout: &Layout, program: &Program, batch: &ResultBatch, buffers
     let Buffers { frames, blobs, sets, .. } = buffers;
     let Some(frame) = frames.last_mut() else { return };
     for slot in slots {
-        let Some((part, set)) = sets[slot.index()].find(batch) else { continue };
+        let Some(set) = sets[slot.index()].find(batch) else { continue };
         let (input, spec) = (&frame.inputs[slot.index()], &program.inputs[slot.index()]);
         let to = (&mut frame.arena[..], &mut *blobs);
-        decode_input(layout, input, spec.value_type, (part, &set), to);
+        decode_input(layout, input, spec.value_type, &set, to);
     }
 }
 
@@ -355,7 +313,7 @@ fn decode_input(
     layout: &Layout,
     input: &Expected,
     value_type: ValueType,
-    (part, set): (&ResultPart, &ValueSet<'_>),
+    set: &ValueSet<'_>,
     (arena, blobs): (&mut [u8], &mut Vec<u8>),
 ) -> bool {
     if raw_count(set) != input.raw_count {
@@ -370,5 +328,5 @@ fn decode_input(
         None => &[],
     };
     let column = &mut arena[input.offset as usize..][..ids.len() * value_type.lane_bytes()];
-    decode_column(part, set, value_type, ids, column, blobs)
+    decode_column(set, value_type, ids, column, blobs)
 }

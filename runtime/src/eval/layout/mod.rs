@@ -26,7 +26,6 @@ use std::sync::Arc;
 
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{HistoryId, InputSlot, NodeId, Status};
-use crate::result::LayoutId;
 pub use frame::{Copy, Expected, Frame, Geometry, Placed, Save};
 pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
 pub use sections::Sections;
@@ -38,8 +37,6 @@ pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
 /// What one host is like.
 #[derive(Debug)]
 pub struct Layout {
-    /// For those who keep what they found out about it.
-    pub id: LayoutId,
     /// How the program falls into sections.
     pub sections: Arc<Sections>,
     /// Parallel to the sections; `None` before the first fetch.
@@ -112,14 +109,7 @@ impl Layout {
     pub fn unknown(sections: Arc<Sections>) -> Layout {
         let mut states = Vec::new();
         states.resize_with(sections.all.len(), || None);
-        Layout {
-            id: LayoutId::fresh(),
-            sections,
-            states,
-            named: Vec::new(),
-            names: Vec::new(),
-            fetched: Vec::new(),
-        }
+        Layout { sections, states, named: Vec::new(), names: Vec::new(), fetched: Vec::new() }
     }
 
     /// The sections that need domains.

@@ -150,10 +150,9 @@ pub fn fuzz_linux_files(data: &[u8]) {
                 assert!(agent.instance_domain(indom).is_ok());
             }
         }
-        writer.finish();
         for set in part.sets() {
             let mut seen = HashSet::new();
-            assert!(set.lanes().all(|lane| seen.insert(lane.instance)), "{}: {set:?}", set.pmid);
+            assert!(set.instances().all(|instance| seen.insert(instance)), "{}: {set:?}", set.pmid);
         }
     }
 }

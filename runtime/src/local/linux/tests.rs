@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::table::indom;
 use super::*;
 use crate::local::LocalContext;
+use crate::model::ValueType;
 use crate::result::ResultBatch;
 use crate::source::{FetchList, FetchSource, MetadataSource};
 
@@ -81,7 +82,7 @@ fn devices_that_return_get_their_numbers_back() {
         fs::write(&file, lines.collect::<String>()).unwrap();
         context.fetch(&list, &mut batch).unwrap();
         let set = batch.parts()[0].sets().next().unwrap();
-        let lanes: Vec<_> = set.lanes().map(|lane| lane.instance).collect();
+        let lanes: Vec<_> = set.instances().collect();
         (lanes, batch.domains[0].clone().unwrap())
     };
     let (lanes, before) = fetch(&["sda", "sdb"]);
@@ -116,7 +117,7 @@ fn a_fetch_reads_a_file_once_and_the_next_one_anew() {
     let mut fetch = || {
         context.fetch(&list, &mut batch).unwrap();
         let sets = batch.parts()[0].sets();
-        sets.map(|set| set.lanes().next().map(|lane| lane.word)).collect::<Vec<_>>()
+        sets.map(|set| set.value(0)?.number(ValueType::U32)).collect::<Vec<_>>()
     };
     assert_eq!(fetch(), [Some(1), Some(2), Some(3)]);
     fs::write(&file, "1.00 2.00 3.00 4/5 6\n").unwrap();

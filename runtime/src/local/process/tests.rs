@@ -1,7 +1,7 @@
 //! Values of recorded files, and of this very process.
 
 use super::*;
-use crate::model::Timestamp;
+use crate::model::{RawValueRef, Timestamp};
 use crate::result::{ResultPart, ResultWriter};
 use std::fs;
 
@@ -16,21 +16,17 @@ fn values(agent: &mut ProcessAgent, profile: &InstanceProfile) -> Vec<String> {
         let outcome = agent.fetch(metric.desc.pmid, &mut values);
         values.finish(outcome);
     }
-    writer.finish();
     let mut lines = Vec::new();
     for (metric, set) in metrics.iter().zip(part.sets()) {
-        for lane in set.lanes() {
-            let value = match part.block(lane.word).filter(|_| set.in_blocks) {
-                Some((6, bytes)) => {
+        for (instance, value) in set.values() {
+            let value = match value.expect("all values are there") {
+                RawValueRef::Block { bytes, .. } => {
                     format!("\"{}\"", bytes.strip_suffix(&[0]).unwrap_or(bytes).escape_ascii())
                 }
-                Some((_, bytes)) => {
-                    let bytes = bytes.try_into().expect("a number of 64 bits");
-                    u64::from_be_bytes(bytes).to_string()
-                }
-                None => lane.word.cast_signed().to_string(),
+                RawValueRef::Number { bits, .. } => bits.to_string(),
+                RawValueRef::InPlace(word) => word.cast_signed().to_string(),
             };
-            lines.push(format!("{} {} {value}", metric.name, lane.instance));
+            lines.push(format!("{} {instance} {value}", metric.name));
         }
     }
     lines

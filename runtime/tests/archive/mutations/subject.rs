@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::model::{InstId, PmStatus, Pmid, Timestamp};
+use pmderive_runtime::model::{InstId, PmStatus, Pmid, RawValueRef, Timestamp};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Mode, SourceError};
 
@@ -61,11 +61,11 @@ pub fn records_of(bytes: &[u8], label: usize) -> Vec<Range<usize>> {
 fn fetched(batch: &ResultBatch) -> Fetched {
     let [part] = batch.parts() else { panic!("one part") };
     let sets = part.sets().map(|set| {
-        let value = |word: u32| match set.in_blocks {
-            true => part.block(word).expect("checked").1.to_vec(),
-            false => word.to_be_bytes().to_vec(),
+        let bytes = |value: RawValueRef<'_>| match value.encoded(&mut [0; 8]) {
+            Ok((_, bytes)) => bytes.to_vec(),
+            Err(word) => word.to_be_bytes().to_vec(),
         };
-        let values = set.lanes().map(|lane| (lane.instance, value(lane.word))).collect();
+        let values = set.values().map(|(id, value)| (id, bytes(value.expect("checked")))).collect();
         (set.pmid, set.count.map(|_| values))
     });
     (part.timestamp, sets.collect())

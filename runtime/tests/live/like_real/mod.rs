@@ -195,7 +195,6 @@ fn stores_are_accepted_and_refused_as_by_pmcd() {
         let mut part = ResultPart::default();
         let mut writer = ResultWriter::new(&mut part, Timestamp::default());
         write(&mut writer);
-        writer.finish();
         let mut request = Vec::new();
         encode_result(&part, Resolution::Micro, &mut request);
         differences.extend(difference(what, &request, &mut real, &mut fake));

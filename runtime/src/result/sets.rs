@@ -1,0 +1,150 @@
+//! Reading value sets, whatever form they are in.
+
+use std::fmt;
+
+use crate::model::{InstId, PmStatus, Pmid, RawValueRef, ValueType};
+use crate::result::ResultPart;
+use crate::result::columns::ColumnValues;
+use crate::result::wire::WireValues;
+
+/// Iterator over the value sets of a part; ends early when its bytes do.
+#[derive(Clone, Debug)]
+pub struct ValueSets<'a> {
+    part: &'a ResultPart,
+    place: usize,
+    left: usize,
+}
+
+/// One metric's values in a result.
+#[derive(Clone, Copy)]
+pub struct ValueSet<'a> {
+    /// The metric.
+    pub pmid: Pmid,
+    /// Number of values, or why there are none.
+    pub count: Result<usize, PmStatus>,
+    pub(crate) content: Content<'a>,
+}
+
+/// The values of a set, for those to whom the form matters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Content<'a> {
+    Wire(WireValues<'a>),
+    Columns(ColumnValues<'a>),
+}
+
+impl fmt::Debug for ValueSet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ValueSet { pmid, count, .. } = self;
+        write!(f, "{pmid} {count:?} ")?;
+        f.debug_map().entries(self.values()).finish()
+    }
+}
+
+impl<'a> ValueSets<'a> {
+    pub(super) fn of(part: &'a ResultPart) -> ValueSets<'a> {
+        let place = part.wire().map_or(0, |wire| wire.first_set);
+        ValueSets { part, place, left: part.set_count() }
+    }
+
+    pub(super) fn at(part: &'a ResultPart, place: usize) -> ValueSets<'a> {
+        ValueSets { part, place, left: 1 }
+    }
+
+    /// Where in the part the next value set is, for [`ResultPart::set_at`].
+    pub fn place(&self) -> usize {
+        self.place
+    }
+}
+
+impl<'a> Iterator for ValueSets<'a> {
+    type Item = ValueSet<'a>;
+
+    fn next(&mut self) -> Option<ValueSet<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        if let Some(wire) = self.part.wire() {
+            let set = wire.set_at(self.place)?;
+            self.place = set.end;
+            let content = Content::Wire(set.values);
+            return Some(ValueSet { pmid: set.pmid, count: set.count, content });
+        }
+        let (pmid, numval, values) = self.part.columns()?.set(self.place)?;
+        self.place += 1;
+        let count = if numval < 0 { Err(PmStatus(numval)) } else { Ok(values.len()) };
+        Some(ValueSet { pmid, count, content: Content::Columns(values) })
+    }
+}
+
+impl<'a> ValueSet<'a> {
+    /// Number of values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.content {
+            Content::Wire(wire) => wire.len(),
+            Content::Columns(columns) => columns.len(),
+        }
+    }
+
+    /// True without values.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True for values that are words of 32 bits in place, false for all others.
+    pub fn is_in_place(&self) -> bool {
+        match &self.content {
+            Content::Wire(wire) => !wire.in_blocks,
+            Content::Columns(columns) => columns.is_in_place(),
+        }
+    }
+
+    /// The instances of the values, in the order delivered.
+    pub fn instances(&self) -> impl ExactSizeIterator<Item = InstId> + use<'a> {
+        let set = *self;
+        (0..self.len()).map(move |at| set.instance(at))
+    }
+
+    /// The instances with their values, in the order delivered; `None` for a value
+    /// that the result lacks.
+    pub fn values(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (InstId, Option<RawValueRef<'a>>)> + use<'a> {
+        let set = *self;
+        (0..self.len()).map(move |at| (set.instance(at), set.value(at)))
+    }
+
+    fn instance(&self, at: usize) -> InstId {
+        match &self.content {
+            Content::Wire(wire) => wire.lane(at).map_or(-1, |lane| lane.instance),
+            Content::Columns(columns) => columns.ids().get(at).copied().unwrap_or(-1),
+        }
+    }
+
+    /// The value at a position below [`ValueSet::len`]. `None` when the result
+    /// lacks it: a block that does not lie within its bytes.
+    pub fn value(&self, at: usize) -> Option<RawValueRef<'a>> {
+        match &self.content {
+            Content::Wire(wire) => wire.value(wire.lane(at)?),
+            Content::Columns(columns) => columns.value(at),
+        }
+    }
+
+    /// Appends the bits of all values if these are numbers of a type, those of 32
+    /// bits in the low half. False, with nothing appended, if one is not.
+    pub fn numbers(&self, value_type: ValueType, bits: &mut Vec<u64>) -> bool {
+        if let Content::Columns(columns) = &self.content
+            && let Some(are_numbers) = columns.numbers(value_type, bits)
+        {
+            return are_numbers;
+        }
+        let start = bits.len();
+        for (_, value) in self.values() {
+            let Some(number) = value.and_then(|value| value.number(value_type)) else {
+                bits.truncate(start);
+                return false;
+            };
+            bits.push(number);
+        }
+        true
+    }
+}
