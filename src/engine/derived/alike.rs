@@ -270,7 +270,9 @@ mod tests {
         let list = FetchList::new(pmids, Vec::new());
         face.fetch(&list, &mut batch).expect("memory does not fail");
         let part = &batch.parts()[0];
-        part.sets().map(|set| set.value(0)?.number(ValueType::U32)).collect()
+        part.sets()
+            .map(|set| set.value(0)?.number(ValueType::U32).map(|number| number as u32))
+            .collect()
     }
 
     #[test]
