@@ -190,7 +190,9 @@ impl FetchSource for Synth {
         }
         let part = batch.add_part();
         part.timestamp = Timestamp::new(1_700_000_000 + self.record, 0);
-        part.set_wire().clone_from(self.frame.wire().expect("encoded"));
+        let (from, to) = (self.frame.wire().expect("encoded"), part.set_wire());
+        to.bytes.extend_from_slice(&from.bytes);
+        (to.first_set, to.set_count) = (from.first_set, from.set_count);
         self.record += 1;
         self.spent += begin.elapsed();
         Ok(FetchEvents::default())

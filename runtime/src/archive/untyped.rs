@@ -43,7 +43,7 @@ pub(super) fn give_types(
     let mut untyped = Vec::new();
     for (pmid, values) in wire.sets().filter(|(_, values)| values.in_blocks) {
         let first = values.lanes().next().and_then(|lane| wire.block(lane.word));
-        if !first.is_some_and(|(code, _)| code == UNTYPED) {
+        if first.is_none_or(|(code, _)| code != UNTYPED) {
             continue;
         }
         if let Some(value_type @ (ValueType::I64 | ValueType::U64 | ValueType::F64)) = type_of(pmid)

@@ -24,7 +24,7 @@ use crate::model::{InstId, PmStatus, Pmid, RawValueRef};
 use crate::result::ResultPart;
 
 /// Encoded value sets, in any order and with any other bytes around them.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Wire {
     /// Value sets and blocks.
     pub bytes: Vec<u8>,
