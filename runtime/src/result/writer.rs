@@ -144,8 +144,10 @@ mod tests {
     use crate::model::RawValue;
     use crate::result::ResultBatch;
 
+    type Delivered = Vec<(Pmid, Result<usize, PmStatus>, Vec<(InstId, RawValue)>)>;
+
     /// All that a part says, read one by one.
-    fn read(part: &ResultPart) -> Vec<(Pmid, Result<usize, PmStatus>, Vec<(InstId, RawValue)>)> {
+    fn read(part: &ResultPart) -> Delivered {
         let value = |(instance, value): (InstId, Option<RawValueRef<'_>>)| {
             (instance, value.expect("all values are there").to_owned())
         };
