@@ -38,6 +38,7 @@ impl Copied {
             match *lanes {
                 // Most metrics have one value.
                 [a, b, c, d, e, f, g, h] => column[..8].copy_from_slice(&[a, b, c, d, e, f, g, h]),
+                [a, b, c, d] => column[..4].copy_from_slice(&[a, b, c, d]),
                 _ => column[..lanes.len()].copy_from_slice(lanes),
             }
         }

@@ -87,11 +87,26 @@ impl Form {
     }
 
     /// Bytes of a lane.
+    #[inline]
     pub(crate) fn width(self) -> usize {
         match self {
             Form::Words | Form::Numbers(ValueType::F32) => 4,
             Form::Numbers(_) | Form::Bytes => 8,
         }
+    }
+}
+
+impl Set {
+    /// Number of values, which a status is not.
+    #[inline]
+    fn count(&self) -> usize {
+        usize::try_from(self.numval).unwrap_or(0)
+    }
+
+    /// Bytes of its lanes, which stand right behind those of the set before.
+    #[inline]
+    fn lane_bytes(&self) -> usize {
+        self.count() * self.form.width()
     }
 }
 
@@ -130,13 +145,12 @@ impl Columns {
         self.layout = Some(layout);
     }
 
+    #[inline]
     fn values(&self, set: &Set) -> ColumnValues<'_> {
-        // A status is no number of values.
-        let count = usize::try_from(set.numval).unwrap_or(0);
         ColumnValues {
-            ids: &self.ids[set.id..][..count],
+            ids: &self.ids[set.id..][..set.count()],
             form: set.form,
-            lanes: &self.lanes[set.lane..][..count * set.form.width()],
+            lanes: &self.lanes[set.lane..][..set.lane_bytes()],
             arena: &self.arena,
         }
     }
@@ -150,9 +164,10 @@ impl Columns {
 
     /// The lanes of the value sets, in order. Nothing for a set of bytes.
     pub(crate) fn number_lanes(&self) -> impl Iterator<Item = &[u8]> {
-        self.sets.iter().map(|set| match set.form {
-            Form::Bytes => &[][..],
-            _ => self.values(set).lanes,
+        let mut rest = &self.lanes[..];
+        self.sets.iter().map(move |set| {
+            let lanes = rest.split_off(..set.lane_bytes()).unwrap_or_default();
+            if set.form == Form::Bytes { &[] } else { lanes }
         })
     }
 
@@ -160,8 +175,7 @@ impl Columns {
     pub(crate) fn number_lanes_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let mut rest = &mut self.lanes[..];
         self.sets.iter().map(move |set| {
-            let count = usize::try_from(set.numval).unwrap_or(0);
-            let lanes = rest.split_off_mut(..count * set.form.width()).unwrap_or_default();
+            let lanes = rest.split_off_mut(..set.lane_bytes()).unwrap_or_default();
             if set.form == Form::Bytes { &mut [] } else { lanes }
         })
     }
@@ -174,7 +188,7 @@ impl Columns {
 
     /// Number of values of the set begun last.
     pub(super) fn count(&self) -> usize {
-        self.sets.last().map_or(0, |set| usize::try_from(set.numval).unwrap_or(0))
+        self.sets.last().map_or(0, Set::count)
     }
 
     /// Turns the set begun last, whatever was added to it, into one whose metric
@@ -299,8 +313,7 @@ impl Columns {
         self.layout = None;
         let (mut to_id, mut to_lane) = (0, 0);
         for set in &mut self.sets {
-            let count = usize::try_from(set.numval).unwrap_or(0);
-            let width = set.form.width();
+            let (count, width) = (set.count(), set.form.width());
             let (from_id, from_lane) = (set.id, set.lane);
             (set.id, set.lane) = (to_id, to_lane);
             for at in 0..count {

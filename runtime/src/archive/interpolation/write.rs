@@ -60,7 +60,7 @@ impl Interpolator {
         part.timestamp = time;
         let Some(columns) = part.columns_mut() else { return false };
         for (track, lanes) in self.wanted.iter().zip(columns.number_lanes_mut()) {
-            if let Ok(track) = track {
+            if let (Ok(track), false) = (track, lanes.is_empty()) {
                 self.tracks[*track].steady.overwrite(&self.rules, cut.time, lanes);
             }
         }
