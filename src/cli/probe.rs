@@ -199,8 +199,12 @@ impl Probe<'_> {
             Ok(desc) => desc.indom,
         };
         let Some(indom) = indom else {
+            // pmprobe says it for each of the two forms.
+            let twice =
+                self.source.dialect != Dialect::Fixed && self.shown.internal && self.shown.external;
             self.out.text(name.as_bytes());
-            self.out.extend_from_slice(b" 1 PM_IN_NULL\n");
+            self.out.extend_from_slice(b" 1 PM_IN_NULL");
+            self.out.extend_from_slice(if twice { b" PM_IN_NULL\n" } else { b"\n" });
             return Ok(());
         };
         match self.domains.get(&mut self.source, indom)? {
@@ -298,7 +302,7 @@ impl Probe<'_> {
     /// Whether derived metrics that cannot be used have no values, rather than a
     /// status: libpcp asks the archive for such a metric, if it is alone in a
     /// fetch, and no record has it.
-    fn is_answered_by_the_archive(&self) -> bool {
+    fn is_answered_by_the_archive(&mut self) -> bool {
         self.source.is_archive() && self.source.dialect != Dialect::Fixed
     }
 
