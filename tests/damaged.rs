@@ -380,6 +380,11 @@ fn a_scan_sees_damage_of_metadata_and_index() {
         ("index", Damage::Write(last - 32, &word(1_800_000_000)), "is not that of the records"),
         ("index", Damage::Write(4, &word(0)), "d.index: at byte 4: label.magic"),
         ("index", Damage::Cut(5), "too short for a label"),
+        ("index", Damage::Write(16, &word(9)), "d.index: at byte 19: label: 0x09 differs from"),
+        ("index", Damage::Write(296, b"+2"), "d.index: at byte 296: label: 0x"),
+        ("index", Damage::Write(800, b"x"), "d.index: at byte 800: label: 0x78 differs from 0x00"),
+        ("meta", Damage::Write(12, &word(1)), "d.meta: at byte 12: label: 0x00 differs from 0x65"),
+        ("0", Damage::Write(800, b"x"), "d.meta: at byte 800: label: 0x00 differs from 0x78"),
     ] {
         let what = format!("{suffix} {damage:?}");
         let scanned = Damaged::new(FLEET, suffix, damage).run("archive --scan");

@@ -16,6 +16,7 @@ mod counting;
 #[path = "export/rows.rs"]
 mod rows;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -56,6 +57,19 @@ fn whole_runs() {
             insta::assert_snapshot!(*name, transcript(&arguments, interpreted));
         }
     });
+}
+
+#[test]
+fn a_point_is_all_metrics_as_for_record() {
+    let of = ["-a", FLEET, "-c", SHOP];
+    let exported = run(&[&["export"], &of[..], &["-s", "1", "."]].concat()).out;
+    let name = |line: &str| line.split(',').nth(2).map(str::to_owned);
+    let exported: BTreeSet<String> = exported.lines().skip(1).filter_map(name).collect();
+    // A record has no values of the metrics that stand for events.
+    let listed = run(&[&["info"], &of[..]].concat()).out;
+    let listed = listed.lines().filter(|name| !name.starts_with("event."));
+    assert_eq!(exported, listed.map(str::to_owned).collect());
+    assert!(exported.contains("shop.size"), "{exported:?}");
 }
 
 /// What is exported and compared with `eval`: the archive, or nothing for that

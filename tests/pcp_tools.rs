@@ -171,6 +171,23 @@ fn archives_are_printed_as_pcp_does() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
+/// Labels come into force while nodes are printed one after the other.
+#[test]
+fn a_source_keeps_the_labels_that_it_has_first() {
+    if !tools_are_installed() {
+        return;
+    }
+    let mmv = &["pmcd.pmlogger.host", "mmv.qa.verbose", "pmcd.pmlogger.port"];
+    let marks = &["pmcd.pmlogger", "simple.time.sys", "hinv.node.online"];
+    for (options, archive, nodes) in
+        [("-fs", "mmv.help", mmv), ("-fl", "mmv.help", mmv), ("-l", "mark_no_mark_1", marks)]
+    {
+        let archive = format!("{SUITE}/archives/{archive}");
+        let arguments = [&[options, "-a", &archive], &nodes[..]].concat();
+        assert_eq!(ours("pminfo", &arguments), theirs("pminfo", &arguments), "{arguments:?}");
+    }
+}
+
 /// Several archives as one, and arguments of pmval for them.
 const SEVERAL: &[(&str, &[&str])] = &[
     ("multi", &["-t", "37sec", "kernel.all.load"]),

@@ -37,11 +37,19 @@ fn next(state: &mut u64) -> u64 {
     *state
 }
 
-/// True under nohup(1), where a command that is told to end by SIGHUP does not.
-fn hangups_are_ignored() -> bool {
+/// True for a signal that does not end a command here: SIGHUP under nohup(1),
+/// SIGINT and SIGQUIT in the background of a script.
+fn is_ignored(signal: &str) -> bool {
+    let number = match signal {
+        "-HUP" => 1,
+        "-INT" => 2,
+        "-QUIT" => 3,
+        _ => return false,
+    };
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a mask");
-    u64::from_str_radix(mask.trim(), 16).expect("hexadecimal digits") & 1 != 0
+    let mask = u64::from_str_radix(mask.trim(), 16).expect("hexadecimal digits");
+    mask >> (number - 1) & 1 != 0
 }
 
 /// True where a file need not have a name (`O_TMPFILE`), so that not even
@@ -73,7 +81,7 @@ fn at_random_moments(
     let mut state = seed;
     for moment in 0..moments() {
         let signal = match SIGNALS[moment as usize % SIGNALS.len()] {
-            "-HUP" if hangups_are_ignored() => "-TERM",
+            signal if is_ignored(signal) => "-TERM",
             signal => signal,
         };
         // A debug build takes some 50 milliseconds until it begins to write.

@@ -157,7 +157,9 @@ impl MetadataSource for Synth {
             MetricDesc { pmid, value_type, indom: Some(INDOM), semantics, units }
         };
         answers.extend(questions.iter().map(|question| match question {
-            Question::Pmid(name) => find(name).map(Fact::Pmid).ok_or(PmStatus::NAME),
+            Question::Pmid(name) | Question::PmidIfAny(name) => {
+                find(name).map(Fact::Pmid).ok_or(PmStatus::NAME)
+            }
             Question::Desc(pmid) => Ok(Fact::Desc(desc(*pmid))),
             Question::MetricsBelow(_) => Ok(Fact::Names(Vec::new())),
             question => Err(question.status()),

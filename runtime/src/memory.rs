@@ -292,7 +292,9 @@ impl<F> MetadataSource for MemorySource<F> {
         for question in questions {
             let metadata = &self.metadata;
             answers.push(match *question {
-                Question::Pmid(name) => metadata.pmid_of(name).map(Fact::Pmid),
+                Question::Pmid(name) | Question::PmidIfAny(name) => {
+                    metadata.pmid_of(name).map(Fact::Pmid)
+                }
                 Question::Desc(pmid) => {
                     metadata.desc(pmid).copied().map(Fact::Desc).ok_or(PmStatus::PMID)
                 }

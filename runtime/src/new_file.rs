@@ -3,21 +3,27 @@
 //! In: a folder, and later a name. Out: a file to write to. Until it is given
 //! a name it has none at all (`O_TMPFILE` of open(2)), so that nothing stays of
 //! it however the process ends; where the file system cannot do that, it has a
-//! temporary one, which goes when the file is dropped. What is written to it is
-//! not known here.
+//! temporary one, which goes when the file is dropped. A process that is killed
+//! leaves that name. So the file is locked for as long as it is open, and
+//! whoever makes the next one with the same affixes removes those that nobody
+//! has locked. What is written to it is not known here.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
-use tempfile::TempPath;
+use tempfile::{NamedTempFile, TempPath};
 
 /// Permissions of new files, of which the process's mask takes some away.
 const MODE: u32 = 0o666;
+
+/// Letters and digits between the affixes of a temporary name.
+const RANDOM: usize = 6;
 
 /// A file without a name of its own.
 #[derive(Debug)]
@@ -32,7 +38,8 @@ pub struct NewFile {
 
 impl NewFile {
     /// Makes an empty file in a folder. A temporary name, where one is needed,
-    /// stands between `affixes`.
+    /// stands between `affixes`; files with such a name that processes have left
+    /// which are gone are removed.
     ///
     /// # Errors
     /// The system refuses.
@@ -43,6 +50,7 @@ impl NewFile {
             affixes: (affixes.0.into(), affixes.1.into()),
             temporary,
         };
+        remove_abandoned(folder, affixes);
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         if let Ok(file) = open(folder, flags, Mode::from_raw_mode(MODE)) {
             let file = File::from(file);
@@ -51,7 +59,12 @@ impl NewFile {
                 return Ok(new(file, None));
             }
         }
-        let (file, temporary) = builder(affixes).tempfile_in(folder)?.into_parts();
+        let (file, temporary) = loop {
+            let made = builder(affixes).tempfile_in(folder)?;
+            if is_kept(&made)? {
+                break made.into_parts();
+            }
+        };
         Ok(new(file, Some(temporary)))
     }
 
@@ -94,7 +107,9 @@ impl NewFile {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     linked => return linked.map(|()| self.file),
                 }
-                // A name can be taken over by another name only.
+                // A name can be taken over by another name only. Who has no
+                // locks takes no file for abandoned either.
+                let _ = self.file.try_lock();
                 let (beginning, end) = &self.affixes;
                 let link = |path: &Path| link(&self.file, path);
                 builder((beginning, end)).make_in(&self.folder, link)?.into_temp_path()
@@ -107,8 +122,51 @@ impl NewFile {
 
 fn builder<'a>((beginning, end): (&'a OsStr, &'a OsStr)) -> tempfile::Builder<'a, 'a> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(beginning).suffix(end).permissions(Permissions::from_mode(MODE));
+    let permissions = Permissions::from_mode(MODE);
+    builder.prefix(beginning).suffix(end).rand_bytes(RANDOM).permissions(permissions);
     builder
+}
+
+/// Locks a file that was just made. False if another process has taken it for
+/// an abandoned one between the two.
+fn is_kept(made: &NamedTempFile) -> io::Result<bool> {
+    match made.as_file().try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(false),
+        // Where nothing can be locked, nothing is removed.
+        Err(TryLockError::Error(_)) => Ok(true),
+        Ok(()) => Ok(made.as_file().metadata()?.nlink() > 0),
+    }
+}
+
+/// Removes the files with a temporary name whose processes have gone. What
+/// cannot be read or removed stays.
+fn remove_abandoned(folder: &Path, affixes: (&OsStr, &OsStr)) {
+    let Ok(entries) = folder.read_dir() else { return };
+    for entry in entries.flatten().filter(|entry| is_temporary(&entry.file_name(), affixes)) {
+        let _ = remove_unlocked(&entry.path());
+    }
+}
+
+/// Whether [`builder`] gives such names.
+fn is_temporary(name: &OsStr, (beginning, end): (&OsStr, &OsStr)) -> bool {
+    let between = name.as_bytes().strip_prefix(beginning.as_bytes());
+    let between = between.and_then(|rest| rest.strip_suffix(end.as_bytes()));
+    between.is_some_and(|between| {
+        between.len() == RANDOM && between.iter().all(u8::is_ascii_alphanumeric)
+    })
+}
+
+fn remove_unlocked(path: &Path) -> io::Result<()> {
+    // What waits for a writer, or leads elsewhere, is none of these files.
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    // Whoever has the lock is the only one that may remove the file.
+    file.try_lock()?;
+    let (open, named) = (file.metadata()?, fs::symlink_metadata(path)?);
+    if open.is_file() && (open.dev(), open.ino()) == (named.dev(), named.ino()) {
+        fs::remove_file(path)?;
+    }
+    Ok(())
 }
 
 /// An open file as a path, whether it has a name or not.
@@ -174,6 +232,48 @@ mod tests {
                 assert_eq!(mode & 0o600, 0o600);
             }
         }
+    }
+
+    #[test]
+    fn files_that_a_killed_process_has_left_go_with_the_next_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let others = [".a.Abc12.new", ".a.Abc-12.new", ".a.Abc1234.new", ".b.Abc123.new", "a"];
+        for name in [".a.Abc123.new"].into_iter().chain(others) {
+            fs::write(folder.path().join(name), name).expect("room");
+        }
+        fs::create_dir(folder.path().join(".a.folder.new")).expect("a folder");
+        let in_use = folder.path().join(".a.locked.new");
+        let lock = File::create(&in_use).expect("a file");
+        lock.lock().expect("a lock");
+        let mut expected: Vec<&str> = others.into();
+        expected.extend([".a.folder.new", ".a.locked.new"]);
+        expected.sort_unstable();
+
+        drop(new(folder.path(), ""));
+        assert_eq!(names(folder.path()), expected);
+        drop(lock);
+        drop(new(folder.path(), ""));
+        expected.retain(|name| *name != ".a.locked.new");
+        assert_eq!(names(folder.path()), expected);
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_not_abandoned() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let affixes = (OsStr::new(".a."), OsStr::new(".new"));
+        let made = builder(affixes).tempfile_in(folder.path()).expect("a file");
+        assert!(is_kept(&made).expect("a file"));
+        remove_abandoned(folder.path(), affixes);
+        assert_eq!(names(folder.path()).len(), 1);
+
+        // Between being made and being locked it may be taken for an abandoned one.
+        let made = builder(affixes).tempfile_in(folder.path()).expect("a file");
+        let other = File::open(made.path()).expect("a file");
+        other.lock().expect("a lock");
+        assert!(!is_kept(&made).expect("a file"));
+        fs::remove_file(made.path()).expect("a file");
+        drop(other);
+        assert!(!is_kept(&made).expect("a file"));
     }
 
     #[test]

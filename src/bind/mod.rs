@@ -19,7 +19,7 @@ use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 
 pub(crate) use fingerprint::{Fingerprint, Identities, Literals};
 pub use questions::Found;
-pub(crate) use questions::{ask, ask_host, questions};
+pub(crate) use questions::{Mentions, ask, ask_host, mentions};
 
 /// What a name stands for in one source.
 #[derive(Clone, Copy, Debug, PartialEq)]

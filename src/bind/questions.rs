@@ -25,23 +25,30 @@ pub enum Found {
     NoDescriptor(PmStatus),
 }
 
-/// The names to ask for: `others`, and all that `expressions` mention, each once.
-pub(crate) fn questions<'e>(
+/// Names to ask for, each once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mentions<'e> {
+    /// The definitions' own names, and after them the others.
+    pub names: Vec<&'e str>,
+    /// How many are definitions' own: it matters whether they are metrics of
+    /// the source, too, but not why they are not.
+    pub own: usize,
+}
+
+/// The names to ask for: `own` ones of definitions, and all that `expressions`
+/// mention.
+pub(crate) fn mentions<'e>(
     expressions: impl IntoIterator<Item = &'e Expr>,
-    others: impl IntoIterator<Item = &'e str>,
-) -> Vec<&'e str> {
-    let mut wanted: Vec<&str> = Vec::new();
+    own: impl IntoIterator<Item = &'e str>,
+) -> Mentions<'e> {
     let mut seen: FxHashSet<&str> = FxHashSet::default();
-    let mut want = |name: &'e str| {
-        if seen.insert(name) {
-            wanted.push(name);
-        }
-    };
-    others.into_iter().for_each(&mut want);
+    let mut names: Vec<&str> = own.into_iter().filter(|name| seen.insert(name)).collect();
+    let own = names.len();
     for expr in expressions {
-        references(expr).map(|reference| reference.name).for_each(&mut want);
+        let mentioned = references(expr).map(|reference| reference.name);
+        names.extend(mentioned.filter(|name| seen.insert(name)));
     }
-    wanted
+    Mentions { names, own }
 }
 
 /// Names under way to what a source says of them: binding asks nobody itself,
@@ -49,7 +56,7 @@ pub(crate) fn questions<'e>(
 /// hands the answers over, until there are no more.
 #[derive(Debug)]
 pub(crate) struct Inquiry<'n> {
-    names: &'n [&'n str],
+    mentions: &'n Mentions<'n>,
     stage: Stage,
 }
 
@@ -63,14 +70,18 @@ enum Stage {
 }
 
 impl<'n> Inquiry<'n> {
-    pub(crate) fn new(names: &'n [&'n str]) -> Inquiry<'n> {
-        Inquiry { names, stage: Stage::Identifiers }
+    pub(crate) fn new(mentions: &'n Mentions<'n>) -> Inquiry<'n> {
+        Inquiry { mentions, stage: Stage::Identifiers }
     }
 
     /// What to ask now, all of it together; `None` at the end.
     pub(crate) fn questions(&self) -> Option<Vec<Question<'n>>> {
         match &self.stage {
-            Stage::Identifiers => Some(self.names.iter().map(|n| Question::Pmid(n)).collect()),
+            Stage::Identifiers => {
+                let (own, others) = self.mentions.names.split_at(self.mentions.own);
+                let own = own.iter().map(|name| Question::PmidIfAny(name));
+                Some(own.chain(others.iter().map(|name| Question::Pmid(name))).collect())
+            }
             Stage::Descriptors(pmids) => {
                 Some(pmids.iter().flatten().map(|pmid| Question::Desc(*pmid)).collect())
             }
@@ -123,10 +134,10 @@ fn found(pmids: Vec<Result<Pmid, PmStatus>>, descs: Vec<Answer>) -> Vec<Found> {
 /// # Errors
 /// The source failed.
 pub(crate) fn ask(
-    names: &[&str],
+    mentions: &Mentions<'_>,
     source: &mut dyn MetadataSource,
 ) -> Result<Vec<Found>, SourceError> {
-    let mut inquiry = Inquiry::new(names);
+    let mut inquiry = Inquiry::new(mentions);
     while let Some(questions) = inquiry.questions() {
         let mut answers = Vec::with_capacity(questions.len());
         source.ask(&questions, &mut answers)?;
@@ -140,10 +151,10 @@ pub(crate) fn ask(
 /// # Errors
 /// The host failed.
 pub(crate) async fn ask_host<T: Transport>(
-    names: &[&str],
+    mentions: &Mentions<'_>,
     host: &mut AsyncHostContext<T>,
 ) -> Result<Vec<Found>, SourceError> {
-    let mut inquiry = Inquiry::new(names);
+    let mut inquiry = Inquiry::new(mentions);
     while let Some(questions) = inquiry.questions() {
         let mut answers = Vec::with_capacity(questions.len());
         host.ask(&questions, &mut answers).await?;

@@ -199,8 +199,12 @@ impl Probe<'_> {
             Ok(desc) => desc.indom,
         };
         let Some(indom) = indom else {
+            // pmprobe says it for each of the two forms.
+            let twice =
+                self.source.dialect != Dialect::Fixed && self.shown.internal && self.shown.external;
             self.out.text(name.as_bytes());
-            self.out.extend_from_slice(b" 1 PM_IN_NULL\n");
+            self.out.extend_from_slice(b" 1 PM_IN_NULL");
+            self.out.extend_from_slice(if twice { b" PM_IN_NULL\n" } else { b"\n" });
             return Ok(());
         };
         match self.domains.get(&mut self.source, indom)? {
@@ -271,6 +275,14 @@ impl Probe<'_> {
         if let (true, Ok(values)) = (self.shown.instances(), &mut fetched) {
             self.look_ahead(&pmids, values)?;
         }
+        if let (true, Ok(fetched)) = (self.is_answered_by_the_archive(), &mut fetched) {
+            for (pmid, values) in pmids.iter().zip(fetched) {
+                let is_unusable = matches!(values, Err(PmStatus::NOAGENT | PmStatus::PMID));
+                if pmid.is_derived() && is_unusable {
+                    *values = Ok(Vec::new());
+                }
+            }
+        }
         let mut values = fetched.as_ref().map(|fetched| fetched.iter()).map_err(|status| *status);
         for ((name, _), desc) in both() {
             match (desc, &mut values) {
@@ -285,6 +297,13 @@ impl Probe<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether derived metrics that cannot be used have no values, rather than a
+    /// status: libpcp asks the archive for such a metric, if it is alone in a
+    /// fetch, and no record has it.
+    fn is_answered_by_the_archive(&mut self) -> bool {
+        self.source.is_archive() && self.source.dialect != Dialect::Fixed
     }
 
     /// Derived metrics that need a sample before have none in the first one:

@@ -125,7 +125,8 @@ impl SampleArguments {
     }
 }
 
-/// Puts the metrics of a group, derived ones last, in the place of its name.
+/// Puts the metrics of a group, derived ones last, in the place of its name;
+/// `.` is all of them, as for `record`, and not the number that it is otherwise.
 fn without_groups(
     texts: &[String],
     registry: &Registry,
@@ -135,11 +136,14 @@ fn without_groups(
     for text in texts {
         let name = text.trim();
         let before = names.len();
-        if name_mistake(name).is_none() && registry.definition(name).is_none() {
-            if source.children(name)?.is_ok_and(|children| !children.is_empty()) {
-                names.extend(source.traverse(name)?);
+        let is_everything = name == ".";
+        let is_name = name_mistake(name).is_none() && registry.definition(name).is_none();
+        if is_everything || is_name {
+            let node = if is_everything { "" } else { name };
+            if source.children(node)?.is_ok_and(|children| !children.is_empty()) {
+                names.extend(source.traverse(node)?);
             }
-            let group = format!("{name}.");
+            let group = if is_everything { String::new() } else { format!("{name}.") };
             let derived = registry.beginning_with(&group).iter();
             names.extend(derived.map(|one| one.name.to_string()));
         }

@@ -82,7 +82,7 @@ impl Engine {
         selection: &Arc<Selection>,
         host: &mut AsyncHostContext<T>,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let found = ask_host(&selection.names(), host).await?;
+        let found = ask_host(&selection.mentions(), host).await?;
         Ok(self.compiled_elsewhere(selection, &found).await)
     }
 
@@ -100,7 +100,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
-        let found = ask_host(&selection.names(), host).await?;
+        let found = ask_host(&selection.mentions(), host).await?;
         let compiled = self.compiled_elsewhere(&selection, &found).await;
         let names = if compiled.misses_names() { host.traverse("").await? } else { Vec::new() };
         self.tell(&compiled, &found, &names, diagnostics);

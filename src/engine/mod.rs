@@ -32,7 +32,7 @@ use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::bind::{Fingerprint, Found, Identities, ask, questions};
+use crate::bind::{Fingerprint, Found, Identities, ask, mentions};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
@@ -146,7 +146,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
-        let found = ask(&selection.names(), source)?;
+        let found = ask(&selection.mentions(), source)?;
         let compiled = self.compiled_from(&selection, &found);
         let names = if compiled.misses_names() { source.traverse("")? } else { Vec::new() };
         self.tell(&compiled, &found, &names, diagnostics);
@@ -166,7 +166,7 @@ impl Engine {
         selection: &Arc<Selection>,
         source: &mut dyn MetadataSource,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let found = ask(&selection.names(), source)?;
+        let found = ask(&selection.mentions(), source)?;
         Ok(self.compiled_from(selection, &found))
     }
 
@@ -229,7 +229,7 @@ impl Engine {
         let definitions = selection.definitions();
         let suggest = |name: &str| vocabulary.nearest(name);
         let checking = self.checking(selection.registry(), &definitions, selection.len(), &suggest);
-        checking.run(&selection.names(), found, diagnostics)
+        checking.run(&selection.mentions().names, found, diagnostics)
     }
 
     fn checking<'c>(
@@ -258,12 +258,12 @@ impl Engine {
     ) -> Result<Examination, SourceError> {
         let definitions = needed(registry, selection);
         let own_names = definitions.iter().filter(|one| one.is_named).map(|one| &*one.name);
-        let names = questions(definitions.iter().map(|one| &*one.expr), own_names);
-        let found = ask(&names, source)?;
+        let mentions = mentions(definitions.iter().map(|one| &*one.expr), own_names);
+        let found = ask(&mentions, source)?;
         let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
             let suggest = |name: &str| vocabulary.nearest(name);
             let checking = self.checking(registry, &definitions, selection.len(), &suggest);
-            checking.run(&names, &found, diagnostics)
+            checking.run(&mentions.names, &found, diagnostics)
         };
         let mut said = Diagnostics::default();
         let vocabulary = Vocabulary::unknown(registry);

@@ -13,7 +13,7 @@ use rustc_hash::FxHasher;
 use super::nesting::needed;
 use super::registry::{Registered, Registry};
 use super::{anonymous_descs, is_anonymous};
-use crate::bind::{Literals, questions};
+use crate::bind::{Literals, Mentions, mentions};
 use crate::syntax::ControlOption;
 use crate::syntax::ast::NodeKind;
 
@@ -29,6 +29,8 @@ pub struct Selection {
     count: usize,
     /// What a source is asked for.
     questions: Box<[Question]>,
+    /// How many of these, from the first on, are the definitions' own names.
+    own_names: usize,
     /// Identifiers that the definitions themselves name.
     literals: Literals,
     /// What the registry says that changes what definitions mean.
@@ -55,8 +57,8 @@ impl Selection {
             is_derived: registry.get(name).is_some() || is_anonymous(name),
             is_refused: registry.is_refused(name),
         };
-        let questions: Box<[Question]> =
-            questions(expressions, own_names).into_iter().map(question).collect();
+        let Mentions { names, own } = mentions(expressions, own_names);
+        let questions: Box<[Question]> = names.into_iter().map(question).collect();
         let anonymous = anonymous_descs(registry).map(|(_, desc)| desc.pmid);
         let literals = Literals {
             pmids: definitions.iter().filter_map(|one| one.pmid).chain(anonymous).collect(),
@@ -70,6 +72,7 @@ impl Selection {
             definitions: definitions.into_iter().cloned().collect(),
             count: chosen.len(),
             questions,
+            own_names: own,
             literals,
             missing_is_novalue: registry.control(ControlOption::NoValue) == 1,
             hash: hasher.finish(),
@@ -98,8 +101,9 @@ impl Selection {
     }
 
     /// The names that a source is asked for.
-    pub(super) fn names(&self) -> Vec<&str> {
-        self.questions.iter().map(|question| &*question.name).collect()
+    pub(super) fn mentions(&self) -> Mentions<'_> {
+        let names = self.questions.iter().map(|question| &*question.name).collect();
+        Mentions { names, own: self.own_names }
     }
 
     /// Identifiers that the definitions themselves name.

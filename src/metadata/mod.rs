@@ -180,7 +180,9 @@ impl MetadataSource for RecordedMetadata {
     ) -> Result<(), SourceError> {
         for question in questions {
             answers.push(match *question {
-                Question::Pmid(name) => self.lookup(name).map(Fact::Pmid),
+                Question::Pmid(name) | Question::PmidIfAny(name) => {
+                    self.lookup(name).map(Fact::Pmid)
+                }
                 Question::Desc(pmid) => {
                     self.descs.get(&pmid).copied().unwrap_or(Err(PmStatus::PMID)).map(Fact::Desc)
                 }

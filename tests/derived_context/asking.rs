@@ -91,8 +91,8 @@ fn questions() -> Vec<Question<'static>> {
     let pmids: Vec<Pmid> = of_table.into_iter().chain(derived).collect();
     let mut questions = Vec::new();
     for node in NODES {
-        let about = [Question::Pmid(node), Question::MetricsBelow(node), Question::Children(node)];
-        questions.extend(about);
+        questions.extend([Question::Pmid(node), Question::PmidIfAny(node)]);
+        questions.extend([Question::MetricsBelow(node), Question::Children(node)]);
     }
     for pmid in pmids {
         let (text, level) = (TextSubject::Metric(pmid), LabelLevel::Item(pmid));

@@ -468,7 +468,9 @@ impl MetadataSource for ArchiveContext {
         for question in questions {
             let known = |found: Option<Fact>| found.ok_or(PmStatus::INST_LOG);
             answers.push(match *question {
-                Question::Pmid(name) => self.metadata.names().lookup(name).map(Fact::Pmid),
+                Question::Pmid(name) | Question::PmidIfAny(name) => {
+                    self.metadata.names().lookup(name).map(Fact::Pmid)
+                }
                 Question::Desc(pmid) => {
                     self.metadata.desc(pmid).map(Fact::Desc).ok_or(PmStatus::PMID_LOG)
                 }

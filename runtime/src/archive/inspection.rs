@@ -31,8 +31,36 @@ type Found<'f> = &'f mut dyn FnMut(SourceError);
 /// Inspects metadata and index. That volumes are missing is told by reading.
 pub(super) fn inspect(archive: &SingleArchive, found: Found<'_>) {
     let metadata_size = inspect_metadata(archive, found);
+    inspect_label(archive, (&archive.files.metadata, Role::Metadata), found);
     if let Some(member) = &archive.files.index {
         inspect_index(archive, (member, metadata_size), found);
+        inspect_label(archive, (member, Role::Index), found);
+    }
+}
+
+/// Compares a label that readers take with that of the first volume: writers
+/// give all of them the same bytes, but for the number of the file. In an
+/// archive that has lost its first volume they may differ.
+fn inspect_label(archive: &SingleArchive, (member, role): (&Member, Role), found: Found<'_>) {
+    // A label that is refused was told.
+    if open(member, &archive.label, role).is_err() {
+        return;
+    }
+    let version = archive.label.version;
+    let label = |member: &Member| -> Option<Vec<u8>> {
+        let size = version.label_size();
+        let mut window = Window::new(member.open().ok()?);
+        Some(window.at(0, size).ok()?.get(..size)?.to_vec())
+    };
+    let Some((0, first)) = archive.files.volumes.first() else { return };
+    let (Some(first), Some(other)) = (label(first), label(member)) else { return };
+    let differs = |at: &usize| first[*at] != other[*at] && !version.volume_in_label().contains(at);
+    if let Some(at) = (0..first.len()).find(differs) {
+        let message = format!(
+            "label: {:#04x} differs from {:#04x} in that of the first data volume",
+            other[at], first[at]
+        );
+        found(fault(member, Damage::new(PmStatus::LABEL, at as u64, message)));
     }
 }
 

@@ -6,6 +6,7 @@
 //! particular kind of record.
 
 use std::io;
+use std::ops::Range;
 
 use crate::archive::decompress::ExpandError;
 use crate::model::{PmStatus, Timestamp};
@@ -38,6 +39,14 @@ impl Version {
         match self {
             Version::V2 => 132,
             Version::V3 => 808,
+        }
+    }
+
+    /// Where in the label the number of the file stands.
+    pub(super) const fn volume_in_label(self) -> Range<usize> {
+        match self {
+            Version::V2 => 20..24,
+            Version::V3 => 24..28,
         }
     }
 }

@@ -49,9 +49,9 @@ type Open<'q> = (usize, Question<'q>);
 /// Questions that go out together.
 #[derive(Default)]
 struct Round<'q> {
-    /// Names that share requests, with the positions of the questions.
+    /// Names that share requests, parallel to the questions about them.
     names: Vec<&'q str>,
-    name_positions: Vec<usize>,
+    about_names: Vec<Open<'q>>,
     /// Metrics whose descriptors share requests.
     pmids: Vec<Pmid>,
     pmid_positions: Vec<usize>,
@@ -65,9 +65,9 @@ impl<'q> Round<'q> {
         let mut round = Round::default();
         for (at, question) in open {
             match question {
-                Question::Pmid(name) => {
+                Question::Pmid(name) | Question::PmidIfAny(name) => {
                     round.names.push(name);
-                    round.name_positions.push(at);
+                    round.about_names.push((at, question));
                 }
                 Question::Desc(pmid) if features.has(Features::DESCS) => {
                     round.pmids.push(pmid);
@@ -146,7 +146,7 @@ impl<T: Transport> AsyncHostContext<T> {
     fn known(&self, question: Question<'_>) -> Option<Answer> {
         let cache = &self.cache;
         let fact = match question {
-            Question::Pmid(name) => cache.pmid(name).map(Fact::Pmid),
+            Question::Pmid(name) | Question::PmidIfAny(name) => cache.pmid(name).map(Fact::Pmid),
             Question::Desc(pmid) => cache.desc(pmid).map(Fact::Desc),
             Question::Domain(indom, Freshness::Cached) => cache.domain(indom).map(Fact::Domain),
             Question::NamesOf(pmid) => cache.names(pmid).map(Fact::Names),
@@ -161,7 +161,9 @@ impl<T: Transport> AsyncHostContext<T> {
     /// True for a question that pmcd has an answer to, if it is only a status.
     fn can_be_asked(&self, question: Question<'_>) -> bool {
         match question {
-            Question::Pmid(name) | Question::Instance(_, name) => can_be_asked(name),
+            Question::Pmid(name) | Question::PmidIfAny(name) | Question::Instance(_, name) => {
+                can_be_asked(name)
+            }
             Question::MetricsBelow(node) | Question::Children(node) => {
                 node.is_empty() || can_be_asked(node)
             }
@@ -180,7 +182,7 @@ impl<T: Transport> AsyncHostContext<T> {
         round: Round<'q>,
         answers: &mut [Answer],
     ) -> Result<Vec<Open<'q>>, SourceError> {
-        let Round { names, name_positions, pmids, pmid_positions, single } = &round;
+        let Round { names, about_names, pmids, pmid_positions, single } = &round;
         let groups = name_groups(names);
         let first_of_descs = groups.len();
         let first_of_single = first_of_descs + pmids.len().div_ceil(DESCS_PER_REQUEST);
@@ -190,22 +192,23 @@ impl<T: Transport> AsyncHostContext<T> {
         let mut again = Vec::new();
         self.exchange(requests, |cache, position, reply| {
             if let Some(group) = groups.get(position) {
-                let asked = name_positions[group.clone()].iter().zip(&names[group.clone()]);
+                let asked = about_names[group.clone()].iter().zip(&names[group.clone()]);
                 match reply {
                     Ok(Reply::Ids(found)) => {
-                        for ((at, name), pmid) in asked.zip(found) {
-                            answers[*at] = match pmid {
+                        for (((at, question), name), pmid) in asked.zip(found) {
+                            answers[*at] = match (pmid, question) {
                                 // Only a request for a single name is answered by the reason.
-                                Pmid::NULL => {
-                                    again.push((*at, Question::Pmid(name)));
+                                (Pmid::NULL, Question::Pmid(_)) => {
+                                    again.push((*at, *question));
                                     continue;
                                 }
-                                pmid => Ok(learnt_name(cache, name, pmid)),
+                                (Pmid::NULL, _) => Err(question.status()),
+                                (pmid, _) => Ok(learnt_name(cache, name, pmid)),
                             };
                         }
                     }
                     Ok(_) => {}
-                    Err(status) => asked.for_each(|(at, _)| answers[*at] = Err(status)),
+                    Err(status) => asked.for_each(|((at, _), _)| answers[*at] = Err(status)),
                 }
             } else if position < first_of_single {
                 let start = (position - first_of_descs) * DESCS_PER_REQUEST;
@@ -279,7 +282,9 @@ impl<T: Transport> AsyncHostContext<T> {
 /// The request for one question; `None` for one that pmcd is not asked.
 fn request<'q>(question: &'q Question<'q>) -> Option<Request<'q>> {
     Some(match question {
-        Question::Pmid(name) => Request::LookupNames(std::slice::from_ref(name)),
+        Question::Pmid(name) | Question::PmidIfAny(name) => {
+            Request::LookupNames(std::slice::from_ref(name))
+        }
         Question::Desc(pmid) => Request::LookupDesc(*pmid),
         Question::Domain(indom, _) | Question::KnownInstances(indom) => {
             Request::InstanceDomain(*indom)
@@ -303,10 +308,12 @@ fn answer(
 ) -> Answer {
     let none = Err(question.status());
     match (question, reply?) {
-        (Question::Pmid(name), Reply::Ids(pmids)) => match pmids.first() {
-            Some(pmid) if *pmid != Pmid::NULL => Ok(learnt_name(cache, name, *pmid)),
-            _ => none,
-        },
+        (Question::Pmid(name) | Question::PmidIfAny(name), Reply::Ids(pmids)) => {
+            match pmids.first() {
+                Some(pmid) if *pmid != Pmid::NULL => Ok(learnt_name(cache, name, *pmid)),
+                _ => none,
+            }
+        }
         (Question::Desc(_), Reply::Desc(desc)) => {
             cache.learn_desc(desc);
             Ok(Fact::Desc(desc))

@@ -77,6 +77,11 @@ impl HistoryStore {
         matches!(self.entries[history.index()], Entry::Resident(_))
     }
 
+    /// True when kernels can use any sample.
+    pub fn has_resident(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry, Entry::Resident(_)))
+    }
+
     /// True for a definition whose sample is another than that of the others.
     pub fn is_apart(&self, baseline: BaselineId) -> bool {
         // Mostly there is none.

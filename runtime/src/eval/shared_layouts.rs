@@ -8,11 +8,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rustc_hash::FxHasher;
 
-use super::layout::{Plan, Sections, Shape};
+use super::layout::{Draft, Plan, Sections, Shape};
 use crate::program::Program;
 use crate::weak_table::WeakTable;
 
@@ -34,6 +34,8 @@ impl InCommon for SharedLayouts {
 pub struct SharedLayouts {
     sections: OnceLock<Arc<Sections>>,
     plans: Mutex<Plans>,
+    /// Plans of all sections that hosts have begun with, oldest first.
+    starts: Mutex<VecDeque<Box<[Weak<Plan>]>>>,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +48,9 @@ struct Plans {
 /// Plans that are kept for each section, whether someone uses them or not.
 const KEPT_PER_SECTION: usize = 2;
 
+/// Ways to begin that are remembered.
+const STARTS: usize = 8;
+
 impl SharedLayouts {
     /// How many plans are in use.
     pub fn count(&self) -> usize {
@@ -55,6 +60,36 @@ impl SharedLayouts {
     /// The sections of the program, which is the same at each call.
     pub(super) fn sections(&self, program: &Program) -> &Arc<Sections> {
         self.sections.get_or_init(|| Arc::new(Sections::of(program)))
+    }
+
+    /// Gives drafts of all sections, whose shapes follow from the shapes of
+    /// their inputs, the plans that were made for others with the same inputs.
+    /// False if there is none.
+    pub(super) fn begins_as_others(&self, drafts: &mut [Draft]) -> bool {
+        let starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        let plan_of = |(weak, draft): (&Weak<Plan>, &Draft)| {
+            let plan = weak.upgrade()?;
+            let is_like = plan.section == draft.section && plan.shape.inputs == draft.shape.inputs;
+            is_like.then_some(plan)
+        };
+        let known = starts.iter().rev().find_map(|plans| {
+            plans.iter().zip(&*drafts).map(plan_of).collect::<Option<Vec<Arc<Plan>>>>()
+        });
+        let Some(plans) = known else { return false };
+        for (draft, plan) in drafts.iter_mut().zip(plans) {
+            draft.plan = Some(plan);
+        }
+        true
+    }
+
+    /// Remembers plans that follow from the shapes of the inputs alone, in the
+    /// order of the sections.
+    pub(super) fn remember_start<'p>(&self, plans: impl Iterator<Item = &'p Arc<Plan>>) {
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        starts.retain(|plans| plans.iter().all(|plan| plan.strong_count() > 0));
+        let surplus = (starts.len() + 1).saturating_sub(STARTS);
+        starts.drain(..surplus);
+        starts.push_back(plans.map(Arc::downgrade).collect());
     }
 
     /// The plan of a section of that shape.

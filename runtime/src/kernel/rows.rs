@@ -33,6 +33,8 @@ pub struct Arenas<'a> {
 pub struct Rows {
     words: Vec<u32>,
     row_words: usize,
+    /// Bytes of a lane of the output, and whether there is one lane only.
+    output: (usize, bool),
     work: usize,
     history: usize,
     constants: usize,
@@ -41,13 +43,16 @@ pub struct Rows {
 impl Rows {
     /// No rows yet, for a kernel of this form.
     pub fn new(ir: &KernelIr) -> Rows {
-        Rows { row_words: ir.row_words(), ..Rows::default() }
+        let mut rows = Rows::default();
+        rows.clear(ir);
+        rows
     }
 
     /// Forgets all segments; the rows are for a kernel of this form from now on.
     pub fn clear(&mut self, ir: &KernelIr) {
         self.words.clear();
         (self.row_words, self.work, self.history, self.constants) = (ir.row_words(), 0, 0, 0);
+        self.output = (ir.output().bytes(), ir.is_single());
     }
 
     /// Adds a segment of `lanes` lanes of the kernel that these rows were made for.
@@ -67,8 +72,9 @@ impl Rows {
             let arena = if operand.previous { &mut self.history } else { &mut self.work };
             *arena = (*arena).max(end(offset, lanes, operand.scalar.bytes()));
         }
-        let output_lanes = if ir.is_single() { 1 } else { padded };
-        self.work = self.work.max(end(output, output_lanes, ir.output().bytes()));
+        let (output_bytes, is_single) = self.output;
+        let output_lanes = if is_single { 1 } else { padded };
+        self.work = self.work.max(end(output, output_lanes, output_bytes));
         self.constants = self.constants.max(end(constants, ir.constants.len(), 8));
         self.words.push(lanes);
         self.words.extend_from_slice(operands);

@@ -335,7 +335,9 @@ impl MetadataSource for LocalContext {
     ) -> Result<(), SourceError> {
         for question in questions {
             answers.push(match *question {
-                Question::Pmid(name) => self.lookup(name).map(Fact::Pmid),
+                Question::Pmid(name) | Question::PmidIfAny(name) => {
+                    self.lookup(name).map(Fact::Pmid)
+                }
                 Question::Desc(pmid) => self.known(pmid).map(|known| Fact::Desc(known.metric.desc)),
                 Question::Domain(indom, freshness) => {
                     self.domain(indom, freshness).map(Fact::Domain)

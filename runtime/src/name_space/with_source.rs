@@ -80,7 +80,9 @@ impl LocalNameSpace {
     /// What the source has to be asked for so that a question can be answered.
     fn open<'q>(&'q self, question: Question<'q>) -> Vec<Question<'q>> {
         match question {
-            Question::Pmid(name) if !self.is_dynamic(name) => Vec::new(),
+            Question::Pmid(name) | Question::PmidIfAny(name) if !self.is_dynamic(name) => {
+                Vec::new()
+            }
             Question::Children(node) if !self.is_dynamic(node) => Vec::new(),
             Question::MetricsBelow(node) if !self.is_dynamic(node) => {
                 let below = self.traverse(node).unwrap_or_default().into_iter();
@@ -97,7 +99,7 @@ impl LocalNameSpace {
     /// [open](LocalNameSpace::open) about it, one after the other.
     fn answer(&self, question: Question<'_>, mut found: impl FnMut() -> Answer) -> Answer {
         match question {
-            Question::Pmid(name) => match self.is_dynamic(name) {
+            Question::Pmid(name) | Question::PmidIfAny(name) => match self.is_dynamic(name) {
                 // A top that its agent knows nothing of is there all the same.
                 true => found().or_else(|_| self.lookup(name).map(Fact::Pmid)),
                 false => self.lookup(name).map(Fact::Pmid),

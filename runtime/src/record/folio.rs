@@ -28,13 +28,7 @@ impl Folio {
         creator: &str,
         base: Option<&str>,
     ) -> Result<(), RecordError> {
-        let replay = base.map(|base| format!(" {base}")).unwrap_or_default();
-        self.write(&format!(
-            "PCPFolio\nVersion: 1\n# use pmafm(1) to process this PCP Archive Folio\n#\n\
-             Created: on {host} at {time}\nCreator: {creator}{replay}\n\
-             {:<15} {:<23} Basename\n#\n",
-            "#", "Host"
-        ))
+        self.write(&header(host, time, creator, base))
     }
 
     /// Writes the hosts with their archives.
@@ -42,16 +36,27 @@ impl Folio {
         &mut self,
         archives: impl Iterator<Item = (&'a str, &'a str)>,
     ) -> Result<(), RecordError> {
-        let lines: String = archives
-            .map(|(host, archive)| format!("{:<15} {host:<23} {archive}\n", "Archive:"))
-            .collect();
-        self.write(&lines)
+        self.write(&entries(archives))
     }
 
     fn write(&mut self, text: &str) -> Result<(), RecordError> {
         let written = self.file.write_all(text.as_bytes());
         written.map_err(|source| RecordError::io(&self.path, source))
     }
+}
+
+fn header(host: &str, time: &str, creator: &str, base: Option<&str>) -> String {
+    let replay = base.map(|base| format!(" {base}")).unwrap_or_default();
+    format!(
+        "PCPFolio\nVersion: 1\n# use pmafm(1) to process this PCP Archive Folio\n#\n\
+         Created: on {host} at {time}\nCreator: {creator}{replay}\n\
+         {:<15} {:<23} Basename\n#\n",
+        "#", "Host"
+    )
+}
+
+fn entries<'a>(archives: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    archives.map(|(host, archive)| format!("{:<15} {host:<23} {archive}\n", "Archive:")).collect()
 }
 
 /// Bytes that a folio may have; each of its lines names an archive.
@@ -100,6 +105,24 @@ fn parse(text: &[u8], path: &str, folder: &Path) -> Result<Vec<PathBuf>, String>
         archives.push(folder.join(OsStr::from_bytes(archive)));
     }
     Ok(archives)
+}
+
+/// Reads any bytes as a folio, and their words back from one that names them as
+/// hosts and archives.
+#[doc(hidden)]
+pub fn fuzz_folio(data: &[u8]) {
+    let folder = Path::new(".");
+    let lines = data.split_inclusive(|byte| *byte == b'\n').count();
+    match parse(data, "F", folder) {
+        Ok(archives) => assert!(archives.len() + 2 <= lines),
+        Err(error) => assert!(!error.is_empty() && !error.contains('\n')),
+    }
+    let text = String::from_utf8_lossy(data);
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let pairs = || words.chunks_exact(2).map(|pair| (pair[0], pair[1]));
+    let written = header("host", "time", "creator", None) + &entries(pairs());
+    let archives: Vec<PathBuf> = pairs().map(|(_, archive)| folder.join(archive)).collect();
+    assert_eq!(parse(written.as_bytes(), "F", folder), Ok(archives));
 }
 
 #[cfg(test)]

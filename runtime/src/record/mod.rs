@@ -21,6 +21,8 @@ use std::process::ExitStatus;
 
 pub use error::RecordError;
 pub use folio::archives_of_folio;
+#[doc(hidden)]
+pub use folio::fuzz_folio;
 
 use crate::context::pcp_conf::PcpConf;
 use crate::model::Timestamp;

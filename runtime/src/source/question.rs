@@ -16,6 +16,11 @@ pub enum Question<'q> {
     /// Identifier of a name (`pmLookupName(3)`): [`Fact::Pmid`]. The name of a
     /// non-leaf node gives `PM_ERR_NONLEAF`, an unknown one `PM_ERR_NAME`.
     Pmid(&'q str),
+    /// The same where it does not matter why a name has none: any status will
+    /// do. pmcd gives reasons for one name at a time only, so that thousands of
+    /// names that are probably unknown cost as many requests with
+    /// [`Question::Pmid`], and a few with this.
+    PmidIfAny(&'q str),
     /// Descriptor of a metric (`pmLookupDescs(3)`): [`Fact::Desc`].
     Desc(Pmid),
     /// An instance domain as of now; for an archive, as of the record that was
@@ -76,6 +81,7 @@ impl Question<'_> {
         matches!(
             self,
             Question::Pmid(_)
+                | Question::PmidIfAny(_)
                 | Question::MetricsBelow(_)
                 | Question::Children(_)
                 | Question::NamesOf(_)
@@ -85,7 +91,10 @@ impl Question<'_> {
     /// The status of a question to which there is nothing to say.
     pub fn status(&self) -> PmStatus {
         match self {
-            Question::Pmid(_) | Question::MetricsBelow(_) | Question::Children(_) => PmStatus::NAME,
+            Question::Pmid(_)
+            | Question::PmidIfAny(_)
+            | Question::MetricsBelow(_)
+            | Question::Children(_) => PmStatus::NAME,
             Question::Desc(_) | Question::NamesOf(_) => PmStatus::PMID,
             Question::Domain(..) | Question::KnownInstances(_) => PmStatus::INDOM,
             Question::NamesAtOtherTimes(..)

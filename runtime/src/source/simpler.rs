@@ -35,6 +35,7 @@ pub fn by_simpler_questions(
             names.map(children).map(Fact::Children)
         }
         Question::NamesOf(pmid) => names_of(source, pmid)?.map(Fact::Names),
+        Question::PmidIfAny(name) => one(source, Question::Pmid(name))?.map(Fact::Pmid),
         Question::HostName => Ok(Fact::Text(source.name().into())),
         Question::Pmid(_)
         | Question::Desc(_)

@@ -95,6 +95,15 @@ fn failures_are_explained_all_together() {
     let names: Vec<String> = (0..500).map(|number| format!("m.{number}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(conversations(|| drop(ready(host.lookup_names(&names)).expect("answers"))), 2);
+    // Where reasons do not matter there is no second one.
+    let mut host = peer(10);
+    let questions: Vec<Question<'_>> = names.iter().map(|name| Question::PmidIfAny(name)).collect();
+    let mut answers = Vec::new();
+    let made = conversations(|| ready(host.ask(&questions, &mut answers)).expect("answers"));
+    assert_eq!((made, answers.len()), (1, names.len()));
+    for (at, answer) in answers.iter().enumerate() {
+        assert_eq!(answer.is_ok(), at < 10, "{}: {answer:?}", names[at]);
+    }
 }
 
 /// Questions of any kinds go out together, and so do the second ones about

@@ -65,8 +65,10 @@ impl Labels {
     }
 
     fn is_known(&self, level: LabelLevel) -> bool {
+        // A source that has no labels at first has those of its host for good.
+        let is_final = !self.is_archive || level == LabelLevel::Context;
         match self.known.get(&level) {
-            Some(Ok(sets)) => !sets.is_empty() || !self.is_archive,
+            Some(Ok(sets)) => !sets.is_empty() || is_final,
             Some(Err(_)) => !self.is_archive,
             None => false,
         }

@@ -415,24 +415,37 @@ impl Said {
         Ok(())
     }
 
-    /// A host that cannot be one fails before anything else but a metric of
-    /// pmval that makes no sense.
+    /// A metric of pmval that makes no sense is told first, then what does not
+    /// fit its source, and then a host that cannot be one.
     fn look_at_host(&mut self, operands: &[OsString]) -> Result<(), Ending> {
-        let makes_sense = |metric: &OsString| {
-            MetricSpec::parse(&metric.to_string_lossy(), SpecSource::Host(None)).is_ok()
-        };
-        if self.of.tool.name == "pmval" && !operands.iter().all(makes_sense) {
-            self.translated.retain(|word| !word.as_bytes().starts_with(b"--host="));
-            return Ok(());
-        }
-        let host = self.host.as_deref().filter(|_| !self.is_local);
-        match host.and_then(|host| refused_host(&host.to_string_lossy())) {
-            None => Ok(()),
-            Some((mut text, failure)) => {
-                text.push(&[&self.of.tool.name, &": ", &Foreign(&failure), &"\n"]);
-                Err(Ending { text, is_good: false })
+        let is_pmval = self.of.tool.name == "pmval";
+        for metric in operands.iter().filter(|_| is_pmval) {
+            if let Err(error) = MetricSpec::parse(&metric.to_string_lossy(), SpecSource::Host(None))
+            {
+                self.wrong(&[&error]);
+                self.look_at_source();
+                return Err(self.misuse());
             }
         }
+        let host = self.host.as_deref().filter(|_| !self.is_local);
+        let Some((mut text, failure)) = host.and_then(|host| refused_host(&host.to_string_lossy()))
+        else {
+            return Ok(());
+        };
+        if is_pmval {
+            self.look_at_source();
+            if self.is_wrong {
+                return Err(self.misuse());
+            }
+        }
+        text.push(&[&self.of.tool.name, &": ", &Foreign(&failure), &"\n"]);
+        Err(Ending { text, is_good: false })
+    }
+
+    /// What was wrong, and how the tool is used.
+    fn misuse(&mut self) -> Ending {
+        self.text.push(&[&usage(self.of.tool, self.of.dialect)]);
+        Ending { text: std::mem::take(&mut self.text), is_good: false }
     }
 
     fn look_at_source(&mut self) {

@@ -325,13 +325,7 @@ fn with_source(
     messages: &Messages,
 ) -> Result<(PcpOptions, MetricSpec), Stop> {
     let spec = MetricSpec::parse(&arguments.metric, SpecSource::Host(None));
-    let spec = spec.map_err(|error| match messages.are_of_tool() {
-        true => {
-            messages.lines(&[&error]);
-            messages.usage()
-        }
-        false => Stop::tool(&[&error]),
-    })?;
+    let spec = spec.map_err(|error| Stop::tool(&[&error]))?;
     let mut options = arguments.options.clone();
     let given = &mut options.source;
     given.archive.extend(arguments.nointerp.iter().filter(|_| !given.local).cloned());

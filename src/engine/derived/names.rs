@@ -161,7 +161,7 @@ impl<S: FetchSource> DerivedContext<S> {
 
     fn own(&self, question: Question<'_>) -> Own {
         match question {
-            Question::Pmid(name) => match self.derived(name) {
+            Question::Pmid(name) | Question::PmidIfAny(name) => match self.derived(name) {
                 // Of those that were bound it is known that the source has no such name.
                 Some(pmid) => match self.outcome(pmid) {
                     Some(Outcome::Usable { .. } | Outcome::Unusable(_)) => {

@@ -2,7 +2,6 @@
 //! not, with a layout that fits. Sections in which nothing has changed are
 //! decoded once and stay as they are.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pending::Inconsistent;
@@ -155,7 +154,8 @@ impl Evaluator {
             layout.named = named;
             layout.fetched = own_domains(&program, batch).to_vec();
         }
-        let drafts = {
+        let shared = self.shared.layouts();
+        let (drafts, is_start) = {
             let mut analysis = Analysis {
                 program: &program,
                 sections: &layout.sections,
@@ -166,22 +166,28 @@ impl Evaluator {
                 fetched: &layout.fetched,
                 verdicts: &mut self.verdicts,
                 drafts: Vec::new(),
-                draft_of: HashMap::new(),
+                draft_of: Vec::new(),
+                is_start: false,
             };
-            analysis.run(dirty);
-            analysis.drafts
+            analysis.run(dirty, shared);
+            let is_new = analysis.drafts.iter().any(|draft| draft.plan.is_none());
+            (analysis.drafts, analysis.is_start && is_new)
         };
         for draft in drafts {
             let section = draft.section as usize;
             buffers.make_dirty(draft.section);
-            let shared = self.shared.layouts();
-            let plan = shared.plan(&program, &layout.sections, draft.section, draft.shape);
+            let make = || shared.plan(&program, &layout.sections, draft.section, draft.shape);
+            let plan = draft.plan.unwrap_or_else(make);
             let (taken, lasting) = (draft.taken, draft.lasting);
             let state = State { plan, sets: draft.sets.into(), taken, lasting };
             self.history
                 .change_section(&layout, section, &state, &mut buffers.former)
                 .map_err(|TooLarge| Inconsistent::TooLarge)?;
             layout.states[section] = Some(state);
+        }
+        if is_start {
+            let plans = layout.states.iter().flatten().map(|state| &state.plan);
+            shared.remember_start(plans);
         }
         let frame = buffers.frame(&layout.sections);
         let is_laid_out = frame.adopt(&program, &layout.states);

@@ -29,7 +29,7 @@ use crate::program::{HistoryId, InputSlot, NodeId, Status};
 pub use frame::{Copy, Expected, Frame, Geometry, Placed, Save};
 pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
 pub use sections::Sections;
-pub use shape::{Analysis, SetId, Shape, empty_or, first_failed, first_without};
+pub use shape::{Analysis, Draft, SetId, Shape, empty_or, first_failed, first_without};
 
 /// Instance domain as delivered.
 pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;

@@ -9,10 +9,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Domain, Sections, State, Taken};
+use super::{Domain, Plan, Sections, State, Taken};
 use crate::eval::decode::Surveys;
 use crate::eval::history::HistoryStore;
 use crate::eval::lanes::{align, has_repeats, intersection};
+use crate::eval::shared_layouts::SharedLayouts;
 use crate::eval::verdicts::{Filter, Verdicts};
 use crate::model::{InstId, PmStatus};
 use crate::pattern::TooMuchWork;
@@ -92,6 +93,9 @@ pub struct Draft {
     pub section: u32,
     /// Its shape.
     pub shape: Shape,
+    /// The plan for it, if it need not be looked for. Then the shape is known
+    /// as far as the inputs.
+    pub plan: Option<Arc<Plan>>,
     /// The sets.
     pub sets: Vec<Arc<[InstId]>>,
     /// What filters take.
@@ -133,19 +137,28 @@ pub struct Analysis<'a> {
     pub verdicts: &'a mut Verdicts,
     /// Sections analysed.
     pub drafts: Vec<Draft>,
-    /// Where they are in `drafts`.
-    pub draft_of: HashMap<u32, usize>,
+    /// Where they are in `drafts`, parallel to the program's sections.
+    pub draft_of: Vec<Option<u32>>,
+    /// Nothing was there before, and nothing but what was delivered counts:
+    /// what came of it holds for whoever begins with the like.
+    pub is_start: bool,
 }
 
 impl Analysis<'_> {
-    /// Analyses sections, and those in which something changes thereby.
-    pub fn run(&mut self, mut dirty: Vec<u32>) {
+    /// Analyses sections, and those in which something changes thereby. Drafts
+    /// of what others began with have the plan that was made for them.
+    pub fn run(&mut self, mut dirty: Vec<u32>, shared: &SharedLayouts) {
         loop {
-            self.analyse_sections(&dirty);
+            self.begin(&dirty);
+            self.is_start = self.is_start();
+            if self.is_start && shared.begins_as_others(&mut self.drafts) {
+                return;
+            }
+            self.analyse_nodes(&dirty);
             let before = dirty.len();
             for at in 0..self.drafts.len() {
                 for user in &self.sections.all[self.drafts[at].section as usize].users {
-                    if !self.draft_of.contains_key(user)
+                    if self.draft_of[*user as usize].is_none()
                         && !dirty.contains(user)
                         && self.imports_of(*user) != self.imports_before(*user)
                     {
@@ -159,16 +172,39 @@ impl Analysis<'_> {
         }
     }
 
-    fn analyse_sections(&mut self, dirty: &[u32]) {
+    /// Drafts with what was delivered.
+    fn begin(&mut self, dirty: &[u32]) {
         self.drafts.clear();
         self.draft_of.clear();
+        self.draft_of.resize(self.sections.all.len(), None);
         for section in dirty {
-            self.draft_of.insert(*section, self.drafts.len());
+            self.draft_of[*section as usize] = Some(self.drafts.len() as u32);
             self.drafts.push(Draft::new(*section));
         }
         for at in 0..self.drafts.len() {
             self.inputs(at);
         }
+    }
+
+    /// True for a host's first layout if it follows from the inputs' shapes,
+    /// whatever their instances are.
+    fn is_start(&mut self) -> bool {
+        let sections = self.sections;
+        let is_plain = |draft: &mut Draft| {
+            let one_set = match draft.sets.len() {
+                0 => true,
+                1 => !draft.has_repeats(SetId(0)),
+                _ => false,
+            };
+            one_set && !sections.all[draft.section as usize].needs_domains
+        };
+        self.drafts.len() == sections.all.len()
+            && self.states.iter().all(Option::is_none)
+            && !self.history.has_resident()
+            && self.drafts.iter_mut().all(is_plain)
+    }
+
+    fn analyse_nodes(&mut self, dirty: &[u32]) {
         // In the order of the program, whatever their sections are.
         if dirty.len() == self.sections.all.len() {
             for id in (0..self.program.nodes.len() as u32).map(NodeId) {
@@ -207,8 +243,8 @@ impl Analysis<'_> {
 
     fn node(&self, id: NodeId) -> NodeShape {
         let home = self.sections.nodes[id.index()];
-        let nodes = match self.draft_of.get(&home.section) {
-            Some(draft) => &self.drafts[*draft].shape.nodes,
+        let nodes = match self.draft_of[home.section as usize] {
+            Some(draft) => &self.drafts[draft as usize].shape.nodes,
             None => match &self.states[home.section as usize] {
                 Some(state) => &state.plan.shape.nodes,
                 None => return NodeShape::without(Status::Failed(PmStatus::BOTCH), true),
@@ -251,7 +287,8 @@ impl Analysis<'_> {
 
     fn analyse_node(&mut self, id: NodeId) {
         let program = self.program;
-        let at = self.draft_of[&self.sections.section_of(id)];
+        let Some(at) = self.draft_of[self.sections.section_of(id) as usize] else { return };
+        let at = at as usize;
         let shape = self.shape_of(at, id, &program.nodes[id.index()]);
         self.drafts[at].shape.nodes.push(shape);
     }
@@ -500,6 +537,7 @@ impl Draft {
         Draft {
             section,
             shape: Shape::default(),
+            plan: None,
             sets: Vec::new(),
             taken: Taken::default(),
             lasting: true,

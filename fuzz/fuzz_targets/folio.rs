@@ -1,0 +1,7 @@
+//! Folios, which name the archives of a recording.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive_runtime::record::fuzz_folio(data));
