@@ -68,8 +68,11 @@ fn archives_fit_together_as_for_the_tools() {
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }
 
+/// Fails unless something differs from libpcp. It is given an empty folder.
+type Differs = fn(&Path);
+
 /// What differs from libpcp on purpose, and a test that it still does.
-const DIFFERENCES: &[(&str, fn(&Path))] = &[
+const DIFFERENCES: &[(&str, Differs)] = &[
     (
         "A folder stands for its archives in order of their names, of which the first counts for \
          names and hosts. To libpcp the first is the one whose metadata readdir(3) gives first, so \
