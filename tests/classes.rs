@@ -13,7 +13,9 @@ use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::eval::{Value, Workspace};
 use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
-use pmderive_runtime::model::{InDom, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::model::{
+    InDom, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
+};
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use pmderive_runtime::transport::AsyncSocket;
@@ -76,6 +78,10 @@ impl Host {
     }
 
     fn source(self) -> MemorySource<Values> {
+        MemorySource::new("a host", self.metadata(), Values { host: self, tick: 0 })
+    }
+
+    fn metadata(self) -> MemoryMetadata {
         let mut metadata = MemoryMetadata::default();
         for (at, name) in NAMES.iter().enumerate() {
             metadata.add_metric(*name, self.desc(at));
@@ -90,7 +96,7 @@ impl Host {
             let list = instances.map(|(id, name)| (id, name.into()));
             metadata.set_instances(indom, list.to_vec());
         }
-        MemorySource::new("a host", metadata, Values { host: self, tick: 0 })
+        metadata
     }
 }
 
@@ -132,9 +138,13 @@ impl Feed for Values {
 }
 
 fn registry() -> (Registry, SourceMap) {
+    registry_of(DEFINITIONS)
+}
+
+fn registry_of(definitions: &str) -> (Registry, SourceMap) {
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let mut registry = Registry::new(Dialect::Fixed);
-    let source = sources.add("<test>", DEFINITIONS);
+    let source = sources.add("<test>", definitions);
     registry.add_text(source, &sources, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     (registry, sources)
@@ -145,7 +155,7 @@ fn engine() -> Engine {
 }
 
 /// What three fetches give, in words.
-fn values(compiled: &Arc<Compiled>, source: &mut MemorySource<Values>) -> Vec<String> {
+fn values(compiled: &Arc<Compiled>, source: &mut MemorySource<impl Feed>) -> Vec<String> {
     let (mut evaluator, mut workspace) = (compiled.evaluator(), Workspace::default());
     let mut words = Vec::new();
     for _ in 0..3 {
@@ -172,6 +182,95 @@ fn word(value: Value<'_>) -> String {
 /// Diagnostics as they are told.
 fn told(diagnostics: &Diagnostics) -> Vec<String> {
     diagnostics.iter().map(|one| format!("{one:?}")).collect()
+}
+
+/// Definitions that look at no names of instances.
+const PLAIN_DEFINITIONS: &str = "
+s.rate = rate(h.disk.ops)
+s.size = delta(h.disk.bytes) / delta(h.disk.ops)
+s.both = h.disk.bytes + h.net.bytes
+s.sum = sum(h.disk.bytes) + sum(h.net.bytes)
+s.chosen = h.load > 1 ? h.disk.bytes : h.net.bytes
+s.load = h.load + count(h.disk.ops)
+";
+
+/// Instances that a metric over a domain has at one time: none, some, in
+/// another order, one of them twice.
+const LISTS: [&[i32]; 7] = [&[1, 2, 3], &[1, 2, 3], &[3, 1, 2], &[2, 3], &[1], &[1, 2, 2], &[]];
+
+/// Instances that a number chooses, for each metric anew with every fetch.
+struct Chosen {
+    values: Values,
+    number: u32,
+}
+
+impl Feed for Chosen {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        _: &mut MemoryMetadata,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        let Values { host, tick } = &mut self.values;
+        *tick += 1;
+        let time = Timestamp::new(1_000 + *tick as i64, 0);
+        let mut writer = ResultWriter::new(batch.add_part(), time);
+        for pmid in list.pmids() {
+            let at = (0..NAMES.len()).find(|at| host.desc(*at).pmid == *pmid).unwrap_or(1);
+            // A few numbers give all metrics the same, which is the common case.
+            let key = match self.number % 3 {
+                0 => u64::from(self.number / 3),
+                _ => u64::from(self.number) * 31 + *tick * 7 + at as u64 * 5,
+            };
+            if key % 11 == 10 {
+                writer.status(*pmid, PmStatus::AGAIN);
+                continue;
+            }
+            writer.set(*pmid);
+            let desc = host.desc(at);
+            let instances = match desc.indom {
+                Some(_) => LISTS[key as usize % LISTS.len()],
+                None => &[-1],
+            };
+            for (place, instance) in (0u64..).zip(instances) {
+                // Where an instance is there twice it matters which one counts.
+                let value =
+                    *tick * (10 + at as u64) * (1 + place) + u64::from(instance.unsigned_abs());
+                match desc.value_type {
+                    ValueType::U32 => writer.in_place(*instance, value as u32),
+                    ValueType::U64 => writer.block(*instance, BlockValue::U64(value)),
+                    _ => writer.block(*instance, BlockValue::F64(value as f64)),
+                }
+            }
+        }
+        Ok(FetchEvents::default())
+    }
+}
+
+/// Whatever instances others had when they began.
+#[test]
+fn a_host_begins_with_what_it_has() {
+    let (registry, _) = registry_of(PLAIN_DEFINITIONS);
+    let chosen = registry.all();
+    let shared = engine();
+    let host = Host { one_domain: true, ..PLAIN };
+    let source = |number| {
+        let values = Values { host, tick: 0 };
+        MemorySource::new("a host", host.metadata(), Chosen { values, number })
+    };
+    let compile = |engine: &Engine| {
+        let mut diagnostics = Diagnostics::default();
+        let compiled = engine.compile(&registry, &chosen, &mut source(0), &mut diagnostics);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        compiled.expect("memory does not fail")
+    };
+    let together = compile(&shared);
+    // What one began with stays in use.
+    let _user = together.evaluator();
+    for number in 0..300 {
+        let expected = values(&compile(&engine()), &mut source(number));
+        assert_eq!(values(&together, &mut source(number)), expected, "host {number}");
+    }
 }
 
 #[test]

@@ -191,6 +191,8 @@ fn run(seed: u64, dialect: Dialect) -> (usize, usize) {
             compiled.put_into(&mut together);
         }
         source.feed().fetch = step.into();
+        workspace.buffers.poison();
+        together.poison();
         let (values, events) = together.fetch(&mut source, &mut workspace).expect("memory");
         if events.gap && dialect == Dialect::Fixed {
             // Samples of definitions that are not evaluated now do not outlive it either.

@@ -399,6 +399,8 @@ fn evaluate_all_ways(
             general.use_general_path();
             asked = list_of(&selection);
         }
+        fused_space.buffers.poison();
+        fused.poison();
         let (a, _) =
             fused.fetch(&mut fused_source, &mut fused_space).expect("memory does not fail");
         let (b, _) =
@@ -409,6 +411,7 @@ fn evaluate_all_ways(
             format!("step {step}, {language:?}, {backend:?}: {}", text.map_or("?", |text| text))
         };
         compare(&a, &b, what);
+        stepped_buffers.poison();
         let fetched = (&mut stepped_source, &mut stepped_batch);
         let c = evaluate_in_steps(&mut stepped, fetched, &mut stepped_buffers, step % 3 == 1);
         compare(&a, &c, what);
@@ -486,6 +489,8 @@ pub fn fuzz_cached(data: &[u8]) {
     let list =
         FetchList::new(compiled.binding.pmids.clone(), compiled.binding.fetched_domains.clone());
     for step in 0..12 {
+        space.buffers.poison();
+        cached.poison();
         let (a, _) = cached.fetch(&mut source, &mut space).expect("memory does not fail");
         let mut source = source_of(&choices, Content::Wire);
         let mut passed = ResultBatch::default();

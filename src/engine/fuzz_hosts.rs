@@ -401,6 +401,8 @@ impl Due<Context<HostContext<Direct>>> {
             self.client.recompile(registry, &shared.chosen(), diagnostics)?;
             self.version = Some(shared.version);
         }
+        space.buffers.poison();
+        self.client.evaluator.poison();
         let sample = self.client.fetch(space)?;
         Ok((sample.values, sample.events))
     }
@@ -415,6 +417,8 @@ impl Due<Futures> {
             compiled.put_into(evaluator);
             (self.version, *epoch) = (Some(shared.version), host.metadata_epoch());
         }
+        space.buffers.poison();
+        evaluator.poison();
         host.evaluate(evaluator, space).await
     }
 }

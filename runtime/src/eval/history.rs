@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
-use super::layout::{Frame, Geometry, Kept, Layout, Placed, Save, State, TooLarge};
-use crate::kernel::Scalar;
+use super::layout::{Frame, Geometry, Kept, Layout, POISON, Placed, Save, SetId, State, TooLarge};
 use crate::kernel::interp::{read, write};
+use crate::kernel::{LANE_GROUP, Scalar};
 use crate::model::{InstId, PmStatus, Timestamp};
 use crate::program::{
     BaselineId, Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status,
@@ -80,6 +80,23 @@ impl HistoryStore {
     /// True when kernels can use any sample.
     pub fn has_resident(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry, Entry::Resident(_)))
+    }
+
+    /// Overwrites what lies between the samples of a layout and is none.
+    pub fn poison(&mut self, layout: &Layout) {
+        let states = layout.states.iter().zip(&mut self.blocks);
+        for (state, block) in states.filter_map(|(state, block)| Some((state.as_ref()?, block))) {
+            let Ok(geometry) = Geometry::of(&state.plan, &state.counts()) else { continue };
+            let kept = state.plan.histories.iter().flatten();
+            for kept in kept.filter(|kept| kept.set != SetId::SINGLE) {
+                let (count, width) = (state.ids(kept.set).len(), kept.scalar.bytes());
+                let column = geometry.kept(kept.to) as usize;
+                let padding = count * width..count.next_multiple_of(LANE_GROUP) * width;
+                if let Some(padding) = block.get_mut(column + padding.start..column + padding.end) {
+                    padding.fill(POISON);
+                }
+            }
+        }
     }
 
     /// True for a definition whose sample is another than that of the others.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::decode::Copied;
 use super::general::General;
 use super::history::{HistoryStore, kept_in};
-use super::layout::{Frame, Layout, OutputPlan, Sections};
+use super::layout::{Frame, Layout, OutputPlan, POISON, Sections};
 use super::selected::Selected;
 use super::shared_layouts::{InCommon, SharedLayouts};
 use super::verdicts::Verdicts;
@@ -105,6 +105,13 @@ pub struct Buffers {
 const FRAMES_KEPT: usize = 32;
 
 impl Buffers {
+    /// Overwrites all columns, so that tests see whether an evaluation reads
+    /// anything that it has not written. Not between the steps of one.
+    #[doc(hidden)]
+    pub fn poison(&mut self) {
+        self.frames.iter_mut().for_each(|frame| frame.arena.fill(POISON));
+    }
+
     /// The frame of a program, and the rest.
     fn frame(&mut self, sections: &Arc<Sections>) -> &mut Frame {
         let known = self.frames.iter().rposition(|frame| Arc::ptr_eq(&frame.sections, sections));
@@ -134,6 +141,15 @@ impl Evaluator {
         windows.change_program(None, (&program, &binding));
         let own = Arc::new(SharedLayouts::default());
         Evaluator::assemble(program, binding, own, history, windows)
+    }
+
+    /// Overwrites what lies between previous samples and is none, as
+    /// [`Buffers::poison`] does with columns.
+    #[doc(hidden)]
+    pub fn poison(&mut self) {
+        if let Some(layout) = &self.layout {
+            self.history.poison(layout);
+        }
     }
 
     /// The evaluator, which shares what others of the program have in common.

@@ -31,6 +31,10 @@ pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
 pub use sections::Sections;
 pub use shape::{Analysis, Draft, SetId, Shape, empty_or, first_failed, first_without};
 
+/// What memory is filled with that nothing may depend on, in tests. Not zero, as
+/// that is what new memory holds.
+pub const POISON: u8 = 0xa5;
+
 /// Instance domain as delivered.
 pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
 
