@@ -89,7 +89,7 @@ pub fn plan(
     let outputs = outputs.collect();
     let (named_domains, inputs_over) = graph.named_domains.into_iter().unzip();
     let operands = Operands { metrics: graph.descs, fetched_domains, named_domains };
-    let program = Program {
+    let mut program = Program {
         inputs: graph.inputs,
         nodes: graph.nodes,
         histories: graph.histories,
@@ -107,6 +107,7 @@ pub fn plan(
         verdicts_stay: dialect != Dialect::Fixed,
         derived_is_unknown: dialect.is_version_7(),
     };
+    program.shrink_to_fit();
     (program, operands)
 }
 

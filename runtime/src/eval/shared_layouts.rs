@@ -98,7 +98,7 @@ impl SharedLayouts {
         program: &Program,
         sections: &Sections,
         section: u32,
-        shape: Shape,
+        mut shape: Shape,
     ) -> Arc<Plan> {
         // Shapes are long, and what they say is compared in full.
         let mut hasher = FxHasher::default();
@@ -109,6 +109,7 @@ impl SharedLayouts {
         if let Some(plan) = plans.table.find(hash, is_meant) {
             return plan;
         }
+        shape.shrink_to_fit();
         let plan = Arc::new(Plan::new(program, sections, section, shape));
         plans.table.insert(hash, &plan);
         plans.latest.push_back(Arc::clone(&plan));

@@ -97,6 +97,24 @@ pub struct Program {
     pub derived_is_unknown: bool,
 }
 
+impl Program {
+    /// Gives back memory that was there for what did not come: a program does
+    /// not grow once it is made.
+    pub fn shrink_to_fit(&mut self) {
+        self.inputs.shrink_to_fit();
+        self.nodes.shrink_to_fit();
+        self.histories.shrink_to_fit();
+        self.baselines.shrink_to_fit();
+        self.windows.shrink_to_fit();
+        self.outputs.shrink_to_fit();
+        self.kernels.shrink_to_fit();
+        self.steps.shrink_to_fit();
+        self.placements.shrink_to_fit();
+        self.constants.shrink_to_fit();
+        self.patterns.shrink_to_fit();
+    }
+}
+
 /// A metric to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {

@@ -17,6 +17,10 @@ pub struct Sample {
     others: Vec<Stored>,
     /// The bytes of blocks.
     bytes: Vec<u8>,
+    /// Positions in the order of instances, while they are sorted.
+    order: Vec<usize>,
+    /// Instances, bits and others as they lay before.
+    former: (Vec<InstId>, Vec<u64>, Vec<Stored>),
 }
 
 /// A number of a metric's type.
@@ -100,6 +104,8 @@ impl Sample {
             bits: Vec::new(),
             others: Vec::new(),
             bytes: Vec::new(),
+            order: Vec::new(),
+            former: Default::default(),
         }
     }
 
@@ -158,11 +164,13 @@ impl Sample {
         if self.instances.is_sorted() {
             return;
         }
-        let mut order: Vec<usize> = (0..self.instances.len()).collect();
-        order.sort_by_key(|at| self.instances[*at]);
-        self.instances = order.iter().map(|at| self.instances[*at]).collect();
-        self.bits = order.iter().filter_map(|at| self.bits.get(*at).copied()).collect();
-        self.others = order.iter().filter_map(|at| self.others.get(*at).copied()).collect();
+        let Sample { instances, bits, others, order, former, .. } = self;
+        order.clear();
+        order.extend(0..instances.len());
+        order.sort_by_key(|at| instances[*at]);
+        rearrange(instances, &mut former.0, order);
+        rearrange(bits, &mut former.1, order);
+        rearrange(others, &mut former.2, order);
     }
 
     /// True when there are no values.
@@ -218,6 +226,13 @@ impl Sample {
             }
         })
     }
+}
+
+/// Brings values, if there are any, into an order; `former` is a buffer.
+fn rearrange<T: Copy>(values: &mut Vec<T>, former: &mut Vec<T>, order: &[usize]) {
+    std::mem::swap(values, former);
+    values.clear();
+    values.extend(order.iter().filter_map(|at| former.get(*at).copied()));
 }
 
 /// See [`Sample::ascending`].

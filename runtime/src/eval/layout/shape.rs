@@ -50,6 +50,16 @@ pub struct Shape {
     pub sets: usize,
 }
 
+impl Shape {
+    /// Gives back memory that was there for what did not come.
+    pub fn shrink_to_fit(&mut self) {
+        self.inputs.shrink_to_fit();
+        self.nodes.shrink_to_fit();
+        self.before.shrink_to_fit();
+        self.imports.shrink_to_fit();
+    }
+}
+
 /// What came of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InputShape {
