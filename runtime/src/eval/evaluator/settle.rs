@@ -167,11 +167,9 @@ impl Evaluator {
                 verdicts: &mut self.verdicts,
                 drafts: Vec::new(),
                 draft_of: Vec::new(),
-                is_start: false,
             };
-            analysis.run(dirty, shared);
-            let is_new = analysis.drafts.iter().any(|draft| draft.plan.is_none());
-            (analysis.drafts, analysis.is_start && is_new)
+            let is_start = analysis.run(dirty, shared);
+            (analysis.drafts, is_start)
         };
         for draft in drafts {
             let section = draft.section as usize;

@@ -149,20 +149,18 @@ pub struct Analysis<'a> {
     pub drafts: Vec<Draft>,
     /// Where they are in `drafts`, parallel to the program's sections.
     pub draft_of: Vec<Option<u32>>,
-    /// Nothing was there before, and nothing but what was delivered counts:
-    /// what came of it holds for whoever begins with the like.
-    pub is_start: bool,
 }
 
 impl Analysis<'_> {
     /// Analyses sections, and those in which something changes thereby. Drafts
-    /// of what others began with have the plan that was made for them.
-    pub fn run(&mut self, mut dirty: Vec<u32>, shared: &SharedLayouts) {
+    /// of what others began with have the plan that was made for them. True if
+    /// what came of it is new and holds for whoever begins with the like.
+    pub fn run(&mut self, mut dirty: Vec<u32>, shared: &SharedLayouts) -> bool {
         loop {
             self.begin(&dirty);
-            self.is_start = self.is_start();
-            if self.is_start && shared.begins_as_others(&mut self.drafts) {
-                return;
+            let is_start = self.is_start();
+            if is_start && shared.begins_as_others(&mut self.drafts) {
+                return false;
             }
             self.analyse_nodes(&dirty);
             let before = dirty.len();
@@ -177,7 +175,7 @@ impl Analysis<'_> {
                 }
             }
             if dirty.len() == before {
-                return;
+                return is_start;
             }
         }
     }
