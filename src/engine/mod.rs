@@ -7,9 +7,9 @@ mod anonymous;
 mod backend;
 mod bind_host;
 mod classes;
-mod context;
+
 mod controls;
-mod derived;
+
 mod examination;
 mod fuzz;
 mod fuzz_hosts;
@@ -17,6 +17,7 @@ mod identifiers;
 mod nesting;
 mod registry;
 mod selection;
+mod session;
 mod shared;
 mod shown;
 mod system;
@@ -44,9 +45,7 @@ pub use backend::Backend;
 use backend::Compiler;
 pub use classes::Compiled;
 use classes::{Build, Class, Classes};
-pub use context::{Context, Sample};
-use derived::Alike;
-pub use derived::DerivedContext;
+
 pub(crate) use examination::Checked;
 use examination::Checking;
 pub use examination::Examination;
@@ -58,6 +57,8 @@ pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use selection::Selection;
+use session::Alike;
+pub use session::{Reading, Readings, Sample, Session, Space};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 pub use shown::{Finding, Shown};
 use threads::Threads;
@@ -72,7 +73,7 @@ pub struct Engine {
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
     /// Kinds of sources that programs are in use for.
     classes: Classes,
-    /// What contexts with derived metrics have in common.
+    /// What sessions have in common.
     alike: Alike,
     threads: Threads,
 }
