@@ -144,7 +144,7 @@ impl WindowStore {
             let former = self.parked.remove(&key);
             let is_new = former.is_none();
             let state = former.flatten().unwrap_or_default();
-            let kind = (window.like, (!is_new).then(|| Arc::as_ptr(&state)));
+            let kind = (window.like, (!is_new).then_some(Arc::as_ptr(&state)));
             let at = *known.entry(kind).or_insert_with(|| {
                 self.states.push(state);
                 self.states.len() as u32 - 1
