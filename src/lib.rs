@@ -15,6 +15,7 @@
 
 pub mod bind;
 pub mod check;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod csv;
 pub mod dag;

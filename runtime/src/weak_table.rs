@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-/// See the module's description. Things with the same hash are told apart by
-/// whoever looks for one.
+/// Shared things by a hash of what they are, as long as someone uses them.
+/// Things with the same hash are told apart by whoever looks for one.
 #[derive(Debug)]
 pub struct WeakTable<T> {
     by_hash: HashMap<u64, Vec<Weak<T>>>,

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 /// Gives the kernel of a form, the same one for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
 
-/// See the module's description.
+/// All operations of all metrics of a program, and the tables that they refer to.
 #[derive(Default)]
 pub struct Graph {
     /// Operations; operands before users.

@@ -7,9 +7,7 @@ mod anonymous;
 mod backend;
 mod bind_host;
 mod classes;
-
 mod controls;
-
 mod examination;
 mod fuzz;
 mod fuzz_hosts;
@@ -66,7 +64,29 @@ pub use shown::{Finding, Shown};
 use threads::Threads;
 use vocabulary::Vocabulary;
 
-/// See the module's description.
+/// Compiles definitions for sources, once for all that are alike, and decides
+/// when they become native code: the one object that an application keeps.
+///
+/// It may be used by any number of threads. Sources with derived metrics are
+/// [`Session`]s of it; hosts whose calls are futures are bound with
+/// [`Engine::bind_host`].
+///
+/// ```
+/// use pmderive::diag::Diagnostics;
+/// use pmderive::dialect::Dialect;
+/// use pmderive::engine::{Backend, Engine, SharedRegistry};
+/// use pmderive_runtime::local::LocalContext;
+///
+/// let shared = SharedRegistry::new(Dialect::Fixed);
+/// shared.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
+/// let engine = Engine::new(Dialect::Fixed, Backend::Auto);
+/// let registry = shared.snapshot().registry;
+/// let (mut source, mut diagnostics) = (LocalContext::new(), Diagnostics::default());
+/// let compiled = engine.compile(&registry, &registry.all(), &mut source, &mut diagnostics)?;
+/// assert!(compiled.metrics[0].desc.is_ok() && diagnostics.is_empty());
+/// assert_eq!(compiled.program.inputs.len(), 2, "what is fetched");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Engine {
     language: Language,
     compiler: Compiler,

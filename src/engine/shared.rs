@@ -18,8 +18,9 @@ use crate::dialect::{Dialect, Language};
 use crate::source::{SourceId, SourceMap, SourceText};
 use crate::syntax::{ControlOption, PcpError};
 
-/// See the module's description. Answers to the global derived metrics of
-/// `pmRegisterDerived(3)`, but any number of independent ones may exist.
+/// Definitions that any number of sessions share while they change. Answers to
+/// the global derived metrics of `pmRegisterDerived(3)`, but any number of
+/// independent registries may exist.
 #[derive(Debug)]
 pub struct SharedRegistry {
     language: Language,

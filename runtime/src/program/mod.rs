@@ -56,7 +56,8 @@ index! {
     NamedDomain;
 }
 
-/// See the module's description. Tables refer to each other by position.
+/// What computes a selection of derived metrics. Tables refer to each other by
+/// position.
 #[derive(Debug, Default)]
 pub struct Program {
     /// Metrics to fetch.

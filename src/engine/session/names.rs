@@ -48,14 +48,17 @@ impl<S: FetchSource> Session<S> {
     }
 
     /// True if names of derived metrics begin with that of a node and a point.
-    pub(crate) fn has_derived_below(&self, node: &str) -> bool {
+    pub fn has_derived_below(&self, node: &str) -> bool {
         self.derived_below(node).iter().any(|(_, name)| name.len() > node.len())
     }
 
     /// True if a node that has children is to be listed as a metric, too. Of a
     /// metric of the source libpcp lists only what derived metrics add below
     /// it; on a derived one that was registered behind those below it, it aborts.
-    pub(crate) fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
         if node.is_empty() {
             return Ok(false);
         }
