@@ -42,4 +42,7 @@ mod stray;
 pub mod syntax;
 pub mod unit_test;
 
+#[doc = include_str!("design.md")]
+pub mod design {}
+
 pub use pmderive_runtime::escape;
