@@ -36,7 +36,7 @@ use crate::bind::{Found, Identities, ask, mentions};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-use crate::equivalent_domains::EquivalentDomains;
+pub use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Operands, Planned, nodes_of, plan};
 
 use anonymous::ANONYMOUS;

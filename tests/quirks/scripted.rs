@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::choosing::choosing;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
+use pmderive::engine::EquivalentDomains;
 use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
-use pmderive::equivalent_domains::EquivalentDomains;
 use pmderive::source::SourceMap;
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
