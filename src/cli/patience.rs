@@ -283,7 +283,7 @@ mod tests {
     fn what_time_does_not_mend_ends_at_once() {
         let (clock, messages) = (Made::new(), Messages::to_standard_error());
         let malformed =
-            || SourceError::Malformed { target: "web1".to_owned(), message: "no".to_owned() };
+            || SourceError::Malformed { target: "web1".to_owned(), source: "no".into() };
         let mut patience = Patience::new(Retry::Forever);
         let outcome = patience.persist::<()>(&clock, &messages, || Err(malformed()));
         assert!(matches!(outcome, Err(SourceError::Malformed { .. })));

@@ -80,6 +80,15 @@ enum Recorded {
     Missing(PmStatus),
 }
 
+/// Why a file is no recorded metadata.
+#[derive(Debug, thiserror::Error)]
+enum NotMetadata {
+    #[error("larger than {MAX_METADATA_BYTES} bytes")]
+    TooLarge,
+    #[error("not metadata as `pmderive deps --metadata` writes it: {0}")]
+    Malformed(#[source] MetadataError),
+}
+
 impl RecordedMetadata {
     /// Takes the descriptors of metrics and the instances of domains from a
     /// source. For names that it does not have, the metrics with the nearest
@@ -137,12 +146,12 @@ impl RecordedMetadata {
             return Err(SourceError::Io { target, source });
         }
         if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_METADATA_BYTES) {
-            let message = format!("larger than {MAX_METADATA_BYTES} bytes");
-            return Err(SourceError::Malformed { target, message });
+            let source = Box::new(NotMetadata::TooLarge);
+            return Err(SourceError::Malformed { target, source });
         }
         RecordedMetadata::from_json(&bytes).map_err(|error| {
-            let message = format!("not metadata as `pmderive deps --metadata` writes it: {error}");
-            SourceError::Malformed { target, message }
+            let source = Box::new(NotMetadata::Malformed(error));
+            SourceError::Malformed { target, source }
         })
     }
 

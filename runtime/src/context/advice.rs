@@ -207,9 +207,9 @@ pub(super) fn source_error(target: String, error: LinkError) -> SourceError {
         ProtocolError::Closed { .. }
         | ProtocolError::ClosedInHandshake { .. }
         | ProtocolError::ProxyClosed { .. } => {
-            let source = io::Error::new(ErrorKind::UnexpectedEof, error.to_string());
+            let source = io::Error::new(ErrorKind::UnexpectedEof, error);
             SourceError::Io { target, source }
         }
-        error => SourceError::Malformed { target, message: error.to_string() },
+        error => SourceError::Malformed { target, source: Box::new(error) },
     }
 }

@@ -56,12 +56,14 @@ pub enum SourceError {
         help: String,
     },
     /// The peer or file does not keep to the format.
-    #[error("{target}: {message}")]
+    #[error("{target}: {source}")]
     Malformed {
         /// Host specification or file, with the position where known.
         target: String,
-        /// Field, offset and what is wrong with it.
-        message: String,
+        /// What is wrong: of a host a [`ProtocolError`](crate::proto::ProtocolError),
+        /// whose own source tells structure, field and offset.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A file of an archive is damaged or missing, and PCP has a status for that.
     #[error("{target}: {message}")]

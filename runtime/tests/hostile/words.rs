@@ -4,10 +4,12 @@
 //! that says how long something is, how much of it there is, or where it is,
 //! must not be believed when it is wrong. With `UPDATE_GOLDEN=1` it is written.
 
+use std::error::Error;
 use std::fmt::Write;
 
 use crate::conversations::{Conversation, TIMEOUT, all};
 use pmderive_runtime::fake_pmcd::{Direct, Fault, Garble};
+use pmderive_runtime::pdu::DecodeError;
 use pmderive_runtime::source::SourceError;
 
 /// What stands in place of a word, and how the file calls it.
@@ -32,8 +34,16 @@ fn outcome(right: &str, found: &Result<String, SourceError>) -> String {
     match found {
         Ok(answer) if answer == right => "unnoticed".to_owned(),
         Ok(_) => "believed".to_owned(),
-        Err(SourceError::Malformed { message, .. }) => {
-            let message = message.strip_prefix("malformed reply: ").unwrap_or(message);
+        Err(SourceError::Malformed { source, .. }) => {
+            let message = source.to_string();
+            let is_decoded = message.starts_with("malformed reply: ");
+            let cause = source.source().and_then(|cause| cause.downcast_ref::<DecodeError>());
+            assert_eq!(
+                is_decoded,
+                cause.is_some_and(|cause| !cause.structure.is_empty()),
+                "{message}"
+            );
+            let message = message.strip_prefix("malformed reply: ").unwrap_or(&message);
             match message.split_once(": ") {
                 // What the numbers are does not matter.
                 Some((place, _)) if place.contains(" at byte ") => place.to_owned(),

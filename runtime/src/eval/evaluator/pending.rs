@@ -108,7 +108,7 @@ pub enum Inconsistent {
 impl Inconsistent {
     /// The error of the source that delivered it, which is named.
     pub fn of_source(self, target: String) -> SourceError {
-        SourceError::Malformed { target, message: self.to_string() }
+        SourceError::Malformed { target, source: Box::new(self) }
     }
 }
 
