@@ -289,14 +289,8 @@ impl Engine {
             let checking = self.checking(registry, &definitions, selection.len(), &suggest);
             checking.run(&mentions.names, &found, diagnostics)
         };
-        let mut said = Diagnostics::default();
-        let vocabulary = Vocabulary::unknown(registry);
-        let examination = examine(&vocabulary, &mut said);
-        if vocabulary.is_missed() {
-            let known = source.traverse("")?;
-            return Ok(examine(&Vocabulary::known(&known, registry), diagnostics));
-        }
-        diagnostics.extend(said);
+        let Told { examination, diagnostics: found, .. } = told(registry, source, examine)?;
+        diagnostics.extend(found);
         Ok(examination)
     }
 
@@ -327,6 +321,33 @@ impl Engine {
         }
         kernel
     }
+}
+
+/// An examination with what was found, in which names are suggested.
+struct Told {
+    examination: Examination,
+    diagnostics: Diagnostics,
+    /// True if names of the source were looked for.
+    misses_names: bool,
+}
+
+/// Examines, and if names might be suggested in place of unknown ones, once
+/// more with those that the source has.
+fn told(
+    registry: &Registry,
+    source: &mut dyn MetadataSource,
+    examine: impl Fn(&Vocabulary<'_>, &mut Diagnostics) -> Examination,
+) -> Result<Told, SourceError> {
+    let mut diagnostics = Diagnostics::default();
+    let vocabulary = Vocabulary::unknown(registry);
+    let mut examination = examine(&vocabulary, &mut diagnostics);
+    let misses_names = vocabulary.is_missed();
+    if misses_names {
+        let names = source.traverse("")?;
+        diagnostics = Diagnostics::default();
+        examination = examine(&Vocabulary::known(&names, registry), &mut diagnostics);
+    }
+    Ok(Told { examination, diagnostics, misses_names })
 }
 
 /// True for the metrics that libpcp defines for itself.

@@ -4,7 +4,6 @@
 //! that says how long something is, how much of it there is, or where it is,
 //! must not be believed when it is wrong. With `UPDATE_GOLDEN=1` it is written.
 
-use std::error::Error;
 use std::fmt::Write;
 
 use crate::conversations::{Conversation, TIMEOUT, all};

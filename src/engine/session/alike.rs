@@ -19,7 +19,7 @@ use super::lists::Needs;
 use crate::bind::{Found, ask};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::vocabulary::Vocabulary;
-use crate::engine::{Checked, Engine, Metric, Registered, Registry, Selection};
+use crate::engine::{Checked, Engine, Metric, Registered, Registry, Selection, Told, told};
 
 /// What sessions of an engine share.
 #[derive(Default)]
@@ -77,26 +77,19 @@ impl Engine {
                 && one.selection == selection
         };
         let known = lock(&self.alike.together).find(hash, is_same);
-        let examine = |vocabulary: &Vocabulary<'_>| {
-            let mut diagnostics = Diagnostics::default();
-            let examination = self.examine_found(&selection, &found, vocabulary, &mut diagnostics);
-            (examination, diagnostics)
+        let examine = |vocabulary: &Vocabulary<'_>, diagnostics: &mut Diagnostics| {
+            self.examine_found(&selection, &found, vocabulary, diagnostics)
         };
         if let Some(known) = known {
             if known.diagnostics.is_empty() {
                 return Ok((known, Diagnostics::default()));
             }
             let names = if known.misses_names { source.traverse("")? } else { Vec::new() };
-            let (_, diagnostics) = examine(&Vocabulary::known(&names, registry));
+            let mut diagnostics = Diagnostics::default();
+            examine(&Vocabulary::known(&names, registry), &mut diagnostics);
             return Ok((known, diagnostics));
         }
-        let vocabulary = Vocabulary::unknown(registry);
-        let (mut examination, mut diagnostics) = examine(&vocabulary);
-        let misses_names = vocabulary.is_missed();
-        if misses_names {
-            let names = source.traverse("")?;
-            (examination, diagnostics) = examine(&Vocabulary::known(&names, registry));
-        }
+        let Told { examination, diagnostics, misses_names } = told(registry, source, examine)?;
         let Checked { metrics, typed } = examination.into_checked(chosen.into_iter());
         let together = Arc::new(Together {
             selection,
