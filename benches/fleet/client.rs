@@ -25,6 +25,8 @@ pub struct Definitions {
     pub registry: Registry,
     /// All of them.
     pub selection: Arc<Selection>,
+    /// How hosts are connected to.
+    pub options: Arc<ConnectOptions>,
 }
 
 impl Definitions {
@@ -37,7 +39,8 @@ impl Definitions {
         registry.add_text(source, &sources, &mut diagnostics);
         assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
         let selection = Arc::new(Selection::new(&registry, &registry.all()));
-        Definitions { engine: Arc::new(Engine::new(LANGUAGE, backend)), registry, selection }
+        let engine = Arc::new(Engine::new(LANGUAGE, backend));
+        Definitions { engine, registry, selection, options: Arc::default() }
     }
 
     /// Compiles them for a source.
@@ -63,7 +66,7 @@ pub struct Client {
 impl Client {
     /// Connects, and compiles the definitions.
     pub async fn open(spec: &HostSpec, definitions: &Definitions) -> Result<Client, SourceError> {
-        let options = ConnectOptions::default();
+        let options = Arc::clone(&definitions.options);
         let mut context = AsyncHostContext::open_with(spec, options).await?;
         let compiled = definitions.engine.bind_host(&definitions.selection, &mut context).await?;
         assert_eq!(compiled.diagnostics().errors(), 0, "{:?}", compiled.diagnostics());
