@@ -15,6 +15,7 @@
 
 pub mod bind;
 pub mod check;
+#[cfg(feature = "cli")]
 pub mod cli;
 pub mod csv;
 pub mod dag;
@@ -40,5 +41,8 @@ pub mod source;
 mod stray;
 pub mod syntax;
 pub mod unit_test;
+
+#[doc = include_str!("design.md")]
+pub mod design {}
 
 pub use pmderive_runtime::escape;
