@@ -77,7 +77,9 @@ async fn ask_apart<T: Transport>(
     host: &mut AsyncHostContext<T>,
 ) -> Result<Vec<Found>, SourceError> {
     let mentions = selection.mentions();
-    Box::pin(ask_host(&mentions, host)).await
+    let found = Box::pin(ask_host(&mentions, host)).await?;
+    host.settle();
+    Ok(found)
 }
 
 impl Engine {

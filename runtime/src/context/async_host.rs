@@ -85,6 +85,13 @@ impl<T> AsyncHostContext<T> {
         self.epoch
     }
 
+    /// Shares what it has learnt of metadata with contexts that know the same,
+    /// as the next fetch does: for whoever has asked all that there is to ask,
+    /// and fetches later.
+    pub fn settle(&mut self) {
+        self.cache.settle();
+    }
+
     /// The instances that fetches deliver.
     pub fn profile(&self) -> &InstanceProfile {
         &self.profile
