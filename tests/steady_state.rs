@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use counting::{allocations, held_bytes};
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Selection, Session, SharedRegistry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::eval::Workspace;
@@ -230,6 +230,53 @@ fn a_further_like_host_takes_little_memory() {
     let each = (held_bytes() - before) / 10;
     assert!(each < EACH, "{each} bytes");
     drop((first, further));
+}
+
+/// A host has its connection and its previous samples, and nothing for each of
+/// the definitions, however many there are.
+#[test]
+fn what_a_further_host_takes_does_not_grow_with_definitions() {
+    const METRICS: usize = 20;
+    const INSTANCES: usize = 10;
+    const HOSTS: isize = 10;
+    const REST: isize = 4 << 10;
+    let mut world = World::new();
+    let disks: Vec<String> = (0..INSTANCES).map(|disk| format!("disk{disk}")).collect();
+    let disks = world.add_domain(&disks.iter().map(String::as_str).collect::<Vec<_>>());
+    for number in 0..METRICS {
+        world.add(Metric::new(format!("n.c{number}"), Script::counter(100.0)).per(disks));
+    }
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let [few, many] = [METRICS, 50 * METRICS].map(|count| {
+        let line = |number| format!("d.m{number} = {number} * rate(n.c{})\n", number % METRICS);
+        let registry = register(&(0..count).map(line).collect::<String>());
+        let selection = Arc::new(Selection::new(&registry, &registry.all()));
+        let engine = Engine::new(Dialect::Fixed, Backend::Interp);
+        let mut workspace = Workspace::default();
+        let mut open = |_| {
+            let host = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+            let mut host = host.expect("a connection");
+            let compiled = engine.bind(&selection, &mut host).expect("answers");
+            let mut evaluator = compiled.evaluator();
+            for _ in 0..3 {
+                evaluator.fetch(&mut host, &mut workspace).expect("values");
+            }
+            let fetched = evaluator.fetch(&mut host, &mut workspace);
+            let (values, _) = fetched.expect("values");
+            let last = values.get(count - 1).len();
+            assert_eq!(last, INSTANCES);
+            (host, evaluator)
+        };
+        let first: Vec<_> = (0..2).map(&mut open).collect();
+        let before = held_bytes();
+        let further: Vec<_> = (0..HOSTS).map(open).collect();
+        let each = (held_bytes() - before) / HOSTS;
+        drop((first, further));
+        each
+    });
+    assert!(many < few + 512, "{few} bytes with few definitions, {many} with many");
+    let samples = (METRICS * INSTANCES * size_of::<u64>()).cast_signed();
+    assert!(many < samples + REST, "{many} bytes, {samples} of which are samples");
 }
 
 #[cfg(all(feature = "jit", target_os = "linux"))]

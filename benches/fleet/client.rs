@@ -27,6 +27,8 @@ pub struct Definitions {
     pub shared: Arc<SharedRegistry>,
     /// All of them.
     pub selection: Arc<Selection>,
+    /// How hosts are connected to.
+    pub options: Arc<ConnectOptions>,
 }
 
 impl Definitions {
@@ -41,7 +43,7 @@ impl Definitions {
         let selection = Arc::new(Selection::new(&registry, &registry.all()));
         let engine = Arc::new(Engine::new(LANGUAGE, backend));
         let shared = Arc::new(SharedRegistry::with(registry.clone(), sources));
-        Definitions { engine, registry, shared, selection }
+        Definitions { engine, registry, shared, selection, options: Arc::default() }
     }
 
     /// Compiles them for a source.
@@ -67,7 +69,7 @@ pub struct Client {
 impl Client {
     /// Connects, and compiles the definitions.
     pub async fn open(spec: &HostSpec, definitions: &Definitions) -> Result<Client, SourceError> {
-        let options = ConnectOptions::default();
+        let options = Arc::clone(&definitions.options);
         let mut context = AsyncHostContext::open_with(spec, options).await?;
         let compiled = definitions.engine.bind_host(&definitions.selection, &mut context).await?;
         assert_eq!(compiled.diagnostics().errors(), 0, "{:?}", compiled.diagnostics());

@@ -130,6 +130,7 @@ async fn live(spec: HostSpec, shared: Rc<Shared>, mut rounds: watch::Receiver<(u
             }
         }
     };
+    drop(spec);
     let mut round = Round::Read;
     loop {
         if let Some(host) = &mut host {

@@ -70,6 +70,18 @@ impl Drop for Landing {
     }
 }
 
+/// Asks a host, which takes a large future and happens seldom: the tasks of
+/// thousands of hosts must not have room for it all the time.
+async fn ask_apart<T: Transport>(
+    selection: &Selection,
+    host: &mut AsyncHostContext<T>,
+) -> Result<Vec<Found>, SourceError> {
+    let mentions = selection.mentions();
+    let found = Box::pin(ask_host(&mentions, host)).await?;
+    host.settle();
+    Ok(found)
+}
+
 impl Engine {
     /// [`Engine::bind`] for a host, without blocking: two round trips, and for
     /// the first host of its kind the time that compiling takes on another
@@ -82,7 +94,7 @@ impl Engine {
         selection: &Arc<Selection>,
         host: &mut AsyncHostContext<T>,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let found = ask_host(&selection.mentions(), host).await?;
+        let found = ask_apart(selection, host).await?;
         self.compiled_elsewhere(selection, &found, host.spec().to_string()).await
     }
 
@@ -100,7 +112,7 @@ impl Engine {
         diagnostics: &mut Diagnostics,
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
-        let found = ask_host(&selection.mentions(), host).await?;
+        let found = ask_apart(&selection, host).await?;
         let compiled = self.compiled_elsewhere(&selection, &found, host.spec().to_string()).await?;
         let names = if compiled.misses_names() { host.traverse("").await? } else { Vec::new() };
         self.tell(&compiled, &found, &names, diagnostics);

@@ -18,10 +18,11 @@ use super::connect::connect;
 use super::link::{Link, LinkError};
 use super::metadata_cache::MetadataCache;
 use super::options::ConnectOptions;
+use super::prepared::PreparedList;
 use super::spec::HostSpec;
 use crate::model::{InstanceProfile, PmStatus, Pmid, StateChange};
 use crate::pdu::{Features, Profile, Resolution};
-use crate::proto::{Event, FetchRequest, ProtocolError, Reply, Request, StoreRequest};
+use crate::proto::{Event, ProtocolError, Reply, Request, StoreRequest};
 use crate::result::{FetchResult, MetricValues, ResultBatch};
 use crate::source::{FetchEvents, FetchList, SourceError, distinct, in_order_of};
 use crate::transport::{AsyncSocket, Transport};
@@ -35,7 +36,8 @@ use crate::transport::{AsyncSocket, Transport};
 /// next call connects anew. No other context is concerned.
 pub struct AsyncHostContext<T = AsyncSocket> {
     pub(super) spec: HostSpec,
-    options: ConnectOptions,
+    /// Those of many hosts may be one.
+    options: Arc<ConnectOptions>,
     warnings: Vec<String>,
     /// Away while a conversation is under way, so that one that is given up
     /// takes it along.
@@ -44,7 +46,7 @@ pub struct AsyncHostContext<T = AsyncSocket> {
     pub(super) epoch: u64,
     /// What the next successful fetch has to report.
     pending: FetchEvents,
-    prepared: Option<PreparedList>,
+    prepared: Option<Arc<PreparedList>>,
     profile: InstanceProfile,
     backoff: Backoff,
     /// What the latest attempt to connect failed by.
@@ -59,13 +61,6 @@ impl<T> fmt::Debug for AsyncHostContext<T> {
             .field("epoch", &self.epoch)
             .finish_non_exhaustive()
     }
-}
-
-/// The requests for a list of metrics, kept for as long as the list is fetched.
-struct PreparedList {
-    list: u64,
-    resolution: Resolution,
-    requests: Vec<Arc<FetchRequest>>,
 }
 
 impl<T> AsyncHostContext<T> {
@@ -88,6 +83,13 @@ impl<T> AsyncHostContext<T> {
     /// have changed, so that bindings have to be made anew.
     pub fn metadata_epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Shares what it has learnt of metadata with contexts that know the same,
+    /// as the next fetch does: for whoever has asked all that there is to ask,
+    /// and fetches later.
+    pub fn settle(&mut self) {
+        self.cache.settle();
     }
 
     /// The instances that fetches deliver.
@@ -118,21 +120,23 @@ impl<T: Transport> AsyncHostContext<T> {
         Ok(AsyncHostContext { warnings, ..context })
     }
 
-    /// Connects as `spec` says, and where it leaves something open, `options`.
+    /// Connects as `spec` says, and where it leaves something open, `options`,
+    /// which contexts that are given the same `Arc` share.
     ///
     /// # Errors
     /// As for [`AsyncHostContext::open`].
     pub async fn open_with(
         spec: &HostSpec,
-        options: ConnectOptions,
+        options: impl Into<Arc<ConnectOptions>>,
     ) -> Result<AsyncHostContext<T>, SourceError> {
-        let link = connect(spec, &options).await?;
+        let options = options.into();
+        let link = connect_apart(spec, &options).await?;
         Ok(AsyncHostContext {
             spec: spec.clone(),
-            backoff: Backoff::new(&options.reconnect_delays),
             options,
+            backoff: Backoff::new(),
             warnings: Vec::new(),
-            link: Some(Box::new(link)),
+            link: Some(link),
             cache: MetadataCache::default(),
             epoch: 1,
             pending: FetchEvents::default(),
@@ -148,7 +152,7 @@ impl<T: Transport> AsyncHostContext<T> {
     /// # Errors
     /// As for [`AsyncHostContext::open`].
     pub async fn duplicate(&self) -> Result<AsyncHostContext<T>, SourceError> {
-        let mut twin = AsyncHostContext::open_with(&self.spec, self.options.clone()).await?;
+        let mut twin = AsyncHostContext::open_with(&self.spec, Arc::clone(&self.options)).await?;
         twin.warnings.clone_from(&self.warnings);
         twin.set_profile(&self.profile)?;
         Ok(twin)
@@ -179,17 +183,17 @@ impl<T: Transport> AsyncHostContext<T> {
         if let Some(left) = self.backoff.left(attempt, T::now()) {
             return Err(self.too_soon(left));
         }
-        match connect(&self.spec, &self.options).await {
+        match connect_apart(&self.spec, &self.options).await {
             Ok(link) => {
                 self.backoff.succeeded();
-                let link = self.link.insert(Box::new(link));
+                let link = self.link.insert(link);
                 link.connection.set_profile(&self.profile);
                 self.pending.gap = true;
                 self.metadata_changed();
                 Ok(())
             }
             Err(error) => {
-                self.backoff.failed(T::now());
+                self.backoff.failed(&self.options.reconnect_delays, T::now());
                 self.failure = error.to_string();
                 Err(error)
             }
@@ -311,12 +315,12 @@ impl<T: Transport> AsyncHostContext<T> {
         let Some(mut link) = self.link.take() else {
             return Err(self.status_error(PmStatus::NOTCONN));
         };
-        link.connection.lend_buffer(&mut batch.spare);
+        link.connection.lend_buffers(&mut batch.spare);
         let outcome = match self.fetch_over(&mut link, list, batch).await {
             Ok(outcome) => outcome,
             Err(error) => return Err(self.lost(error)),
         };
-        link.connection.return_buffer(&mut batch.spare);
+        link.connection.return_buffers(&mut batch.spare);
         self.link = Some(link);
         outcome.map_err(|status| self.status_error(status))
     }
@@ -329,7 +333,7 @@ impl<T: Transport> AsyncHostContext<T> {
     ) -> Result<Result<(), PmStatus>, LinkError> {
         let highres = link.connection.features().has(Features::HIGHRES);
         let resolution = if highres { Resolution::Nano } else { Resolution::Micro };
-        let requests = prepare(&mut self.prepared, list, resolution);
+        let requests = PreparedList::renew(&mut self.prepared, list, resolution);
         for request in requests {
             link.request(Request::Fetch(request))?;
         }
@@ -378,6 +382,15 @@ impl<T: Transport> AsyncHostContext<T> {
     }
 }
 
+/// Connects, which takes large futures and happens seldom: whoever asks or
+/// fetches must not have room for them all the time.
+async fn connect_apart<T: Transport>(
+    spec: &HostSpec,
+    options: &ConnectOptions,
+) -> Result<Box<Link<T>>, SourceError> {
+    Box::pin(connect(spec, options)).await.map(Box::new)
+}
+
 /// Sends requests back to back and hands each reply over.
 async fn converse<'r, T: Transport>(
     link: &mut Link<T>,
@@ -401,25 +414,4 @@ async fn converse<'r, T: Transport>(
     // What is asked now and then needs no buffers meanwhile.
     link.connection.rest();
     Ok(())
-}
-
-/// The requests for a list: those of the previous fetch if it was for the same.
-fn prepare<'p>(
-    prepared: &'p mut Option<PreparedList>,
-    list: &FetchList,
-    resolution: Resolution,
-) -> &'p [Arc<FetchRequest>] {
-    let kept = prepared.take();
-    let kept = kept.filter(|kept| (kept.list, kept.resolution) == (list.id(), resolution));
-    let prepared = prepared.insert(kept.unwrap_or_else(|| {
-        let pmids: &[Pmid] = match list.pmids() {
-            // pmcd tells the time beside values only, were it those of no metric.
-            [] => &[Pmid::NULL],
-            pmids => pmids,
-        };
-        let parts = pmids.chunks(FetchRequest::MAX_PMIDS);
-        let requests = parts.map(|pmids| Arc::new(FetchRequest::new(pmids, resolution))).collect();
-        PreparedList { list: list.id(), resolution, requests }
-    }));
-    &prepared.requests
 }

@@ -23,8 +23,6 @@ pub(super) enum Attempt {
 /// chance.
 #[derive(Clone, Debug)]
 pub(super) struct Backoff {
-    /// In turn, the last one again and again; without any, nothing is delayed.
-    delays: Box<[Duration]>,
     /// Failures since the latest success.
     failures: usize,
     /// When those who ask may try again, and when it is tried automatically.
@@ -34,12 +32,12 @@ pub(super) struct Backoff {
 
 impl Backoff {
     /// What is by chance is different for each.
-    pub(super) fn new(delays: &[Duration]) -> Backoff {
-        Backoff::with_seed(delays, RandomState::new().hash_one(0))
+    pub(super) fn new() -> Backoff {
+        Backoff::with_seed(RandomState::new().hash_one(0))
     }
 
-    fn with_seed(delays: &[Duration], seed: u64) -> Backoff {
-        Backoff { delays: delays.into(), failures: 0, due: None, random: seed }
+    fn with_seed(seed: u64) -> Backoff {
+        Backoff { failures: 0, due: None, random: seed }
     }
 
     /// How long an attempt has to wait from `now` on; `None` if it need not.
@@ -49,9 +47,10 @@ impl Backoff {
         Some(due.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
 
-    /// An attempt has failed at `now`.
-    pub(super) fn failed(&mut self, now: Instant) {
-        let delay = self.delays.get(self.failures).or(self.delays.last()).copied();
+    /// An attempt has failed at `now`. The delays hold in turn, the last one
+    /// again and again; without any, nothing is delayed.
+    pub(super) fn failed(&mut self, delays: &[Duration], now: Instant) {
+        let delay = delays.get(self.failures).or(delays.last()).copied();
         self.failures += 1;
         let due = |delay: Duration| {
             let longer = delay.mul_f64(1.0 + 0.25 * self.random_fraction());
@@ -87,11 +86,11 @@ mod tests {
 
     #[test]
     fn delays_grow_to_the_last_and_success_ends_them() {
-        let mut backoff = Backoff::with_seed(&DELAYS, 1);
+        let mut backoff = Backoff::with_seed(1);
         let mut now = Instant::now();
         assert_eq!(backoff.left(Attempt::Asked, now), None);
         for delay in [5, 10, 20, 20, 20] {
-            backoff.failed(now);
+            backoff.failed(&DELAYS, now);
             let delay = Duration::from_secs(delay);
             assert_eq!(backoff.left(Attempt::Asked, now), Some(delay));
             let automatic = backoff.left(Attempt::Automatic, now).expect("a delay");
@@ -104,7 +103,7 @@ mod tests {
             assert_eq!(backoff.left(Attempt::Automatic, now), None);
         }
         backoff.succeeded();
-        backoff.failed(now);
+        backoff.failed(&DELAYS, now);
         assert_eq!(backoff.left(Attempt::Asked, now), Some(DELAYS[0]));
     }
 
@@ -114,10 +113,10 @@ mod tests {
     fn chance_spreads_automatic_attempts() {
         let now = Instant::now();
         let left = |seed: u64| {
-            let mut backoff = Backoff::with_seed(&DELAYS, seed);
-            backoff.failed(now);
+            let mut backoff = Backoff::with_seed(seed);
+            backoff.failed(&DELAYS, now);
             let first = backoff.left(Attempt::Automatic, now).expect("a delay").as_secs_f64();
-            backoff.failed(now);
+            backoff.failed(&DELAYS, now);
             (first, backoff.left(Attempt::Automatic, now).expect("a delay").as_secs_f64())
         };
         let mut quarters = [0; 4];
@@ -133,9 +132,9 @@ mod tests {
 
     #[test]
     fn without_delays_nothing_waits() {
-        let mut backoff = Backoff::new(&[]);
+        let mut backoff = Backoff::new();
         let now = Instant::now();
-        backoff.failed(now);
+        backoff.failed(&[], now);
         assert_eq!(backoff.left(Attempt::Automatic, now), None);
     }
 }

@@ -4,6 +4,7 @@
 //! another transport that does: each future is ready when it is polled first.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::async_host::AsyncHostContext;
 use super::options::ConnectOptions;
@@ -45,11 +46,15 @@ impl HostContext {
         Ok(HostContext { host: ready(AsyncHostContext::open(spec))? })
     }
 
-    /// Connects as `spec` says, and where it leaves something open, `options`.
+    /// Connects as `spec` says, and where it leaves something open, `options`,
+    /// which contexts that are given the same `Arc` share.
     ///
     /// # Errors
     /// As for [`HostContext::open`].
-    pub fn open_with(spec: &HostSpec, options: ConnectOptions) -> Result<HostContext, SourceError> {
+    pub fn open_with(
+        spec: &HostSpec,
+        options: impl Into<Arc<ConnectOptions>>,
+    ) -> Result<HostContext, SourceError> {
         Ok(HostContext { host: ready(AsyncHostContext::open_with(spec, options))? })
     }
 }

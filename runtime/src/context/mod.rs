@@ -20,6 +20,7 @@ pub mod options;
 mod password;
 pub mod pcp_conf;
 mod plan;
+mod prepared;
 pub mod spec;
 mod tls_conf;
 

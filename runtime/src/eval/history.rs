@@ -86,7 +86,7 @@ impl HistoryStore {
     pub fn poison(&mut self, layout: &Layout) {
         let states = layout.states.iter().zip(&mut self.blocks);
         for (state, block) in states.filter_map(|(state, block)| Some((state.as_ref()?, block))) {
-            let Ok(geometry) = Geometry::of(&state.plan, &state.counts()) else { continue };
+            let Ok(geometry) = Geometry::of(state) else { continue };
             let kept = state.plan.histories.iter().flatten();
             for kept in kept.filter(|kept| kept.set != SetId::SINGLE) {
                 let (count, width) = (state.ids(kept.set).len(), kept.scalar.bytes());
@@ -156,6 +156,12 @@ impl HistoryStore {
                 self.parked.insert(key, entry);
             }
         }
+        if self.parked.is_empty() {
+            // There was nothing before.
+            self.entries = vec![Entry::None(Reason::FirstSample); program.histories.len()];
+            self.parked.shrink_to_fit();
+            return;
+        }
         let parked = &mut self.parked;
         let mut entry = |key| parked.remove(&key).unwrap_or(Entry::None(Reason::FirstSample));
         let baselines = (0u32..).map(BaselineId).zip(&program.baselines);
@@ -178,6 +184,8 @@ impl HistoryStore {
         };
         let apart = own.into_iter().filter(differs);
         self.apart = apart.map(|(id, _, entry)| (id, entry)).collect();
+        // They are few, and made of a list of all.
+        self.apart.shrink_to_fit();
         self.parked.shrink_to_fit();
     }
 
@@ -185,6 +193,9 @@ impl HistoryStore {
     /// of histories that have `kept` what they had.
     pub fn share_again(&mut self, program: &Program, kept: impl Fn(HistoryId) -> bool) {
         self.apart.retain(|(id, _)| kept(program.baselines[id.index()].history));
+        if self.apart.is_empty() {
+            self.apart = Vec::new();
+        }
     }
 
     fn set_aside_all(&mut self, layout: &Layout) {
@@ -192,7 +203,7 @@ impl HistoryStore {
         for ((state, section), block) in states.zip(std::mem::take(&mut self.blocks)) {
             let Some(state) = state else { continue };
             // It was laid out, hence it is not too large.
-            let Ok(geometry) = Geometry::of(&state.plan, &state.counts()) else { continue };
+            let Ok(geometry) = Geometry::of(state) else { continue };
             for (history, kept) in section.histories.iter().zip(&state.plan.histories) {
                 let entry = &mut self.entries[history.index()];
                 if let (Entry::Resident(stamp), Ok(kept)) = (&*entry, kept) {
@@ -217,9 +228,9 @@ impl HistoryStore {
         former: &mut Vec<u8>,
     ) -> Result<(), TooLarge> {
         self.blocks.resize_with(layout.sections.all.len(), Vec::new);
-        let old = layout.states[section].as_ref();
-        let was = old.map(|old| Geometry::of(&old.plan, &old.counts())).transpose()?;
-        let geometry = Geometry::of(&new.plan, &new.counts())?;
+        let old = layout.states[section].as_deref();
+        let was = old.map(Geometry::of).transpose()?;
+        let geometry = Geometry::of(new)?;
         let block = &mut self.blocks[section];
         if block.len() > LARGE {
             std::mem::swap(block, former);
@@ -407,7 +418,7 @@ impl HistoryStore {
 /// Where the operand of a history is kept, if it has a column.
 pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(usize, &State, &Kept)> {
     let home = layout.sections.histories[history.index()];
-    let state = layout.states[home.section as usize].as_ref()?;
+    let state = layout.states[home.section as usize].as_deref()?;
     let kept = state.plan.histories[home.at as usize].as_ref().ok()?;
     Some((home.section as usize, state, kept))
 }

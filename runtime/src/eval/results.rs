@@ -112,7 +112,7 @@ impl<'w> Evaluation<'w> {
             return with(value.status, instances(&value.ids), LaneSource::Bits(&value.lanes));
         }
         let home = layout.sections.outputs[output];
-        let state = layout.states[home.section as usize].as_ref();
+        let state = layout.states[home.section as usize].as_deref();
         match state.map(|state| (state, &state.plan.outputs[home.at as usize])) {
             Some((state, OutputPlan::Column { place, set })) => {
                 let offset = self.frame.placed[home.section as usize].offset(*place);

@@ -1,6 +1,7 @@
 //! What evaluators of one program have in common: how it falls into sections,
-//! and the plans for what sections can look like. What was thought out for one
-//! host holds for every other, whatever its instances are.
+//! the plans for what sections can look like, and the instances that these have.
+//! What was thought out for one host holds for every other, whatever its
+//! instances are.
 //!
 //! Plans exist as long as someone uses them, and the latest a while longer:
 //! what a section looks like for one fetch mostly comes again.
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rustc_hash::FxHasher;
 
-use super::layout::{Draft, Plan, Sections, Shape};
+use super::layout::{Draft, Plan, Sections, Shape, State};
 use crate::program::Program;
 use crate::weak_table::WeakTable;
 
@@ -34,6 +35,8 @@ impl InCommon for SharedLayouts {
 pub struct SharedLayouts {
     sections: OnceLock<Arc<Sections>>,
     plans: Mutex<Plans>,
+    /// What sections of hosts are like.
+    states: Mutex<WeakTable<State>>,
     /// Plans of all sections that hosts have begun with, oldest first.
     starts: Mutex<VecDeque<Box<[Weak<Plan>]>>>,
 }
@@ -116,5 +119,26 @@ impl SharedLayouts {
         let surplus = plans.latest.len().saturating_sub(KEPT_PER_SECTION * sections.all.len());
         plans.latest.drain(..surplus);
         plan
+    }
+
+    /// The same state as another host has it, or else this one.
+    pub(super) fn state(&self, state: State) -> Arc<State> {
+        // What serves one fetch is seldom met again.
+        if !state.lasting {
+            return Arc::new(state);
+        }
+        // There may be many instances, and lists that differ mostly do so at the end.
+        let mut hasher = FxHasher::default();
+        Arc::as_ptr(&state.plan).hash(&mut hasher);
+        for set in &state.sets {
+            (set.len(), set.first(), set.last()).hash(&mut hasher);
+        }
+        let mut states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let hash = hasher.finish();
+        states.find(hash, |other| other.is_like(&state)).unwrap_or_else(|| {
+            let state = Arc::new(state);
+            states.insert(hash, &state);
+            state
+        })
     }
 }

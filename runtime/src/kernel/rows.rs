@@ -55,6 +55,11 @@ impl Rows {
         self.output = (ir.output().bytes(), ir.is_single());
     }
 
+    /// Makes room for so many segments, and no more.
+    pub fn reserve(&mut self, segments: usize) {
+        self.words.reserve_exact((segments * self.row_words).saturating_sub(self.words.len()));
+    }
+
     /// Adds a segment of `lanes` lanes of the kernel that these rows were made for.
     pub fn push(
         &mut self,

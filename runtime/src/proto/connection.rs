@@ -17,7 +17,7 @@ use super::sasl::Sasl;
 use super::tls::TlsChannel;
 use crate::model::{InstanceProfile, PmStatus, StateChange};
 use crate::pdu::{ErrorPdu, Features, Header, Pdu, PduType, PmnsNames, Profile, ResultFrame};
-use crate::result::ResultPart;
+use crate::result::{ResultPart, Spare};
 
 /// What arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,34 +231,37 @@ impl Connection {
         wire.block_origin = i64::try_from(start).unwrap_or(i64::MAX);
     }
 
-    /// Receives into a buffer of someone else's from now on, unless bytes wait
-    /// in the connection's own.
-    pub fn lend_buffer(&mut self, buffer: &mut Vec<u8>) {
+    /// Receives into a buffer of someone else's from now on, and sends from
+    /// another one, unless bytes wait in the connection's own.
+    pub(crate) fn lend_buffers(&mut self, buffers: &mut Spare) {
         if self.inbox.is_empty() {
-            std::mem::swap(&mut self.inbox, buffer);
+            std::mem::swap(&mut self.inbox, &mut buffers.inbox);
+        }
+        if self.outbox.is_empty() {
+            std::mem::swap(&mut self.outbox, &mut buffers.outbox);
         }
     }
 
-    /// Gives the buffer away, with nothing in it, unless bytes wait there: idle
-    /// connections are many, and those that receive are few. The reply
-    /// delivered last is gone afterwards.
-    pub fn return_buffer(&mut self, buffer: &mut Vec<u8>) {
+    /// Gives the buffers away, with nothing in them, unless bytes wait there:
+    /// idle connections are many, and those in use are few. The reply delivered
+    /// last is gone afterwards.
+    pub(crate) fn return_buffers(&mut self, buffers: &mut Spare) {
         if self.unread().is_empty() {
             self.inbox.clear();
             self.latest = 0..0;
             self.answered = None;
-            *buffer = std::mem::take(&mut self.inbox);
+            buffers.inbox = std::mem::take(&mut self.inbox);
+        }
+        if self.outbox.is_empty() {
+            buffers.outbox = std::mem::take(&mut self.outbox);
         }
     }
 
     /// Lets go of all buffers with nothing in them, as after many questions at
-    /// once. What a fetch needs besides the buffer that is lent to it is small;
-    /// it is made anew by the next one and kept from then on.
+    /// once. What a fetch needs besides the buffers that are lent to it is
+    /// small; it is made anew by the next one and kept from then on.
     pub fn rest(&mut self) {
-        self.return_buffer(&mut Vec::new());
-        if self.outbox.is_empty() {
-            self.outbox = Vec::new();
-        }
+        self.return_buffers(&mut Spare::default());
         if self.expected.is_empty() {
             self.expected = VecDeque::new();
         }

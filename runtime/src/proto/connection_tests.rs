@@ -413,20 +413,24 @@ fn an_idle_connection_has_no_buffer() {
     let mut connection = ready(ConnectionConfig::default());
     let request = fetch(&[0x0740_000a], Resolution::Nano);
     let result = capture("fetch-nano")[2].1.clone();
-    let (mut batch, mut spare) = (crate::result::ResultBatch::default(), Vec::new());
-    connection.return_buffer(&mut Vec::new());
+    let (mut batch, mut spare) = (crate::result::ResultBatch::default(), Spare::default());
+    connection.return_buffers(&mut Spare::default());
     let mut buffers = Vec::new();
     for round in 0..10 {
+        connection.lend_buffers(&mut spare);
         connection.request(Request::Fetch(&request)).expect("ready");
+        // What is still to be sent stays.
+        connection.return_buffers(&mut spare);
+        assert_eq!(spare.outbox.capacity(), 0);
+        connection.lend_buffers(&mut spare);
         drain(&mut connection);
-        connection.lend_buffer(&mut spare);
         let (first, rest) = result.split_at(result.len() / 2);
         for piece in [first, rest] {
             connection.inbox().extend_from_slice(piece);
             // What waits to be completed stays.
-            let mut other = Vec::new();
-            connection.return_buffer(&mut other);
-            assert!(other.is_empty());
+            let mut other = Spare::default();
+            connection.return_buffers(&mut other);
+            assert_eq!(other.inbox.capacity(), 0);
         }
         assert_eq!(connection.poll(), Ok(Some(Event::Reply)), "{round}");
         let Ok(Reply::Result(frame)) = connection.reply() else { panic!("a result") };
@@ -434,8 +438,8 @@ fn an_idle_connection_has_no_buffer() {
         connection.take_result(frame, batch.add_part());
         let bytes = &batch.parts()[0].wire().expect("as it came").bytes;
         assert_eq!(*bytes, result);
-        connection.return_buffer(&mut spare);
-        assert_eq!(connection.inbox.capacity(), 0);
+        connection.return_buffers(&mut spare);
+        assert_eq!(connection.inbox.capacity() + connection.outbox.capacity(), 0);
         buffers.push(bytes.as_ptr());
     }
     buffers.sort_unstable();

@@ -13,11 +13,19 @@ use crate::result::{Columns, LayoutId, ValueSet, ValueSets, Wire};
 pub struct ResultBatch {
     parts: Vec<ResultPart>,
     used: usize,
-    /// Lent to a connection while it receives.
-    pub(crate) spare: Vec<u8>,
+    pub(crate) spare: Spare,
     /// Instance domains asked for with the fetch, parallel to
     /// [`crate::source::FetchList::domains`].
     pub domains: Vec<Result<Arc<InstanceDomain>, PmStatus>>,
+}
+
+/// Buffers that are lent to a connection while it is in use.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    /// For what it receives.
+    pub(crate) inbox: Vec<u8>,
+    /// For what it sends.
+    pub(crate) outbox: Vec<u8>,
 }
 
 /// The value sets of one moment, encoded or in columns. A new part has columns

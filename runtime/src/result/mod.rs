@@ -32,6 +32,7 @@ mod sets;
 mod wire;
 mod writer;
 
+pub(crate) use batch::Spare;
 pub use batch::{ResultBatch, ResultPart};
 pub(crate) use columns::Form;
 pub use columns::{Columns, LayoutId};

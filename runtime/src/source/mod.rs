@@ -7,12 +7,12 @@
 
 mod child;
 mod error;
+mod list;
 mod question;
 mod simpler;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{
     InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
@@ -22,6 +22,7 @@ use crate::result::{FetchResult, MetricValues, ResultBatch};
 
 pub use child::Child;
 pub use error::SourceError;
+pub use list::FetchList;
 pub use question::{Answer, Fact, Freshness, Question};
 pub(crate) use question::{of_kind, of_one_kind};
 pub use simpler::by_simpler_questions;
@@ -350,44 +351,6 @@ pub enum Mode {
     Forward,
     /// `PM_MODE_BACK`: from the previous record with one of the metrics.
     Backward,
-}
-
-/// The metrics of one fetch, each at most once.
-#[derive(Clone, Debug)]
-pub struct FetchList {
-    id: u64,
-    pmids: Box<[Pmid]>,
-    domains: Box<[InDom]>,
-}
-
-impl FetchList {
-    /// Makes a list of metrics and of the instance domains whose current
-    /// instances are wanted along with every fetch.
-    pub fn new(pmids: Vec<Pmid>, domains: Vec<InDom>) -> FetchList {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        FetchList {
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
-            pmids: pmids.into(),
-            domains: domains.into(),
-        }
-    }
-
-    /// Unique per list in this process: lets a source keep what it prepared
-    /// for the list it saw last.
-    pub fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The metrics; the position of each is its slot.
-    pub fn pmids(&self) -> &[Pmid] {
-        &self.pmids
-    }
-
-    /// Domains to deliver in [`ResultBatch::domains`], parallel to it, as of
-    /// the fetch (a live source asks for them in the same round trip).
-    pub fn domains(&self) -> &[InDom] {
-        &self.domains
-    }
 }
 
 /// What happened between the previous fetch and this one.

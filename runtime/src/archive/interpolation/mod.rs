@@ -38,7 +38,7 @@ use self::column::Columns;
 use self::coverage::{Coverage, Ordinal, Side};
 use self::far::Census;
 use self::room::Room;
-use self::steady::Stretch;
+use self::steady::{SteadyLane, Stretch};
 use self::track::{Cut, Found, Sources, Track};
 use self::value::looks_ahead;
 use crate::archive::meta::Metadata;
@@ -96,6 +96,8 @@ pub(super) struct Interpolator {
     /// that has to be written anew; `None` if there are other values.
     unchanged: Option<(LayoutId, Stretch)>,
     found: Vec<(usize, SetRange)>,
+    /// Lanes of the metric that is written.
+    found_lanes: Vec<SteadyLane>,
     scratch: Vec<InstId>,
 }
 
@@ -142,6 +144,7 @@ impl Interpolator {
             left_out: Vec::new(),
             unchanged: None,
             found: Vec::new(),
+            found_lanes: Vec::new(),
             scratch: Vec::new(),
         })
     }

@@ -49,17 +49,19 @@ pub(super) struct Steady {
     stretch: Stretch,
     value_type: ValueType,
     rule: Rule,
-    lanes: Vec<SteadyLane>,
-    /// Parallel to `lanes`, if all values lie on straight lines.
+    instances: Vec<InstId>,
+    /// Parallel to the instances, if all values lie on straight lines.
     lines: Vec<Line>,
+    /// The same, if not: the values before and after.
+    samples: Vec<(Sample, Sample)>,
 }
 
-/// An instance with values.
+/// An instance with the values that its own lies between.
 #[derive(Clone, Copy, Debug)]
-struct SteadyLane {
-    instance: InstId,
-    earlier: Sample,
-    later: Sample,
+pub(super) struct SteadyLane {
+    pub(super) instance: InstId,
+    pub(super) earlier: Sample,
+    pub(super) later: Sample,
 }
 
 impl Default for Steady {
@@ -68,8 +70,9 @@ impl Default for Steady {
             stretch: Stretch::NONE,
             value_type: ValueType::Unknown,
             rule: Rule::Earlier,
-            lanes: Vec::new(),
+            instances: Vec::new(),
             lines: Vec::new(),
+            samples: Vec::new(),
         }
     }
 }
@@ -85,11 +88,9 @@ impl Steady {
         self.stretch = Stretch::NONE;
     }
 
-    /// Begins anew, without instances, of which there are at most so many.
-    pub(super) fn begin(&mut self, most: usize) {
+    /// Begins anew: what is found would be found everywhere.
+    pub(super) fn begin(&mut self) {
         self.stretch = Stretch::ALL;
-        self.lanes.clear();
-        self.lanes.reserve_exact(most);
     }
 
     /// Holds as long as an instance goes on to live, or not to live, as it does at a time.
@@ -118,25 +119,22 @@ impl Steady {
         }
     }
 
-    /// Adds an instance.
-    pub(super) fn add(&mut self, instance: InstId, earlier: Sample, later: Sample) {
-        self.lanes.push(SteadyLane { instance, earlier, later });
-    }
-
     /// Ends what was begun, for values of a type that come about by a rule.
     pub(super) fn finish(
         &mut self,
+        lanes: &[SteadyLane],
         (value_type, rule): (ValueType, Rule),
         rules: &InterpolationRules,
     ) {
         (self.value_type, self.rule) = (value_type, rule);
+        renew(&mut self.instances, lanes.iter().map(|lane| lane.instance));
+        let line = |lane: &SteadyLane| Line::between(value_type, rules, lane.earlier, lane.later);
+        let lines: &[SteadyLane] = if rule == Rule::OnLine { lanes } else { &[] };
         self.lines.clear();
-        if rule == Rule::OnLine {
-            let line =
-                |lane: &SteadyLane| Line::between(value_type, rules, lane.earlier, lane.later);
-            self.lines.reserve_exact(self.lanes.len());
-            self.lines.extend(self.lanes.iter().map_while(line));
-        }
+        self.lines.reserve_exact(lines.len());
+        self.lines.extend(lines.iter().map_while(line));
+        let others: &[SteadyLane] = if self.lines.len() == lanes.len() { &[] } else { lanes };
+        renew(&mut self.samples, others.iter().map(|lane| (lane.earlier, lane.later)));
     }
 
     /// Writes the values at a time for which it holds.
@@ -147,22 +145,30 @@ impl Steady {
         in_blocks: bool,
         writer: &mut ResultWriter<'_>,
     ) {
-        let instances = self.lanes.iter().map(|lane| lane.instance);
+        let instances = self.instances.iter().copied();
         self.overwrite(rules, time, writer.numbers(self.value_type, !in_blocks, instances));
     }
 
     /// Writes the values at another such time over those that were written.
     pub(super) fn overwrite(&self, rules: &InterpolationRules, time: f64, out: &mut [u8]) {
-        let Steady { value_type, rule, lanes, lines, .. } = self;
-        if lines.len() == lanes.len() {
+        let Steady { value_type, rule, samples, lines, .. } = self;
+        if samples.is_empty() {
             let bits = |line: &Line| line.bits(*value_type, rules.overflow, time);
             put(*value_type, lines.iter().map(bits), out);
         } else {
-            let bits =
-                |lane: &SteadyLane| rule.number(*value_type, rules, time, lane.earlier, lane.later);
-            put(*value_type, lanes.iter().map(bits), out);
+            let bits = |(earlier, later): &(Sample, Sample)| {
+                rule.number(*value_type, rules, time, *earlier, *later)
+            };
+            put(*value_type, samples.iter().map(bits), out);
         }
     }
+}
+
+/// Makes a list one of other things, and no larger than it has to be.
+fn renew<T>(list: &mut Vec<T>, of: impl ExactSizeIterator<Item = T>) {
+    list.clear();
+    list.reserve_exact(of.len());
+    list.extend(of);
 }
 
 /// Writes bits of numbers of a type into lanes.

@@ -6,7 +6,7 @@
 
 use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::Side;
-use crate::archive::interpolation::steady::Stretch;
+use crate::archive::interpolation::steady::{SteadyLane, Stretch};
 use crate::archive::interpolation::track::{Cut, Found, Sources, Track};
 use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
 use crate::model::{MetricDesc, PmStatus, RawValueRef, Semantics, Timestamp, ValueType};
@@ -93,13 +93,15 @@ impl Interpolator {
         let needs_later = semantics != Semantics::Discrete;
         let looks_ahead = needs_later || looks_ahead(value_type, &rules);
         let mut steady = std::mem::take(&mut self.tracks[number].steady);
-        steady.begin(lanes);
+        steady.begin();
+        let mut found_lanes = std::mem::take(&mut self.found_lanes);
+        found_lanes.clear();
         let mut is_steady = is_typed && !is_suppressed;
         let mut was_in_vain = false;
         let mut lane = 0;
         while lane < lanes {
             let candidate = self.domains[domain].lanes()[lane];
-            let (birth, death) = candidate.life;
+            let (instance, (birth, death)) = (candidate.instance, candidate.life);
             steady.keep_life((birth, death), cut.time);
             if !candidate.is_admitted || cut.time < birth || cut.time > death {
                 lane += 1;
@@ -137,9 +139,11 @@ impl Interpolator {
             }
             match found {
                 Found::At(_) => is_steady = false,
-                Found::Both => steady.add(candidate.instance, earlier, later),
+                Found::Both => found_lanes.push(SteadyLane { instance, earlier, later }),
                 // It is near to itself at all times.
-                Found::Before if !needs_later => steady.add(candidate.instance, earlier, earlier),
+                Found::Before if !needs_later => {
+                    found_lanes.push(SteadyLane { instance, earlier, later: earlier });
+                }
                 _ => {}
             }
             let (bits, side) = match between {
@@ -156,12 +160,12 @@ impl Interpolator {
                 true => {
                     // The first value decides of old archives' single precision.
                     in_blocks = if writer.count() == 0 { track.in_blocks } else { in_blocks };
-                    writer.value(candidate.instance, as_delivered(value_type, in_blocks, bits));
+                    writer.value(instance, as_delivered(value_type, in_blocks, bits));
                 }
                 false => {
                     // Blocks have no room for codes without a meaning.
                     let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
-                    writer.pieces(candidate.instance, code, &[track.text(lane, side)]);
+                    writer.pieces(instance, code, &[track.text(lane, side)]);
                 }
             }
             lane += 1;
@@ -172,9 +176,10 @@ impl Interpolator {
             is_steady = false;
         }
         match is_steady {
-            true => steady.finish((value_type, rule), &rules),
+            true => steady.finish(&found_lanes, (value_type, rule), &rules),
             false => steady.forget(),
         }
+        self.found_lanes = found_lanes;
         self.tracks[number].steady = steady;
         self.tracks[number].last_count = writer.count();
         Ok(false)

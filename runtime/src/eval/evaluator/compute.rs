@@ -135,7 +135,7 @@ fn run_kernels(
                 // Somewhere a flag was set: find out for which metrics.
                 for (segment, row) in call.rows.iter().enumerate() {
                     if kernel.run(scratch, &mut arenas, rows, segment, 1) != 0 {
-                        let outputs = sections.dependents[row.step as usize].iter();
+                        let outputs = sections.dependents.get(row.step as usize).iter();
                         todo.extend(
                             outputs.map(|output| Irregular { output: *output, has_columns: false }),
                         );

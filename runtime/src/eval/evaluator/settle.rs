@@ -177,7 +177,8 @@ impl Evaluator {
             let make = || shared.plan(&program, &layout.sections, draft.section, draft.shape);
             let plan = draft.plan.unwrap_or_else(make);
             let (taken, lasting) = (draft.taken, draft.lasting);
-            let state = State { plan, sets: draft.sets.into(), taken, lasting };
+            let sets = draft.sets.into();
+            let state = shared.state(State { plan, sets, taken, lasting });
             self.history
                 .change_section(&layout, section, &state, &mut buffers.former)
                 .map_err(|TooLarge| Inconsistent::TooLarge)?;

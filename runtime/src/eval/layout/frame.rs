@@ -63,10 +63,7 @@ pub struct Expected {
 #[derive(Debug, Default)]
 pub struct Placed {
     /// What it was laid out for; `None` if that does not hold any more.
-    plan: Option<Arc<Plan>>,
-    counts: Vec<u32>,
-    /// Its sets, if more than their numbers matter.
-    sets: Vec<Arc<[InstId]>>,
+    state: Option<Arc<State>>,
     base: u32,
     room: usize,
     geometry: Geometry,
@@ -152,23 +149,24 @@ pub struct Save {
 }
 
 impl Geometry {
-    /// The geometry of a section.
+    /// The geometry of a section of a host.
     ///
     /// # Errors
     /// [`TooLarge`].
-    pub fn of(plan: &Plan, counts: &[u32]) -> Result<Geometry, TooLarge> {
+    pub fn of(state: &State) -> Result<Geometry, TooLarge> {
         let mut geometry = Geometry::default();
-        geometry.renew(plan, counts)?;
+        geometry.renew(state)?;
         Ok(geometry)
     }
 
-    fn renew(&mut self, plan: &Plan, counts: &[u32]) -> Result<(), TooLarge> {
+    fn renew(&mut self, state: &State) -> Result<(), TooLarge> {
+        let plan = &state.plan;
         self.caps.clear();
         self.work.clear();
         self.kept.clear();
         let (mut work, mut kept) = (0, 0);
-        for ((count, own), previous) in counts.iter().zip(&plan.work).zip(&plan.kept) {
-            let cap = count.next_multiple_of(LANE_GROUP as u32);
+        for ((set, own), previous) in state.sets.iter().zip(&plan.work).zip(&plan.kept) {
+            let cap = offset(set.len().next_multiple_of(LANE_GROUP))?;
             self.caps.push(cap);
             self.work.push(offset(work)?);
             self.kept.push(offset(kept)?);
@@ -203,10 +201,18 @@ fn offset(bytes: usize) -> Result<u32, TooLarge> {
 
 impl Placed {
     /// True if the section is laid out for that.
-    fn is_for(&self, state: &State) -> bool {
-        self.plan.as_ref().is_some_and(|plan| Arc::ptr_eq(plan, &state.plan))
-            && self.counts.iter().zip(&state.sets).all(|(count, set)| *count as usize == set.len())
-            && self.sets.iter().zip(&state.sets).all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
+    fn is_for(&self, state: &Arc<State>) -> bool {
+        let Some(own) = &self.state else { return false };
+        let same_sets = || {
+            // Mostly their numbers are all that matters.
+            let plan = &state.plan;
+            let by_instance = !plan.aligned.is_empty() || !plan.firsts.is_empty();
+            own.sets
+                .iter()
+                .zip(&state.sets)
+                .all(|(a, b)| a.len() == b.len() && (!by_instance || Arc::ptr_eq(a, b) || a == b))
+        };
+        Arc::ptr_eq(own, state) || Arc::ptr_eq(&own.plan, &state.plan) && same_sets()
     }
 
     /// Offset of a place: in the workspace, or for previous samples in their block.
@@ -232,6 +238,7 @@ impl Placed {
         self.lay_out_copies(plan, state);
         let lanes_of = |set: SetId| state.ids(set).len() as u32;
         self.fills.clear();
+        self.fills.reserve_exact(plan.fills.len());
         for fill in &plan.fills {
             let offset = self.offset(fill.to);
             let bits = match fill.bits {
@@ -242,6 +249,7 @@ impl Placed {
             self.fills.push(PlacedFill { offset, lanes, width, bits });
         }
         self.calls.truncate(plan.calls.len());
+        self.calls.reserve_exact(plan.calls.len() - self.calls.len());
         let mut offsets = Vec::new();
         for (at, call) in plan.calls.iter().enumerate() {
             let ir = program.kernels[call.kernel.index()].ir();
@@ -250,9 +258,10 @@ impl Placed {
                 None => Rows::new(ir),
             };
             rows.clear(ir);
-            for row in &call.rows {
+            rows.reserve(call.rows.len());
+            for (at, row) in call.rows.iter().enumerate() {
                 offsets.clear();
-                offsets.extend(row.operands.iter().map(|place| self.offset(*place)));
+                offsets.extend(call.operands_of(at).iter().map(|place| self.offset(*place)));
                 let output = self.offset(row.output);
                 rows.push(ir, lanes_of(row.lanes), &offsets, output, row.constants);
             }
@@ -336,7 +345,11 @@ impl Frame {
     ///
     /// # Errors
     /// [`TooLarge`]; then the frame is of no use until it is laid out again.
-    pub fn adopt(&mut self, program: &Program, states: &[Option<State>]) -> Result<bool, TooLarge> {
+    pub fn adopt(
+        &mut self,
+        program: &Program,
+        states: &[Option<Arc<State>>],
+    ) -> Result<bool, TooLarge> {
         if self.wasted > self.end / 2 {
             self.placed.iter_mut().for_each(Placed::give_up);
             (self.end, self.wasted) = (self.sections.fixed_size as usize, 0);
@@ -357,20 +370,19 @@ impl Frame {
         Ok(changed)
     }
 
-    fn lay_out(&mut self, program: &Program, section: u32, state: &State) -> Result<(), TooLarge> {
+    fn lay_out(
+        &mut self,
+        program: &Program,
+        section: u32,
+        state: &Arc<State>,
+    ) -> Result<(), TooLarge> {
         let sections = Arc::clone(&self.sections);
         let own = &sections.all[section as usize];
         let plan = &state.plan;
         let placed = &mut self.placed[section as usize];
         // Until it is through, it is for nothing.
-        placed.plan = None;
-        placed.counts.clear();
-        placed.counts.extend(state.sets.iter().map(|set| set.len() as u32));
-        placed.sets.clear();
-        if !plan.aligned.is_empty() || !plan.firsts.is_empty() {
-            placed.sets.extend(state.sets.iter().cloned());
-        }
-        placed.geometry.renew(plan, &placed.counts)?;
+        placed.state = None;
+        placed.geometry.renew(state)?;
         let need = placed.geometry.work_size;
         if need > placed.room {
             // A little more, so that not every instance that comes moves it.
@@ -382,6 +394,7 @@ impl Frame {
             placed.room = room;
         }
         placed.lay_out(program, plan, state);
+        placed.saves.reserve_exact(plan.histories.len());
         for (history, kept) in own.histories.iter().zip(&plan.histories) {
             let Ok(kept) = kept else { continue };
             let lanes = state.ids(kept.set).len() as u32;
@@ -403,7 +416,7 @@ impl Frame {
             expected.instance = input.instance;
             expected.offset = placed.offset(*place);
         }
-        placed.plan = Some(Arc::clone(plan));
+        placed.state = Some(Arc::clone(state));
         Ok(())
     }
 }
@@ -411,13 +424,13 @@ impl Frame {
 impl Placed {
     /// Forgets what it is laid out for, and where.
     fn give_up(&mut self) {
-        self.plan = None;
+        self.state = None;
         (self.base, self.room) = (0, 0);
     }
 
     /// The plan that the section is laid out for.
-    pub fn plan(&self) -> Option<&Arc<Plan>> {
-        self.plan.as_ref()
+    pub fn plan(&self) -> Option<&Plan> {
+        self.state.as_deref().map(|state| &*state.plan)
     }
 
     /// The copies before a phase.
@@ -429,7 +442,7 @@ impl Placed {
 
     /// The calls of a phase, as planned and as laid out.
     pub fn calls_of(&self, level: u32) -> impl Iterator<Item = (&Call, &PlacedCall)> {
-        let planned = self.plan.iter().flat_map(|plan| &plan.calls);
+        let planned = self.plan().into_iter().flat_map(|plan| &plan.calls);
         let first = self.calls.partition_point(|call| call.level < level);
         let own = self.calls[first..].iter().take_while(move |call| call.level == level);
         planned.skip(first).zip(own)

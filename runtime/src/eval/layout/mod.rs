@@ -13,8 +13,8 @@
 //! A program falls into [`Sections`], by instance domain. In each fetch a
 //! section has a [`Shape`]: which metrics have values, which of them have the
 //! same instances, which fail. For a shape there is a [`Plan`], which all hosts
-//! share. What is a host's own is its [`State`]s: a plan and the instances for
-//! each section. What changes in one domain costs that section, and those that
+//! share. What a host is like is its [`State`]s, a plan and the instances for each
+//! section, which hosts with the same instances share. What changes in one domain costs that section, and those that
 //! depend on its single values.
 
 mod frame;
@@ -43,8 +43,9 @@ pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
 pub struct Layout {
     /// How the program falls into sections.
     pub sections: Arc<Sections>,
-    /// Parallel to the sections; `None` before the first fetch.
-    pub states: Vec<Option<State>>,
+    /// Parallel to the sections; `None` before the first fetch. Like hosts share
+    /// them.
+    pub states: Box<[Option<Arc<State>>]>,
     /// Instance domains that filters looked at.
     pub named: Vec<Domain>,
     /// The same with the instances that selectors found before and that are
@@ -54,8 +55,8 @@ pub struct Layout {
     pub fetched: Vec<Domain>,
 }
 
-/// A section of a host.
-#[derive(Clone, Debug)]
+/// What a section of a host is like.
+#[derive(Debug)]
 pub struct State {
     /// What to do.
     pub plan: Arc<Plan>,
@@ -69,6 +70,14 @@ pub struct State {
 }
 
 impl State {
+    /// True if the other one says the same.
+    pub fn is_like(&self, other: &State) -> bool {
+        Arc::ptr_eq(&self.plan, &other.plan)
+            && self.sets == other.sets
+            && self.taken == other.taken
+            && self.lasting == other.lasting
+    }
+
     /// Identifiers of the lanes of a set.
     pub fn ids(&self, set: SetId) -> &[InstId] {
         match set {
@@ -76,16 +85,11 @@ impl State {
             set => &self.sets[set.index()],
         }
     }
-
-    /// Numbers of instances of the sets.
-    pub fn counts(&self) -> Vec<u32> {
-        self.sets.iter().map(|set| set.len() as u32).collect()
-    }
 }
 
 /// What filters by pattern take, by node. A pattern may take too long to find
 /// that out.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Taken(Vec<(NodeId, TakenIds)>);
 
 /// What one filter takes, or why that is not known.
@@ -111,8 +115,7 @@ pub struct TooLarge;
 impl Layout {
     /// The layout of a host of which nothing is known yet.
     pub fn unknown(sections: Arc<Sections>) -> Layout {
-        let mut states = Vec::new();
-        states.resize_with(sections.all.len(), || None);
+        let states = vec![None; sections.all.len()].into();
         Layout { sections, states, named: Vec::new(), names: Vec::new(), fetched: Vec::new() }
     }
 
@@ -136,7 +139,7 @@ impl Layout {
     /// several.
     pub fn bearer(&self, slot: InputSlot) -> Option<&InstId> {
         let home = self.sections.inputs[slot.index()];
-        let state = self.states[home.section as usize].as_ref()?;
+        let state = self.states[home.section as usize].as_deref()?;
         let input = &state.plan.shape.inputs[home.at as usize];
         match (input.status, input.set) {
             (Status::Values, SetId::SINGLE) => Some(&input.instance),
@@ -148,27 +151,27 @@ impl Layout {
     /// How the operand of a history is kept, or its status if it has no column.
     pub fn kept(&self, history: HistoryId) -> Option<&Result<Kept, Status>> {
         let home = self.sections.histories[history.index()];
-        let state = self.states[home.section as usize].as_ref()?;
+        let state = self.states[home.section as usize].as_deref()?;
         state.plan.histories.get(home.at as usize)
     }
 
     /// How an output comes about.
     pub fn output(&self, output: u32) -> Option<&OutputPlan> {
         let home = self.sections.outputs[output as usize];
-        let state = self.states[home.section as usize].as_ref()?;
+        let state = self.states[home.section as usize].as_deref()?;
         state.plan.outputs.get(home.at as usize)
     }
 
     /// What a filter by a pattern takes, if it was looked at.
     pub fn taken(&self, node: NodeId) -> Option<&TakenIds> {
-        let state = self.states[self.sections.section_of(node) as usize].as_ref()?;
+        let state = self.states[self.sections.section_of(node) as usize].as_deref()?;
         state.taken.get(node)
     }
 
     /// Instances, lanes and column of a node that has one.
     pub fn column(&self, node: NodeId) -> Option<(u32, Place, &[InstId])> {
         let home = self.sections.nodes[node.index()];
-        let state = self.states[home.section as usize].as_ref()?;
+        let state = self.states[home.section as usize].as_deref()?;
         let place = state.plan.columns[home.at as usize]?;
         let shape = state.plan.shape.nodes[home.at as usize];
         Some((home.section, place, state.ids(shape.set)))

@@ -133,6 +133,16 @@ pub struct Call {
     pub kernel: KernelSlot,
     /// Its uses.
     pub rows: Box<[Row]>,
+    /// Operands of all of them, as many for each as the kernel has.
+    operands: Box<[Place]>,
+}
+
+impl Call {
+    /// Operands of the use at a position, parallel to the kernel's.
+    pub fn operands_of(&self, row: usize) -> &[Place] {
+        let each = self.operands.len() / self.rows.len();
+        &self.operands[row * each..][..each]
+    }
 }
 
 /// One use of a kernel.
@@ -142,8 +152,6 @@ pub struct Row {
     pub step: u32,
     /// Its lanes.
     pub lanes: SetId,
-    /// Parallel to the kernel's operands.
-    pub operands: Box<[Place]>,
     /// Its column.
     pub output: Place,
     /// Offset of its constants.
@@ -188,7 +196,7 @@ pub enum OutputPlan {
     Without(Status),
     /// Only the general path can tell; how it begins, unless it begins with
     /// what was fetched.
-    General(Option<GeneralPlan>),
+    General(Option<Box<GeneralPlan>>),
 }
 
 /// How the general path evaluates an output if the columns are right: previous
@@ -418,7 +426,7 @@ impl Builder<'_> {
 
     fn calls(&mut self, histories: &[Result<Kept, Status>]) -> Box<[Call]> {
         let program = self.program;
-        let mut calls: Vec<(u32, KernelSlot, Vec<Row>)> = Vec::new();
+        let mut calls: Vec<(u32, KernelSlot, Vec<Row>, Vec<Place>)> = Vec::new();
         let mut call_of: HashMap<(u32, KernelSlot), usize> = HashMap::new();
         for index in &self.sections.all[self.section as usize].steps {
             let step: &Step = &program.steps[*index as usize];
@@ -430,22 +438,18 @@ impl Builder<'_> {
                 Op::Reduce { operand, .. } => self.node(operand).set,
                 _ => self.node(step.output).set,
             };
-            let operands = step.operands.iter();
-            let operands = operands
-                .map(|operand| self.locate(operand, lanes, step.level, histories))
-                .collect();
-            let output = self.place(step.output);
-            let row = Row { step: *index, lanes, operands, output, constants: step.constants };
             let at = *call_of.entry((step.level, step.kernel)).or_insert_with(|| {
-                calls.push((step.level, step.kernel, Vec::new()));
+                calls.push((step.level, step.kernel, Vec::new(), Vec::new()));
                 calls.len() - 1
             });
-            calls[at].2.push(row);
+            let (.., rows, operands) = &mut calls[at];
+            let own = step.operands.iter();
+            operands.extend(own.map(|one| self.locate(one, lanes, step.level, histories)));
+            let output = self.place(step.output);
+            rows.push(Row { step: *index, lanes, output, constants: step.constants });
         }
-        let call = |(level, kernel, rows): (u32, KernelSlot, Vec<Row>)| Call {
-            level,
-            kernel,
-            rows: rows.into(),
+        let call = |(level, kernel, rows, operands): (u32, KernelSlot, Vec<Row>, Vec<Place>)| {
+            Call { level, kernel, rows: rows.into(), operands: operands.into() }
         };
         calls.into_iter().map(call).collect()
     }
@@ -561,7 +565,7 @@ impl Builder<'_> {
 
     /// Walks from a root down to columns. What another section has no column
     /// for is not known here.
-    fn general_plan(&self, root: NodeId) -> Option<GeneralPlan> {
+    fn general_plan(&self, root: NodeId) -> Option<Box<GeneralPlan>> {
         let (mut columns, mut nodes) = (Vec::new(), BTreeSet::new());
         let mut seen = BTreeSet::from([root]);
         let mut stack = vec![root];
@@ -585,6 +589,7 @@ impl Builder<'_> {
                 }
             });
         }
-        Some(GeneralPlan { columns: columns.into(), nodes: nodes.into_iter().collect() })
+        let nodes = nodes.into_iter().collect();
+        Some(Box::new(GeneralPlan { columns: columns.into(), nodes }))
     }
 }

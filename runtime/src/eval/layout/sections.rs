@@ -42,9 +42,33 @@ pub struct Sections {
     pub fixed_size: u32,
     /// Outputs that depend on each step whose kernel has flags; parallel to the
     /// program's steps.
-    pub dependents: Box<[Box<[u32]>]>,
+    pub dependents: Lists,
     /// Phases of kernel calls. One more phase of copies follows them.
     pub levels: u32,
+}
+
+/// Lists of numbers, one behind the other.
+#[derive(Debug, Default)]
+pub struct Lists {
+    /// Where each list ends.
+    ends: Box<[u32]>,
+    numbers: Box<[u32]>,
+}
+
+impl Lists {
+    fn new(lists: &[Vec<u32>]) -> Lists {
+        let ends = lists.iter().scan(0, |end, list| {
+            *end += list.len() as u32;
+            Some(*end)
+        });
+        Lists { ends: ends.collect(), numbers: lists.concat().into() }
+    }
+
+    /// The list at a position.
+    pub fn get(&self, at: usize) -> &[u32] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.numbers[start as usize..self.ends[at] as usize]
+    }
 }
 
 /// Where something is: a section, and a position in one of its lists.
@@ -354,7 +378,7 @@ fn spread(homes: &mut [Home], sections: usize, of: impl Iterator<Item = u32>) ->
 }
 
 /// Outputs that depend on each step whose kernel has flags.
-fn dependents(program: &Program) -> Box<[Box<[u32]>]> {
+fn dependents(program: &Program) -> Lists {
     let has_flags = |at: usize| {
         let body = &program.kernels[program.steps[at].kernel.index()].ir().body;
         matches!(body, Body::Map { flags, .. } if !flags.is_empty())
@@ -370,5 +394,5 @@ fn dependents(program: &Program) -> Box<[Box<[u32]>]> {
             }
         }
     }
-    dependents.into_iter().map(Box::from).collect()
+    Lists::new(&dependents)
 }

@@ -134,7 +134,7 @@ pub struct Analysis<'a> {
     /// Its sections.
     pub sections: &'a Sections,
     /// What sections were like before; those not analysed still are.
-    pub states: &'a [Option<State>],
+    pub states: &'a [Option<Arc<State>>],
     /// What was delivered for the inputs of the sections to be analysed.
     pub surveys: &'a Surveys,
     /// Previous samples.
@@ -245,7 +245,7 @@ impl Analysis<'_> {
     }
 
     fn imports_before(&self, section: u32) -> &[(Status, bool)] {
-        let state = self.states[section as usize].as_ref();
+        let state = self.states[section as usize].as_deref();
         state.map_or(&[], |state| &state.plan.shape.imports)
     }
 
@@ -264,7 +264,7 @@ impl Analysis<'_> {
     fn inputs(&mut self, at: usize) {
         let draft = &mut self.drafts[at];
         let section = &self.sections.all[draft.section as usize];
-        let before = self.states[draft.section as usize].as_ref();
+        let before = self.states[draft.section as usize].as_deref();
         for (position, slot) in section.inputs.iter().enumerate() {
             let Some(survey) = self.surveys.get(*slot) else {
                 // Only what it imports has changed.
@@ -520,7 +520,7 @@ impl Analysis<'_> {
     /// The set of instances; `None` of none.
     fn intern(&mut self, at: usize, ids: &[InstId]) -> Option<SetId> {
         let draft = &mut self.drafts[at];
-        let before = self.states[draft.section as usize].as_ref();
+        let before = self.states[draft.section as usize].as_deref();
         if ids.is_empty() { None } else { Some(draft.intern(ids, before)) }
     }
 
@@ -530,7 +530,7 @@ impl Analysis<'_> {
             return None;
         }
         let home = self.sections.histories[history.index()];
-        let state = self.states[home.section as usize].as_ref()?;
+        let state = self.states[home.section as usize].as_deref()?;
         let had = state.plan.histories[home.at as usize].as_ref().ok()?;
         if had.set == SetId::SINGLE {
             return Some(SetId::SINGLE);

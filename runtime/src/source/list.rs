@@ -1,0 +1,84 @@
+//! What is fetched again and again, once per process: like hosts are asked for
+//! the same metrics, and there may be thousands of them.
+//!
+//! Knows identifiers only. What a source makes of a list is its own affair.
+
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use rustc_hash::FxHasher;
+
+use crate::model::{InDom, Pmid};
+use crate::weak_table::WeakTable;
+
+/// The metrics of one fetch, each at most once. Lists of the same metrics and
+/// domains are one.
+#[derive(Clone, Debug)]
+pub struct FetchList(Arc<Contents>);
+
+#[derive(Debug)]
+struct Contents {
+    id: u64,
+    pmids: Box<[Pmid]>,
+    domains: Box<[InDom]>,
+}
+
+impl FetchList {
+    /// Makes a list of metrics and of the instance domains whose current
+    /// instances are wanted along with every fetch.
+    pub fn new(pmids: Vec<Pmid>, domains: Vec<InDom>) -> FetchList {
+        static LISTS: LazyLock<Mutex<WeakTable<Contents>>> = LazyLock::new(Mutex::default);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let mut hasher = FxHasher::default();
+        (&pmids, &domains).hash(&mut hasher);
+        let is_same = |list: &Contents| *list.pmids == *pmids && *list.domains == *domains;
+        let make = || {
+            let id = NEXT.fetch_add(1, Ordering::Relaxed);
+            let (pmids, domains) = (pmids.as_slice().into(), domains.as_slice().into());
+            Arc::new(Contents { id, pmids, domains })
+        };
+        let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+        FetchList(lists.find_or_insert(hasher.finish(), is_same, make))
+    }
+
+    /// Another one for each list with other metrics or domains: lets a source
+    /// keep what it prepared for the list it saw last.
+    pub fn id(&self) -> u64 {
+        self.0.id
+    }
+
+    /// The metrics; the position of each is its slot.
+    pub fn pmids(&self) -> &[Pmid] {
+        &self.0.pmids
+    }
+
+    /// Domains to deliver in [`ResultBatch::domains`], parallel to it, as of
+    /// the fetch (a live source asks for them in the same round trip).
+    ///
+    /// [`ResultBatch::domains`]: crate::result::ResultBatch::domains
+    pub fn domains(&self) -> &[InDom] {
+        &self.0.domains
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_the_same_are_one() {
+        let list = |pmids: &[u32], domains: &[u32]| {
+            let domains = domains.iter().copied().map(InDom).collect();
+            FetchList::new(pmids.iter().copied().map(Pmid).collect(), domains)
+        };
+        let one = list(&[71, 72], &[7]);
+        assert_eq!(one.id(), list(&[71, 72], &[7]).id());
+        for other in [list(&[72, 71], &[7]), list(&[71, 72], &[]), list(&[71], &[72, 7])] {
+            assert_ne!(one.id(), other.id(), "{other:?}");
+        }
+        let id = one.id();
+        drop(one);
+        assert_ne!(list(&[71, 72], &[7]).id(), id, "what was prepared for the former is gone");
+    }
+}
