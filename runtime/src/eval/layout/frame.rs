@@ -85,8 +85,10 @@ pub struct Placed {
 /// Where the columns of sets begin.
 #[derive(Clone, Debug, Default)]
 pub struct Geometry {
-    /// Lanes that a column has room for, by set.
+    /// Lanes that a column of the workspace has room for, by set.
     caps: Vec<u32>,
+    /// The same of a column of previous samples.
+    kept_caps: Vec<u32>,
     /// Offset of each set's columns in the section's part of the workspace.
     work: Vec<u32>,
     /// The same in the block of previous samples.
@@ -164,16 +166,24 @@ impl Geometry {
 
     fn renew(&mut self, plan: &Plan, counts: &[u32]) -> Result<(), TooLarge> {
         self.caps.clear();
+        self.caps.extend(counts.iter().map(|count| count.next_multiple_of(LANE_GROUP as u32)));
+        self.kept_caps.clear();
+        self.kept_caps.extend(counts.iter().map(|count| lasting_room(*count)));
+        for (set, before) in &plan.displaced {
+            let room = counts.get(before.index()).map_or(0, |count| lasting_room(*count));
+            if let Some(cap) = self.kept_caps.get_mut(set.index()) {
+                *cap = room.max(*cap);
+            }
+        }
         self.work.clear();
         self.kept.clear();
         let (mut work, mut kept) = (0, 0);
-        for ((count, own), previous) in counts.iter().zip(&plan.work).zip(&plan.kept) {
-            let cap = count.next_multiple_of(LANE_GROUP as u32);
-            self.caps.push(cap);
+        let caps = self.caps.iter().zip(&self.kept_caps);
+        for ((own, previous), (cap, kept_cap)) in plan.work.iter().zip(&plan.kept).zip(caps) {
             self.work.push(offset(work)?);
             self.kept.push(offset(kept)?);
-            work += (cap as usize * *own as usize).next_multiple_of(8);
-            kept += (cap as usize * *previous as usize).next_multiple_of(8);
+            work += (*cap as usize * *own as usize).next_multiple_of(8);
+            kept += (*kept_cap as usize * *previous as usize).next_multiple_of(8);
         }
         // Offsets within the last column must fit as well.
         offset(work)?;
@@ -190,10 +200,22 @@ impl Geometry {
     pub fn kept(&self, place: Place) -> u32 {
         match place {
             Place::Kept { set: SetId::SINGLE, unit } => unit,
-            Place::Kept { set, unit } => self.kept[set.index()] + unit * self.caps[set.index()],
+            Place::Kept { set, unit } => self.kept[set.index()] + unit * self.kept_cap(set),
             _ => 0,
         }
     }
+
+    /// Lanes that a column of previous samples of a set has room for.
+    pub fn kept_cap(&self, set: SetId) -> u32 {
+        self.kept_caps[set.index()]
+    }
+}
+
+/// Lanes to make room for where there are so many now. Those that come and go
+/// one by one mostly find room, so that the columns stay where they are.
+fn lasting_room(lanes: u32) -> u32 {
+    let step = (lanes / 32).next_power_of_two().max(LANE_GROUP as u32);
+    lanes.next_multiple_of(step)
 }
 
 /// An offset in 32 bits.

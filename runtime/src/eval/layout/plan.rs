@@ -26,6 +26,9 @@ pub struct Plan {
     pub work: Box<[u32]>,
     /// The same of the block of previous samples.
     pub kept: Box<[u32]>,
+    /// Sets whose columns in that block hold the samples of other sets until the
+    /// operands' own take their place.
+    pub displaced: Box<[(SetId, SetId)]>,
     /// Columns of inputs, parallel to the section's inputs.
     pub inputs: Box<[Place]>,
     /// Columns of nodes, parallel to the section's nodes; `None` of those without.
@@ -157,20 +160,19 @@ pub struct Kept {
     pub set: SetId,
     /// The operand's column.
     pub from: Place,
-    /// Where it is kept.
+    /// Where it is kept, in place of the previous sample.
     pub to: Place,
     /// Type of the lanes.
     pub scalar: Scalar,
-    /// Lanes and place of the previous sample, if it has other lanes than the
-    /// operand.
-    pub other: Option<(SetId, Place)>,
+    /// Lanes of the previous sample, if they are others than the operand's.
+    pub other: Option<SetId>,
 }
 
 impl Kept {
-    /// Lanes and place of the previous sample, until the operand's column
-    /// takes its place.
-    pub fn previous(&self) -> (SetId, Place) {
-        self.other.unwrap_or((self.set, self.to))
+    /// Lanes of the previous sample, until the operand's column takes its
+    /// place.
+    pub fn previous(&self) -> SetId {
+        self.other.unwrap_or(self.set)
     }
 }
 
@@ -279,6 +281,9 @@ impl Builder<'_> {
                 kept.from = self.place(operand);
             }
         }
+        let kept = histories.iter().flatten();
+        let displaced: BTreeSet<(SetId, SetId)> =
+            kept.filter_map(|kept| Some((kept.set, kept.other?))).collect();
         let firsts = self.firsts(&histories);
         let outputs = section.outputs.iter().map(|output| self.output(*output)).collect();
         debug_assert!(self.aligned.is_sorted_by_key(|one| one.level), "steps are planned by level");
@@ -287,6 +292,7 @@ impl Builder<'_> {
             shape: self.shape,
             work: self.work.into(),
             kept: self.kept.into(),
+            displaced: displaced.into_iter().collect(),
             inputs,
             columns: self.columns.into(),
             calls,
@@ -410,7 +416,7 @@ impl Builder<'_> {
                 SetId::SINGLE => Place::Kept { set: SetId::SINGLE, unit: at as u32 * 8 },
                 set => self.kept(set, width),
             };
-            let other = self.shape.before[at].map(|set| (set, self.kept(set, width)));
+            let other = self.shape.before[at];
             Ok(Kept { set: shape.set, from: Place::Fixed(0), to, scalar, other })
         });
         histories.collect()
@@ -491,8 +497,8 @@ impl Builder<'_> {
             StepOperand::Previous { history, lanes: PreviousLanes::Column } => {
                 let at = self.sections.histories[history.index()].at as usize;
                 let Ok(kept) = &histories[at] else { return Place::Fixed(0) };
-                let ((have, place), width) = (kept.previous(), kept.scalar.bytes() as u32);
-                self.aligned(place, have, width, wanted, level)
+                let width = kept.scalar.bytes() as u32;
+                self.aligned(kept.to, kept.previous(), width, wanted, level)
             }
         }
     }
@@ -529,8 +535,7 @@ impl Builder<'_> {
                 StepOperand::Previous { history, lanes: PreviousLanes::First(of) } => {
                     let at = self.sections.histories[history.index()].at as usize;
                     let kept = histories[at].as_ref().ok()?;
-                    let (have, place) = kept.previous();
-                    (place, have, of, kept.scalar.bytes() as u32)
+                    (kept.to, kept.previous(), of, kept.scalar.bytes() as u32)
                 }
                 _ => return None,
             };
