@@ -151,7 +151,7 @@ fn compile(backend: Backend, source: &mut MemorySource<Changing>) -> Arc<Compile
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let mut registry = Registry::new(language);
     for (at, text) in TEXTS.iter().enumerate() {
-        let text = sources.add("<test>", text);
+        let text = sources.add("<test>", *text);
         let name = format!("d.n{at}");
         registry.register(&name, text, &sources, &mut diagnostics).expect("it is good");
     }
