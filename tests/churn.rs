@@ -147,7 +147,7 @@ fn source(seed: u64) -> MemorySource<Changing> {
 }
 
 fn compile(backend: Backend, source: &mut MemorySource<Changing>) -> Arc<Compiled> {
-    let language = Language { dialect: Dialect::Fixed, extensions: false };
+    let language = Language { dialect: Dialect::Fixed, extensions: true };
     let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
     let mut registry = Registry::new(language);
     for (at, text) in TEXTS.iter().enumerate() {
