@@ -28,13 +28,13 @@ const METRICS: [(&str, ValueType, u32); 4] = [
 const TEXTS: [&str; 9] = [
     "rate(m.long)",
     "delta(m.word)",
-    "rate(m.long) + delta(m.word)",
+    "rate(m.long) * delta(m.word)",
     "rate(m.long + m.some)",
     "rate(m.long) / rate(m.some)",
-    "sum(delta(m.some)) + count(m.word)",
+    "sum(delta(m.some)) * count(m.word)",
     "rate(m.other) * 8",
     "delta(delta(m.long))",
-    "m.word > 500 ? rate(m.long) : delta(m.some)",
+    "m.word > 500 ? rate(m.long) : rate(m.some)",
 ];
 const FETCHES: u64 = 60;
 

@@ -53,6 +53,7 @@ impl Evaluator {
             own_domains(&self.program, batch),
         );
         let frame = buffers.frame(&layout.sections);
+        frame.give_up_waste();
         if self.stamp != Some(frame.stamp) {
             frame
                 .adopt(&self.program, &layout.states)

@@ -35,7 +35,7 @@ pub struct Frame {
     pub placed: Vec<Placed>,
     /// Parallel to the program's inputs.
     pub inputs: Vec<Expected>,
-    /// Changes with everything that is laid out.
+    /// Changes with everything that is laid out; 0 if nothing is.
     pub stamp: u64,
     /// Where the next section can be laid out, and bytes that are not used any more.
     end: usize,
@@ -353,16 +353,22 @@ impl Frame {
         Frame { sections, arena, placed, inputs, stamp: 0, end, wasted: 0 }
     }
 
-    /// Lays out what is not laid out yet for the sections of a host. True if
-    /// that was anything.
+    /// Gives up what is laid out if much room is between it that nothing uses.
+    /// Not once something is decoded, which would not move along.
+    pub fn give_up_waste(&mut self) {
+        if self.wasted > self.end / 2 {
+            self.placed.iter_mut().for_each(Placed::give_up);
+            (self.end, self.wasted) = (self.sections.fixed_size as usize, 0);
+            self.stamp = 0;
+        }
+    }
+
+    /// Lays out what is not laid out yet for the sections of a host, and leaves
+    /// the others where they are. True if that was anything.
     ///
     /// # Errors
     /// [`TooLarge`]; then the frame is of no use until it is laid out again.
     pub fn adopt(&mut self, program: &Program, states: &[Option<State>]) -> Result<bool, TooLarge> {
-        if self.wasted > self.end / 2 {
-            self.placed.iter_mut().for_each(Placed::give_up);
-            (self.end, self.wasted) = (self.sections.fixed_size as usize, 0);
-        }
         let mut changed = false;
         for (section, state) in (0u32..).zip(states) {
             let Some(state) = state else { continue };
