@@ -9,15 +9,16 @@
 //! Knows neither values nor where they come from.
 
 use std::collections::HashMap;
+use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::plan::{Call, FillBits, Place, Plan};
+use super::plan::{Call, FillBits, Place, Plan, Row};
 use super::sections::Sections;
 use super::shape::SetId;
 use super::{State, TooLarge};
 use crate::eval::lanes::{Finder, Run, align};
-use crate::kernel::{LANE_GROUP, Rows};
+use crate::kernel::{Access, LANE_GROUP, Operand, Rows};
 use crate::model::InstId;
 use crate::program::{HistoryId, KernelSlot, Program, Status};
 
@@ -70,8 +71,8 @@ pub struct Placed {
     base: u32,
     room: usize,
     geometry: Geometry,
-    /// Offsets of columns in other lanes, parallel to the plan's.
-    aligned: Vec<u32>,
+    /// Columns in other lanes, parallel to the plan's.
+    aligned: Vec<InOtherLanes>,
     /// By level.
     pub copies: Vec<Copy>,
     /// By level, as in the plan.
@@ -81,6 +82,18 @@ pub struct Placed {
     /// Columns to keep for the next evaluation.
     pub saves: Vec<Save>,
 }
+
+/// A column in other lanes.
+#[derive(Clone, Debug)]
+enum InOtherLanes {
+    /// In one piece, at this offset.
+    At(u32),
+    /// In pieces of the column at this offset.
+    Pieces(u32, Arc<[Run]>),
+}
+
+/// Lanes that a piece has on average at least: shorter ones are copied together.
+const LONG: usize = 64;
 
 /// Where the columns of sets begin.
 #[derive(Clone, Debug, Default)]
@@ -123,8 +136,17 @@ pub struct PlacedCall {
     pub level: u32,
     /// The kernel.
     pub kernel: KernelSlot,
-    /// Its segments, parallel to the rows of the plan's call.
+    /// Its segments: one for each row of the plan's call, or several.
     pub rows: Rows,
+    /// Row of each segment, if some may have several.
+    row_of: Vec<u32>,
+}
+
+impl PlacedCall {
+    /// Position of the row of a segment.
+    pub fn row_of(&self, segment: usize) -> usize {
+        self.row_of.get(segment).map_or(segment, |row| *row as usize)
+    }
 }
 
 /// The same bits in consecutive lanes.
@@ -167,6 +189,13 @@ impl Geometry {
     fn renew(&mut self, plan: &Plan, counts: &[u32]) -> Result<(), TooLarge> {
         self.caps.clear();
         self.caps.extend(counts.iter().map(|count| count.next_multiple_of(LANE_GROUP as u32)));
+        // What is computed piece by piece goes beyond a piece's end.
+        for one in plan.aligned.iter().filter(|one| !one.in_one_piece) {
+            let count = counts.get(one.want.index()).copied().unwrap_or(0);
+            if let Some(cap) = self.caps.get_mut(one.want.index()) {
+                *cap = (count + LANE_GROUP as u32).next_multiple_of(LANE_GROUP as u32);
+            }
+        }
         self.kept_caps.clear();
         self.kept_caps.extend(counts.iter().map(|count| lasting_room(*count)));
         for (set, before) in &plan.displaced {
@@ -240,13 +269,39 @@ impl Placed {
                 self.base + geometry.work[set.index()] + unit * geometry.caps[set.index()]
             }
             Place::Kept { .. } => self.geometry.kept(place),
-            Place::Aligned(at) => self.aligned[at as usize],
+            Place::Aligned(at) => match self.aligned[at as usize] {
+                InOtherLanes::At(offset) | InOtherLanes::Pieces(offset, _) => offset,
+            },
         }
     }
 
     /// True for a place in the block of previous samples.
     fn is_kept(place: Place) -> bool {
         matches!(place, Place::Kept { .. })
+    }
+
+    /// How many of a row's lanes lie in one piece from `lane` on.
+    fn piece(&self, row: &Row, lane: u32, lanes: u32) -> u32 {
+        let runs = row.operands.iter().filter_map(|place| self.run(*place, lane));
+        runs.map(|run| run.to + run.len - lane).fold(lanes - lane, u32::min)
+    }
+
+    /// The piece of a column that a lane is in, if it lies in pieces.
+    fn run(&self, place: Place, lane: u32) -> Option<&Run> {
+        match &self.aligned[place.aligned()? as usize] {
+            InOtherLanes::At(_) => None,
+            InOtherLanes::Pieces(_, runs) => runs.iter().rfind(|run| run.to <= lane),
+        }
+    }
+
+    /// Offset of a lane of an operand.
+    fn lane(&self, place: Place, operand: &Operand, lane: u32) -> u32 {
+        let lane = match (self.run(place, lane), operand.access) {
+            (Some(run), _) => run.from + lane - run.to,
+            (None, Access::Column) => lane,
+            (None, Access::Single) => 0,
+        };
+        self.offset(place) + lane * operand.scalar.bytes() as u32
     }
 
     /// Makes offsets of a plan's places.
@@ -264,21 +319,38 @@ impl Placed {
             self.fills.push(PlacedFill { offset, lanes, width, bits });
         }
         self.calls.truncate(plan.calls.len());
+        let has_pieces = self.aligned.iter().any(|one| matches!(one, InOtherLanes::Pieces(..)));
         let mut offsets = Vec::new();
         for (at, call) in plan.calls.iter().enumerate() {
             let ir = program.kernels[call.kernel.index()].ir();
-            let mut rows = match self.calls.get_mut(at) {
-                Some(before) => std::mem::take(&mut before.rows),
-                None => Rows::new(ir),
+            let before = self.calls.get_mut(at);
+            let (mut rows, mut row_of) = match before {
+                Some(before) => (take(&mut before.rows), take(&mut before.row_of)),
+                None => (Rows::new(ir), Vec::new()),
             };
             rows.clear(ir);
-            for row in &call.rows {
-                offsets.clear();
-                offsets.extend(row.operands.iter().map(|place| self.offset(*place)));
-                let output = self.offset(row.output);
-                rows.push(ir, lanes_of(row.lanes), &offsets, output, row.constants);
+            row_of.clear();
+            for (number, row) in (0u32..).zip(&call.rows) {
+                let lanes = lanes_of(row.lanes);
+                if !has_pieces {
+                    offsets.clear();
+                    offsets.extend(row.operands.iter().map(|place| self.offset(*place)));
+                    rows.push(ir, lanes, &offsets, self.offset(row.output), row.constants);
+                    continue;
+                }
+                let mut lane = 0;
+                while lane < lanes {
+                    let piece = self.piece(row, lane, lanes);
+                    let operands = row.operands.iter().zip(&ir.operands);
+                    offsets.clear();
+                    offsets.extend(operands.map(|(place, own)| self.lane(*place, own, lane)));
+                    let output = self.offset(row.output) + lane * ir.output().bytes() as u32;
+                    rows.push(ir, piece, &offsets, output, row.constants);
+                    row_of.push(number);
+                    lane += piece;
+                }
             }
-            let placed = PlacedCall { level: call.level, kernel: call.kernel, rows };
+            let placed = PlacedCall { level: call.level, kernel: call.kernel, rows, row_of };
             match self.calls.get_mut(at) {
                 Some(before) => *before = placed,
                 None => self.calls.push(placed),
@@ -291,15 +363,19 @@ impl Placed {
     fn lay_out_copies(&mut self, plan: &Plan, state: &State) {
         self.aligned.clear();
         self.copies.clear();
-        let mut runs: HashMap<(SetId, SetId), Vec<Run>> = HashMap::new();
+        let mut runs: HashMap<(SetId, SetId), Arc<[Run]>> = HashMap::new();
         for one in &plan.aligned {
             let runs = runs.entry((one.have, one.want)).or_insert_with(|| {
                 let (have, want) = (&state.sets[one.have.index()], &state.sets[one.want.index()]);
-                align(have, want).unwrap_or_default()
+                align(have, want).unwrap_or_default().into()
             });
             let (from, to) = (self.offset(one.from), self.offset(one.to));
             if let [run] = runs[..] {
-                self.aligned.push(from + run.from * one.width);
+                self.aligned.push(InOtherLanes::At(from + run.from * one.width));
+                continue;
+            }
+            if !one.in_one_piece && runs.len() * LONG <= state.sets[one.want.index()].len() {
+                self.aligned.push(InOtherLanes::Pieces(from, Arc::clone(runs)));
                 continue;
             }
             let kept = Placed::is_kept(one.from);
@@ -311,7 +387,7 @@ impl Placed {
                 to: to + run.to * one.width,
                 bytes: run.len * one.width,
             }));
-            self.aligned.push(to);
+            self.aligned.push(InOtherLanes::At(to));
         }
         for first in &plan.firsts {
             let lane = match (state.sets.get(first.have.index()), state.sets.get(first.of.index()))

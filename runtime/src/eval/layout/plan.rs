@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::sections::Sections;
 use super::shape::{NodeShape, SetId, Shape};
-use crate::kernel::Scalar;
+use crate::kernel::{Body, Scalar};
 use crate::model::PmStatus;
 use crate::program::{
     KernelSlot, NodeId, Op, Placement, PreviousLanes, Program, Status, Step, StepOperand, scalar_of,
@@ -71,6 +71,16 @@ pub enum Place {
     Aligned(u32),
 }
 
+impl Place {
+    /// The position of a column in other lanes.
+    pub fn aligned(self) -> Option<u32> {
+        match self {
+            Place::Aligned(at) => Some(at),
+            _ => None,
+        }
+    }
+}
+
 /// A column in the lanes of another set.
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned {
@@ -86,6 +96,9 @@ pub struct Aligned {
     pub want: SetId,
     /// Bytes of a lane.
     pub width: u32,
+    /// False if only kernels read it that go lane by lane: they can do so where
+    /// the lanes are, piece by piece.
+    pub in_one_piece: bool,
 }
 
 /// The lane of a column that belongs to the first instance of a set.
@@ -286,6 +299,7 @@ impl Builder<'_> {
             kept.filter_map(|kept| Some((kept.set, kept.other?))).collect();
         let firsts = self.firsts(&histories);
         let outputs = section.outputs.iter().map(|output| self.output(*output)).collect();
+        self.find_pieces(&calls, &histories, &firsts);
         debug_assert!(self.aligned.is_sorted_by_key(|one| one.level), "steps are planned by level");
         Plan {
             section: self.section,
@@ -515,9 +529,33 @@ impl Builder<'_> {
             _ => self.column(want, width),
         };
         let at = self.aligned.len() as u32;
-        self.aligned.push(Aligned { level, from, have, to, want, width });
+        self.aligned.push(Aligned { level, from, have, to, want, width, in_one_piece: false });
         self.aligned_of.insert((from, want), at);
         Place::Aligned(at)
+    }
+
+    /// Finds out which columns in other lanes have to lie in one piece.
+    fn find_pieces(
+        &mut self,
+        calls: &[Call],
+        histories: &[Result<Kept, Status>],
+        firsts: &[FirstLane],
+    ) {
+        let is_reduction = |call: &&Call| {
+            let ir = self.program.kernels[call.kernel.index()].ir();
+            !matches!(ir.body, Body::Map { .. }) || ir.is_single()
+        };
+        let rows = calls.iter().filter(is_reduction).flat_map(|call| &call.rows);
+        let operands = rows.flat_map(|row| &row.operands).copied();
+        let columns = self.columns.iter().flatten().copied();
+        let sources = self.aligned.iter().map(|one| one.from);
+        let saved = histories.iter().flatten().map(|kept| kept.from);
+        let firsts = firsts.iter().map(|first| first.from);
+        let whole = operands.chain(columns).chain(sources).chain(saved).chain(firsts);
+        let whole: Vec<u32> = whole.filter_map(Place::aligned).collect();
+        for at in whole {
+            self.aligned[at as usize].in_one_piece = true;
+        }
     }
 
     /// First lanes of this section's columns that others need.
