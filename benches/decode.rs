@@ -12,7 +12,7 @@ use pmderive_runtime::model::{Pmid, Timestamp};
 use pmderive_runtime::pdu::{Resolution, ResultFrame, encode_result};
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
-use synth::{Session, Synth, definitions};
+use synth::{Rig, Synth, definitions};
 
 /// Values of a PDU: 20 metrics of 1,000 instances.
 const METRICS: u32 = 20;
@@ -44,7 +44,7 @@ fn pdus(c: &mut Criterion) {
     }
     // Metrics as they are: nothing is computed.
     let source = Synth::new(METRICS, INSTANCES);
-    let mut session = Session::new(&definitions("copy", METRICS, METRICS), source, Backend::Interp);
+    let mut session = Rig::new(&definitions("copy", METRICS, METRICS), source, Backend::Interp);
     group.bench_function("columns/64-bit", |b| b.iter_custom(|times| session.fetch(times)));
     group.finish();
 }

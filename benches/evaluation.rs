@@ -11,7 +11,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use pmderive::engine::Backend;
 use pmderive_runtime::kernel::interp::Scratch;
 use pmderive_runtime::kernel::{Access, Arenas, LANE_GROUP, Rows};
-use synth::{Session, Synth, compile, definitions, register};
+use synth::{Rig, Synth, compile, definitions, register};
 
 const BACKENDS: [(&str, Backend); 2] = [("native", Backend::Jit), ("interp", Backend::Interp)];
 const KINDS: [&str; 8] = ["copy", "rate", "addd", "ratio", "tern", "rescale", "sum", "tree"];
@@ -36,7 +36,7 @@ fn metrics(c: &mut Criterion) {
     for count in [100, 1_000, 10_000] {
         for (backend_name, backend) in BACKENDS {
             let mut session =
-                Session::new(&definitions("mix", count, 334), Synth::new(334, 10), backend);
+                Rig::new(&definitions("mix", count, 334), Synth::new(334, 10), backend);
             group.throughput(Throughput::Elements(count.into()));
             group.bench_function(format!("{backend_name}/{count}"), |b| {
                 b.iter_custom(|times| session.fetch(times));
@@ -52,7 +52,7 @@ fn values(c: &mut Criterion) {
         for kind in KINDS {
             for (backend_name, backend) in BACKENDS {
                 let source = Synth::new(FEW, instances);
-                let mut session = Session::new(&definitions(kind, FEW, FEW), source, backend);
+                let mut session = Rig::new(&definitions(kind, FEW, FEW), source, backend);
                 group.bench_function(format!("{backend_name}/{kind}"), |b| {
                     b.iter_custom(|times| session.fetch(times));
                 });
@@ -68,7 +68,7 @@ fn extensions(c: &mut Criterion) {
     for kind in EXTENSIONS {
         for (backend_name, backend) in BACKENDS {
             let source = Synth::new(FEW, INSTANCES as i32);
-            let mut session = Session::new(&definitions(kind, 1, FEW), source, backend);
+            let mut session = Rig::new(&definitions(kind, 1, FEW), source, backend);
             // Windows are full before they are measured.
             session.fetch(100);
             group.bench_function(format!("{backend_name}/{kind}"), |b| {
@@ -82,7 +82,7 @@ fn churn(c: &mut Criterion) {
     let mut group = c.benchmark_group("churn");
     for metrics in [1_000, 10_000] {
         let source = Synth::new(334, 10).with_churn(1);
-        let mut session = Session::new(&definitions("mix", metrics, 334), source, Backend::Jit);
+        let mut session = Rig::new(&definitions("mix", metrics, 334), source, Backend::Jit);
         group.throughput(Throughput::Elements(u64::from(metrics)));
         group.bench_function(format!("mix/{metrics}"), |b| {
             b.iter_custom(|times| session.fetch(times));
@@ -90,7 +90,7 @@ fn churn(c: &mut Criterion) {
     }
     for instances in [1_000, 10_000] {
         let source = Synth::new(FEW, instances).with_churn(1);
-        let mut session = Session::new(&definitions("rate", FEW, FEW), source, Backend::Jit);
+        let mut session = Rig::new(&definitions("rate", FEW, FEW), source, Backend::Jit);
         group.throughput(Throughput::Elements(u64::from(FEW) * instances as u64));
         group.bench_function(format!("rate/{instances}"), |b| {
             b.iter_custom(|times| session.fetch(times));

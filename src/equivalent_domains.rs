@@ -15,7 +15,8 @@ use pmderive_runtime::model::InDom;
 /// Largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// See the module's description. Without a file no two domains are equivalent.
+/// Which instance domains operators take for one (indom.conf). Without a file
+/// no two domains are equivalent.
 #[derive(Debug, Default)]
 pub struct EquivalentDomains {
     file: Option<PathBuf>,

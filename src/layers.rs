@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// See the module's description. Entries are replaced, never taken out: a
-/// value can say that there is none.
+/// Entries by their keys; a clone is cheap and stays as it is. Entries are
+/// replaced, never taken out: a value can say that there is none.
 #[derive(Clone, Debug)]
 pub struct Layers<K, V> {
     /// The largest and oldest first; each has more entries than all after it.

@@ -1,39 +1,87 @@
 //! Derived metrics of Performance Co-Pilot, compiled to native code.
 //!
+//! A derived metric is an expression over performance metrics, such as
+//! `delta(disk.dev.total_bytes) / delta(disk.dev.total)`. This crate reads
+//! definitions, checks them against the metadata of a metric source, compiles
+//! them, and evaluates them on every fetch, with libpcp's answers to the last
+//! digit. Sources are hosts (pmcd's protocol), archives and this machine; they
+//! are in the crate [`runtime`], and so is everything that evaluates.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use pmderive::runtime::local::LocalContext;
+//! use pmderive::runtime::source::{FetchList, MetadataSource};
+//! use pmderive::{Backend, Dialect, Engine, Reading, Session, SharedRegistry, Space};
+//!
+//! // Definitions, for any number of sources.
+//! let definitions = Arc::new(SharedRegistry::new(Dialect::Fixed));
+//! definitions.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
+//!
+//! // A source; a host would be `HostContext::open(&"web17".parse()?)?`.
+//! let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Auto));
+//! let mut session = Session::new(engine, definitions, LocalContext::new());
+//!
+//! let pmid = session.lookup_names(&["my.load"])?.remove(0)?;
+//! let mut space = Space::default();
+//! let readings = session.read(&FetchList::new(vec![pmid], Vec::new()), &mut space)?;
+//! if let Reading::Computed(values) = readings.get(0) {
+//!     println!("{:?}", values.iter().collect::<Vec<_>>());
+//! }
+//! # assert!(matches!(readings.get(0), Reading::Computed(values) if values.len() == 1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | To | see |
+//! |---|---|
+//! | fetch base and derived metrics of a source | [`Session`] |
+//! | register, replace and take away definitions | [`SharedRegistry`] |
+//! | evaluate over thousands of hosts with futures | [`Engine::bind_host`], [`Engine::evaluated`] |
+//! | check definitions, and show what is wrong | [`Engine::examine`], [`diag`], [`lint`] |
+//! | write values as tables or archives | [`export`], [`record`] |
+//! | see what became of definitions, and why | [`explain`] |
+//! | test definitions | [`unit_test`] |
+//! | change this crate | [`design`] |
+//!
 //! ```text
-//! definition text ── syntax ──► Definitions ── bind ── check ──► typed nodes ── dag ── plan ──► Program
+//! definition text ── syntax ──► definitions ── bind ── check ──► typed nodes ── dag ── plan ──► Program
 //!                                               ▲                                               │ jit
 //!                                        MetadataSource                                         ▼
 //!                     host │ archive │ local ──► FetchSource ──► bytes or columns ──► Evaluator ──► values
 //! ```
 //!
-//! The runtime half (sources, kernels' interpreter, evaluator) is the crate
-//! [`pmderive_runtime`]; this crate adds the language, the compiler and the
-//! command line.
+//! Features: `jit` (native code by Cranelift, on by default; without it
+//! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
+//! (the command, on by default), `columnar` (Arrow and Parquet).
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
-pub mod bind;
+mod bind;
 pub mod check;
+#[cfg(feature = "cli")]
 pub mod cli;
-pub mod csv;
-pub mod dag;
-pub mod deps;
+mod csv;
+mod dag;
+#[cfg(feature = "cli")]
+mod deps;
+#[doc = include_str!("design.md")]
+pub mod design {}
 pub mod diag;
 pub mod dialect;
 pub mod engine;
-pub mod equivalent_domains;
+mod equivalent_domains;
 pub mod explain;
 pub mod export;
-pub mod format;
+mod format;
 #[cfg(feature = "jit")]
+#[doc(hidden)]
 pub mod jit;
-pub mod json;
+mod json;
 mod layers;
 pub mod lint;
 pub mod metadata;
-pub mod plain;
-pub mod plan;
+mod plain;
+mod plan;
 pub mod record;
 pub mod replay;
 pub mod source;
@@ -41,4 +89,25 @@ mod stray;
 pub mod syntax;
 pub mod unit_test;
 
+pub use diag::{Diagnostic, Diagnostics};
+pub use dialect::{Dialect, Language};
+pub use engine::{
+    Backend, Engine, Reading, Readings, Registered, Registry, Sample, Session, SharedRegistry,
+    Space,
+};
+pub use pmderive_runtime as runtime;
 pub use pmderive_runtime::escape;
+
+/// What fuzzers call: each takes arbitrary bytes and panics where a promise is
+/// broken.
+#[doc(hidden)]
+pub mod fuzz {
+    pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
+    pub use crate::equivalent_domains::fuzz_equivalent_domains;
+    pub use crate::format::fuzz_format;
+    #[cfg(feature = "jit")]
+    pub use crate::jit::fuzz_kernel_diff;
+    pub use crate::metadata::fuzz_metadata;
+    pub use crate::syntax::{fuzz_definitions, fuzz_parse};
+    pub use crate::unit_test::{fuzz_test_file, fuzz_timeline};
+}

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::eval::{Value, Workspace};
+use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{Timestamp, native_events};
 use pmderive_runtime::program::Program;
 use pmderive_runtime::source::{FetchSource as _, Mode as FetchMode, SourceError};
@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
-use crate::engine::{Backend, Context, Engine, Registered, Registry};
+use crate::engine::{Backend, Engine, Registered, Registry, Session, SharedRegistry, Space};
 use crate::json::{write_desc, write_status, write_string, write_value, write_values_with};
 use crate::source::SourceMap;
 
@@ -81,7 +81,7 @@ pub fn replay(
     let mut replayer = Replayer {
         engine: Arc::new(Engine::new(dialect, backend)),
         archives,
-        workspace: Workspace::default(),
+        space: Space::default(),
         programs: Vec::new(),
         out: String::new(),
     };
@@ -104,7 +104,7 @@ pub fn replay(
 struct Replayer<'r> {
     engine: Arc<Engine>,
     archives: &'r Path,
-    workspace: Workspace,
+    space: Space,
     /// Keeps kernels alive, so that cases of equal shape share them.
     programs: Vec<Arc<Program>>,
     out: String,
@@ -170,8 +170,10 @@ impl Replayer<'_> {
         source.set_mode(mode, Some(start))?;
         let mut diagnostics = Diagnostics::default();
         let engine = Arc::clone(&self.engine);
-        let mut context = Context::new(engine, source, registry, &[definition], &mut diagnostics)?;
-        let metric = context.metrics()[0].clone();
+        let shared = SharedRegistry::from(registry.clone());
+        let mut session = Session::new(engine, shared.into(), source);
+        session.choose(&[definition], &mut diagnostics)?;
+        let metric = session.metrics()[0].clone();
         let desc = match metric.desc {
             Ok(desc) => desc,
             Err(status) => {
@@ -186,13 +188,13 @@ impl Replayer<'_> {
         };
         self.out.push_str(",\"bind\":{\"ok\":true},\"desc\":");
         write_desc(&mut self.out, &desc);
-        self.programs.push(Arc::clone(context.program()));
+        self.programs.extend(session.program().cloned());
         self.out.push_str(",\"fetches\":[");
         for fetch in 0..case.mode.count {
             if fetch > 0 {
                 self.out.push(',');
             }
-            let mut sample = match context.fetch(&mut self.workspace) {
+            let mut sample = match session.sample(&mut self.space) {
                 Ok(sample) => sample,
                 Err(error) => {
                     self.out.push('{');

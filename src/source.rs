@@ -49,7 +49,7 @@ pub struct SourceMap {
 pub struct SourceText {
     /// File name, or `<expression>` and the like.
     pub name: Arc<str>,
-    /// The text itself, as [`stray::decoded`] has it.
+    /// The text itself, with a private character for each byte that is not UTF-8.
     pub text: Arc<str>,
     /// Offset of each line's first byte, once somebody has asked for lines.
     line_starts: Arc<OnceLock<Box<[u32]>>>,

@@ -4,6 +4,7 @@
 
 #[path = "../runtime/tests/shared/choices.rs"]
 mod choices;
+mod choosing;
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 #[path = "async_hosts/clients.rs"]
 mod clients;

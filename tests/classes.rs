@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
+use pmderive::engine::EquivalentDomains;
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
-use pmderive::equivalent_domains::EquivalentDomains;
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::eval::{Value, Workspace};

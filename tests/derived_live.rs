@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
 use pmderive_runtime::context::HostContext;
 use pmderive_runtime::model::{
     InDom, InstanceProfile, PmStatus, Pmid, RawValueRef, TextKind, TextSubject, Value, ValueType,
@@ -39,13 +39,13 @@ live.one = sample.bin[bin-300]
 live.constant = mkconst(4, type=double, units="Kbyte / sec", semantics=instant)
 "#;
 
-type Context = DerivedContext<HostContext>;
+type Context = Session<HostContext>;
 
 fn context(pmcd: &RealPmcd, shared: &Arc<SharedRegistry>) -> Context {
     let engine = Engine::new(shared.language(), Backend::Interp);
     let spec = format!("unix:{}", pmcd.socket.display());
     let source = HostContext::open(&spec.parse().expect("a host")).expect("a running pmcd");
-    DerivedContext::new(Arc::new(engine), Arc::clone(shared), source)
+    Session::new(Arc::new(engine), Arc::clone(shared), source)
 }
 
 /// What a tool of PCP prints with the definitions in a file.

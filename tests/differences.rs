@@ -12,21 +12,22 @@
 //! are checked.
 
 mod answers;
+mod choosing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use answers::{Answer, answers, cases_of, difference};
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, Engine, Registered, Registry};
+use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
 use pmderive::source::SourceMap;
 use pmderive::syntax::ast::{Aggregate, Expr, Node, NodeKind, Temporal, UnaryOp};
 use pmderive::syntax::parse_expr;
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::program::{Reason, Status};
 use serde_json::Value;
 
@@ -163,10 +164,10 @@ fn has_gap(case: &Answer, part: &Part<'_>, archives: &Path) -> bool {
     let source = ArchiveContext::open(&archive).expect("an archive of the corpus");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let selection: Vec<&Registered> = registry.get("qa.x").into_iter().collect();
-    let mut context = Context::new(engine, source, &registry, &selection, &mut diagnostics)
+    let mut session = choosing(engine, source, &registry, &selection, &mut diagnostics)
         .expect("a readable archive");
-    let mut workspace = Workspace::default();
-    while let Ok(sample) = context.fetch(&mut workspace) {
+    let mut space = Space::default();
+    while let Ok(sample) = session.sample(&mut space) {
         if sample.values.get(0).status == Status::Empty(Reason::Gap) {
             return true;
         }

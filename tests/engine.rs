@@ -1,16 +1,19 @@
 //! Contexts as an application uses them.
 
+mod choosing;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::choosing::choosing;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, Engine, Registered, Registry, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Registered, Registry, Session, SharedRegistry, Space};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::eval::{Value, Workspace};
+use pmderive_runtime::eval::Value;
 use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::FetchSource;
@@ -34,11 +37,8 @@ fn select<'r>(registry: &'r Registry, names: &[&str]) -> Vec<&'r Registered> {
 }
 
 /// The first value of each metric after a fetch, or its status.
-fn fetch<S: FetchSource>(
-    context: &mut Context<S>,
-    workspace: &mut Workspace,
-) -> Vec<Result<f64, Status>> {
-    let sample = context.fetch(workspace).expect("a further record");
+fn fetch<S: FetchSource>(session: &mut Session<S>, space: &mut Space) -> Vec<Result<f64, Status>> {
+    let sample = session.sample(space).expect("a further record");
     let value = |metric: &pmderive::engine::Metric| {
         let values = sample.values.get(metric.output.expect("a usable metric"));
         match values.status {
@@ -62,26 +62,25 @@ fn previous_samples_outlive_a_change_of_the_selection() {
         registry("t.a = delta(s.c.u64)\nt.b = delta(s.c.u64 + 0 * s.c.u64)\nt.raw = s.c.u64\n");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let mut diagnostics = Diagnostics::default();
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
 
     let raw = select(&registry, &["t.raw"]);
-    let mut context =
-        Context::new(Arc::clone(&engine), archive("own-types"), &registry, &raw, &mut diagnostics)
+    let mut session =
+        choosing(Arc::clone(&engine), archive("own-types"), &registry, &raw, &mut diagnostics)
             .expect("a readable archive");
     let raw: Vec<f64> =
-        (0..3).map(|_| fetch(&mut context, &mut workspace)[0].expect("a value")).collect();
+        (0..3).map(|_| fetch(&mut session, &mut space)[0].expect("a value")).collect();
 
     let both = select(&registry, &["t.a", "t.b"]);
     let only_a = select(&registry, &["t.a"]);
-    let mut context =
-        Context::new(engine, archive("own-types"), &registry, &both, &mut diagnostics)
-            .expect("a readable archive");
+    let mut session = choosing(engine, archive("own-types"), &registry, &both, &mut diagnostics)
+        .expect("a readable archive");
     let first = Err(Status::Empty(Reason::FirstSample));
-    assert_eq!(fetch(&mut context, &mut workspace), [first, first]);
-    context.recompile(&registry, &only_a, &mut diagnostics).expect("a readable archive");
-    assert_eq!(fetch(&mut context, &mut workspace), [Ok(raw[1] - raw[0])]);
-    context.recompile(&registry, &both, &mut diagnostics).expect("a readable archive");
-    assert_eq!(fetch(&mut context, &mut workspace), [Ok(raw[2] - raw[1]), Ok(raw[2] - raw[0])]);
+    assert_eq!(fetch(&mut session, &mut space), [first, first]);
+    session.choose(&only_a, &mut diagnostics).expect("a readable archive");
+    assert_eq!(fetch(&mut session, &mut space), [Ok(raw[1] - raw[0])]);
+    session.choose(&both, &mut diagnostics).expect("a readable archive");
+    assert_eq!(fetch(&mut session, &mut space), [Ok(raw[2] - raw[1]), Ok(raw[2] - raw[0])]);
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
 }
 
@@ -95,7 +94,7 @@ fn contexts_work_in_parallel() {
     let run = || {
         let selection = registry.all();
         let mut diagnostics = Diagnostics::default();
-        let mut context = Context::new(
+        let mut session = choosing(
             Arc::clone(&engine),
             archive("own-types"),
             &registry,
@@ -103,9 +102,9 @@ fn contexts_work_in_parallel() {
             &mut diagnostics,
         )
         .expect("a readable archive");
-        let mut workspace = Workspace::default();
+        let mut space = Space::default();
         let mut seen = Vec::new();
-        while let Ok(sample) = context.fetch(&mut workspace) {
+        while let Ok(sample) = session.sample(&mut space) {
             for metric in 0..sample.values.len() {
                 let values = sample.values.get(metric);
                 seen.push(format!("{:?} {:?}", values.status, values.iter().collect::<Vec<_>>()));
@@ -128,8 +127,8 @@ fn engines_are_shared_and_contexts_move() {
     fn shared<T: Send + Sync>() {}
     fn moves<T: Send>() {}
     shared::<Engine>();
-    moves::<Context<ArchiveContext>>();
-    moves::<Workspace>();
+    moves::<Session<ArchiveContext>>();
+    moves::<Space>();
 }
 
 /// Where pmcd's clock stands still nothing can be told per second, and what was
@@ -156,7 +155,7 @@ fn a_clock_that_stands_still() {
         }
         let registry = shared.snapshot().registry;
         let mut diagnostics = Diagnostics::default();
-        let mut context = Context::new(
+        let mut session = choosing(
             Arc::new(Engine::new(dialect, backend)),
             source.expect("a connection"),
             &registry,
@@ -165,8 +164,8 @@ fn a_clock_that_stands_still() {
         )
         .expect("answers");
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
-        let mut workspace = Workspace::default();
-        let fetches: Vec<_> = (0..6).map(|_| fetch(&mut context, &mut workspace)).collect();
+        let mut space = Space::default();
+        let fetches: Vec<_> = (0..6).map(|_| fetch(&mut session, &mut space)).collect();
         let none = |reason| Err(Status::Empty(reason));
         let (rate, difference) = (Ok(100.0), Ok(100.0));
         let twice = Ok(20.0);

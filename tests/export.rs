@@ -7,6 +7,8 @@
 #[path = "export/archive.rs"]
 mod archive;
 #[cfg(feature = "columnar")]
+mod choosing;
+#[cfg(feature = "columnar")]
 #[path = "export/columnar.rs"]
 mod columnar;
 mod command;

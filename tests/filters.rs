@@ -4,16 +4,17 @@
 #[allow(dead_code, reason = "shared with tests that need more of it")]
 #[path = "pmval/archive_writer.rs"]
 mod archive_writer;
+mod choosing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, Engine, Registered, Registry};
+use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules};
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, Value, ValueType,
 };
@@ -79,12 +80,12 @@ fn walk(base: &Path, dialect: Dialect, start: f64, expressions: &[&str]) -> Vec<
     let step = Mode::Interpolated { step: 500_000_000 };
     source.set_mode(step, Some(origin)).expect("a time of the archive");
     let engine = Arc::new(Engine::new(dialect, Backend::Interp));
-    let mut context = Context::new(engine, source, &registry, &selection, &mut diagnostics)
+    let mut session = choosing(engine, source, &registry, &selection, &mut diagnostics)
         .expect("a readable archive");
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
     let count = (f64::from(RECORDS - 1) - start) * 2.0;
     let samples = (0..count as usize).map(|_| {
-        let sample = context.fetch(&mut workspace).expect("a sample");
+        let sample = session.sample(&mut space).expect("a sample");
         let ids = |metric: usize| sample.values.get(metric).instances.to_vec();
         (0..expressions.len()).map(ids).collect()
     });

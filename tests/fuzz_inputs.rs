@@ -6,14 +6,12 @@
 #[path = "../runtime/tests/shared/replays.rs"]
 mod replays;
 
-use pmderive::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
-use pmderive::equivalent_domains::fuzz_equivalent_domains;
-use pmderive::format::fuzz_format;
 #[cfg(feature = "jit")]
-use pmderive::jit::fuzz_kernel_diff;
-use pmderive::metadata::fuzz_metadata;
-use pmderive::syntax::{fuzz_definitions, fuzz_parse};
-use pmderive::unit_test::{fuzz_test_file, fuzz_timeline};
+use pmderive::fuzz::fuzz_kernel_diff;
+use pmderive::fuzz::{
+    fuzz_cached, fuzz_compile, fuzz_definitions, fuzz_equivalent_domains, fuzz_eval, fuzz_format,
+    fuzz_hosts, fuzz_metadata, fuzz_parse, fuzz_test_file, fuzz_timeline,
+};
 
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
 

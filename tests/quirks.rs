@@ -7,6 +7,7 @@
 //! expression, and the answers. With `QUIRKS=update` in the environment the
 //! answers are written anew; read the difference then.
 
+mod choosing;
 #[path = "../runtime/tests/live/real_pmcd.rs"]
 mod real_pmcd;
 #[path = "quirks/registry.rs"]
@@ -18,13 +19,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use pmderive::diag::{Diagnostics, Severity};
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, Engine, Metric, Registered, Registry};
+use pmderive::engine::{Backend, Engine, Metric, Registered, Registry, Space};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::HostContext;
-use pmderive_runtime::eval::{Evaluation, Value, Workspace};
+use pmderive_runtime::eval::{Evaluation, Value};
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::FetchSource;
 
@@ -106,17 +108,16 @@ impl Defined {
         let accepted = self.accepted();
         let selection: Vec<&Registered> = accepted.iter().map(|(_, one)| *one).collect();
         let mut diagnostics = Diagnostics::default();
-        let mut context =
-            Context::new(engine, source, &self.registry, &selection, &mut diagnostics)
-                .expect("a source that answers");
+        let mut session = choosing(engine, source, &self.registry, &selection, &mut diagnostics)
+            .expect("a source that answers");
         let mut answers: Vec<String> =
             self.refused.iter().map(|text| text.clone().unwrap_or_default()).collect();
-        for ((number, _), metric) in accepted.iter().zip(context.metrics()) {
+        for ((number, _), metric) in accepted.iter().zip(session.metrics()) {
             answers[*number] = described(metric, &diagnostics);
         }
-        let mut workspace = Workspace::default();
+        let mut space = Space::default();
         for fetch in 0..fetches {
-            let sample = match context.fetch(&mut workspace) {
+            let sample = match session.sample(&mut space) {
                 Ok(sample) => sample,
                 Err(error) => {
                     for (number, _) in &accepted {

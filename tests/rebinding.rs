@@ -1,13 +1,15 @@
 //! Derived metrics of a host whose pmcd goes away, comes back as another one,
 //! or says that something has changed.
 
+mod choosing;
+
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, DerivedContext, Engine, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Session, SharedRegistry, Space};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{
     InstanceProfile, MetricDesc, PmStatus, Pmid, StateChange, Units, Value, ValueType,
@@ -43,14 +45,14 @@ fn change(world: &mut World) {
     world.add(Metric::new("n.new", Script::constant(41u32)));
 }
 
-struct Session {
+struct Client {
     pmcd: FakePmcd,
-    context: DerivedContext<HostContext>,
+    session: Session<HostContext>,
     pmids: Vec<Pmid>,
 }
 
-impl Session {
-    fn new(dialect: Dialect) -> Session {
+impl Client {
+    fn new(dialect: Dialect) -> Client {
         let pmcd = FakePmcd::start(FakeHost::new(world()));
         let shared = Arc::new(SharedRegistry::new(dialect));
         for (name, text) in DEFINITIONS {
@@ -58,20 +60,20 @@ impl Session {
         }
         let engine = Arc::new(Engine::new(dialect, Backend::Interp));
         let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-        let mut context = DerivedContext::new(engine, shared, source.expect("a connection"));
+        let mut session = Session::new(engine, shared, source.expect("a connection"));
         let names = DEFINITIONS.map(|(name, _)| name);
-        let pmids = context.lookup_names(&names).expect("answers");
+        let pmids = session.lookup_names(&names).expect("answers");
         let pmids = pmids.into_iter().map(|pmid| pmid.expect("registered")).collect();
-        Session { pmcd, context, pmids }
+        Client { pmcd, session, pmids }
     }
 
     fn descs(&mut self) -> Vec<Result<MetricDesc, PmStatus>> {
-        self.context.lookup_descs(&self.pmids).expect("answers")
+        self.session.lookup_descs(&self.pmids).expect("answers")
     }
 
     /// The values of the metrics as numbers, and what was said to have changed.
     fn fetch(&mut self) -> (Vec<Option<f64>>, StateChange) {
-        let result = self.context.fetch_values(&self.pmids).expect("values");
+        let result = self.session.fetch_values(&self.pmids).expect("values");
         let descs = self.descs();
         let number = |(set, desc): (&_, &Result<MetricDesc, PmStatus>)| {
             let set: &pmderive_runtime::result::MetricValues = set;
@@ -91,7 +93,7 @@ impl Session {
     }
 
     fn lose(&mut self) {
-        assert!(self.context.fetch_values(&self.pmids).is_err(), "the connection broke");
+        assert!(self.session.fetch_values(&self.pmids).is_err(), "the connection broke");
     }
 }
 
@@ -102,95 +104,95 @@ const USUAL: [Option<f64>; 5] = [Some(100.0), Some(10.0), Some(8.0), None, Some(
 #[test]
 fn a_pmcd_that_comes_back_as_it_was() {
     for dialect in [Dialect::Fixed, Dialect::Pcp7_2] {
-        let mut session = Session::new(dialect);
-        assert_eq!((session.values(), session.values()), (FIRST.into(), USUAL.into()));
-        let descs = session.descs();
-        session.pmcd.host().restart(|_| {});
-        session.lose();
-        let after = session.values();
+        let mut client = Client::new(dialect);
+        assert_eq!((client.values(), client.values()), (FIRST.into(), USUAL.into()));
+        let descs = client.descs();
+        client.pmcd.host().restart(|_| {});
+        client.lose();
+        let after = client.values();
         if dialect == Dialect::Fixed {
             assert_eq!(after, FIRST);
         }
-        assert_eq!(session.values(), USUAL);
-        assert_eq!(session.descs(), descs);
+        assert_eq!(client.values(), USUAL);
+        assert_eq!(client.descs(), descs);
     }
 }
 
 /// Names, descriptors and what is defined are looked up anew.
 #[test]
 fn a_pmcd_that_comes_back_as_another() {
-    let mut session = Session::new(Dialect::Fixed);
-    session.values();
-    assert_eq!(session.values(), USUAL);
-    assert_eq!(session.descs()[3], Err(PmStatus::BADDERIVE));
-    session.pmcd.host().restart(change);
-    session.lose();
-    assert_eq!(session.values(), [None, None, Some(1.0), Some(42.0), Some(2.0)]);
-    assert_eq!(session.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
-    let descs = session.descs();
+    let mut client = Client::new(Dialect::Fixed);
+    client.values();
+    assert_eq!(client.values(), USUAL);
+    assert_eq!(client.descs()[3], Err(PmStatus::BADDERIVE));
+    client.pmcd.host().restart(change);
+    client.lose();
+    assert_eq!(client.values(), [None, None, Some(1.0), Some(42.0), Some(2.0)]);
+    assert_eq!(client.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
+    let descs = client.descs();
     assert_eq!(descs[2].map(|desc| (desc.value_type, desc.units)), Ok((ValueType::F64, BYTES)));
     assert!(descs[3].is_ok());
     // Bound once for the new connection: what is known is not asked again.
-    let asked = session.pmcd.host().requests(PduType::PmnsNames);
-    session.values();
-    assert_eq!(session.pmcd.host().requests(PduType::PmnsNames), asked);
+    let asked = client.pmcd.host().requests(PduType::PmnsNames);
+    client.values();
+    assert_eq!(client.pmcd.host().requests(PduType::PmnsNames), asked);
 }
 
 /// A notice is no gap: what is the same goes on without a sample missed.
 #[test]
 fn a_name_space_that_changes_under_way() {
-    let mut session = Session::new(Dialect::Fixed);
-    session.values();
-    assert_eq!(session.values(), USUAL);
-    session.pmcd.host().change_names(change);
+    let mut client = Client::new(Dialect::Fixed);
+    client.values();
+    assert_eq!(client.values(), USUAL);
+    client.pmcd.host().change_names(change);
     // The answer to this one comes with the notice, for metrics as they were.
-    let (values, changes) = session.fetch();
+    let (values, changes) = client.fetch();
     assert!(changes.names_changed());
     assert_eq!(values[..2], [None, Some(10.0)]);
-    assert_eq!(session.values(), [None, Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
-    assert_eq!(session.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
+    assert_eq!(client.values(), [None, Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
+    assert_eq!(client.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
 }
 
 /// The agent's counters begin anew, and no other's; which it was is not told.
 #[test]
 fn an_agent_that_is_restarted() {
-    let mut session = Session::new(Dialect::Fixed);
-    session.values();
-    assert_eq!(session.values(), USUAL);
-    let agent = session.context.lookup_names(&["n.count"]).expect("answers")[0];
-    session.pmcd.host().restart_agent(agent.expect("a metric").domain(), |_| {});
-    let (values, changes) = session.fetch();
+    let mut client = Client::new(Dialect::Fixed);
+    client.values();
+    assert_eq!(client.values(), USUAL);
+    let agent = client.session.lookup_names(&["n.count"]).expect("answers")[0];
+    client.pmcd.host().restart_agent(agent.expect("a metric").domain(), |_| {});
+    let (values, changes) = client.fetch();
     assert!(changes.agent_restarted() && changes.agent_added());
     assert_eq!(values[..2], [None, None]);
-    assert_eq!(session.values(), USUAL);
+    assert_eq!(client.values(), USUAL);
 }
 
 /// Those bind once and for all.
 #[test]
 fn compatible_dialects_keep_their_bindings() {
     for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2] {
-        let mut session = Session::new(dialect);
-        session.values();
-        let (descs, epoch) = (session.descs(), session.context.metadata_epoch());
+        let mut client = Client::new(dialect);
+        client.values();
+        let (descs, epoch) = (client.descs(), client.session.metadata_epoch());
         let add = |world: &mut World| {
             world.add(Metric::new("n.new", Script::constant(41u32)));
         };
-        session.pmcd.host().change_names(add);
-        let _ = session.fetch();
-        assert_eq!(session.values(), USUAL, "{dialect:?}");
-        session.pmcd.host().restart(|_| {});
-        session.lose();
-        session.values();
-        assert_eq!(session.values(), USUAL, "{dialect:?}");
-        assert_eq!(session.descs(), descs);
-        assert_ne!(session.context.metadata_epoch(), epoch, "the source has changed all the same");
+        client.pmcd.host().change_names(add);
+        let _ = client.fetch();
+        assert_eq!(client.values(), USUAL, "{dialect:?}");
+        client.pmcd.host().restart(|_| {});
+        client.lose();
+        client.values();
+        assert_eq!(client.values(), USUAL, "{dialect:?}");
+        assert_eq!(client.descs(), descs);
+        assert_ne!(client.session.metadata_epoch(), epoch, "the source has changed all the same");
     }
 }
 
-/// The context without a name space of its own does as its user says: it tells
-/// when it is stale, and keeps samples across compilation.
+/// A choice is compiled when its user says so: a session tells when that is due,
+/// and keeps samples across compilation.
 #[test]
-fn a_context_is_recompiled_when_it_is_stale() {
+fn a_choice_is_made_again_when_it_is_stale() {
     let pmcd = FakePmcd::start(FakeHost::new(world()));
     let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
     let shared = SharedRegistry::new(Dialect::Fixed);
@@ -202,36 +204,31 @@ fn a_context_is_recompiled_when_it_is_stale() {
         ["d.rate", "d.steady"].map(|name| registry.get(name).expect("registered")).into();
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let mut diagnostics = Diagnostics::default();
-    let mut context = Context::new(
-        engine,
-        source.expect("a connection"),
-        &registry,
-        &selection,
-        &mut diagnostics,
-    )
-    .expect("answers");
-    let mut workspace = Workspace::default();
-    let statuses = |context: &mut Context<HostContext>, workspace: &mut Workspace| {
-        let sample = context.fetch(workspace).expect("values");
+    let mut session =
+        choosing(engine, source.expect("a connection"), &registry, &selection, &mut diagnostics)
+            .expect("answers");
+    let mut space = Space::default();
+    let statuses = |session: &mut Session<HostContext>, space: &mut Space| {
+        let sample = session.sample(space).expect("values");
         [0, 1].map(|output| sample.values.get(output).status)
     };
     let none = |reason| Status::Empty(reason);
-    let first = statuses(&mut context, &mut workspace);
+    let first = statuses(&mut session, &mut space);
     assert_eq!(first, [none(Reason::FirstSample); 2]);
-    assert_eq!(statuses(&mut context, &mut workspace), [Status::Values; 2]);
+    assert_eq!(statuses(&mut session, &mut space), [Status::Values; 2]);
     pmcd.host().change_names(change);
-    assert_eq!(statuses(&mut context, &mut workspace)[1], Status::Values);
-    assert!(context.is_stale());
-    context.recompile(&registry, &selection, &mut diagnostics).expect("answers");
-    assert!(!context.is_stale());
-    let after = statuses(&mut context, &mut workspace);
+    assert_eq!(statuses(&mut session, &mut space)[1], Status::Values);
+    assert!(session.is_stale());
+    session.choose(&selection, &mut diagnostics).expect("answers");
+    assert!(!session.is_stale());
+    let after = statuses(&mut session, &mut space);
     assert_eq!(after, [none(Reason::FirstSample), Status::Values]);
     pmcd.host().restart(|_| {});
-    assert!(context.fetch(&mut workspace).is_err(), "the connection broke");
-    context.recompile(&registry, &selection, &mut diagnostics).expect("a new connection");
-    assert!(!context.is_stale(), "compiled once for the new connection");
-    assert_eq!(statuses(&mut context, &mut workspace), [none(Reason::Gap); 2]);
-    assert_eq!(statuses(&mut context, &mut workspace), [Status::Values; 2]);
+    assert!(session.sample(&mut space).is_err(), "the connection broke");
+    session.choose(&selection, &mut diagnostics).expect("a new connection");
+    assert!(!session.is_stale(), "compiled once for the new connection");
+    assert_eq!(statuses(&mut session, &mut space), [none(Reason::Gap); 2]);
+    assert_eq!(statuses(&mut session, &mut space), [Status::Values; 2]);
 }
 
 /// A derived metric has the instances that the profile leaves its operands.
@@ -246,16 +243,16 @@ fn profiles_hold_for_operands() {
     shared.register("d.each", "n.disk + 1").expect("a good definition");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-    let mut context = DerivedContext::new(engine, shared, source.expect("a connection"));
-    let pmids: Vec<Pmid> = context
+    let mut session = Session::new(engine, shared, source.expect("a connection"));
+    let pmids: Vec<Pmid> = session
         .lookup_names(&["d.sum", "d.each"])
         .expect("answers")
         .into_iter()
         .flatten()
         .collect();
     let mut fetch = |profile: &InstanceProfile| {
-        context.set_profile(profile).expect("a small profile");
-        let sets = context.fetch_values(&pmids).expect("values").sets;
+        session.set_profile(profile).expect("a small profile");
+        let sets = session.fetch_values(&pmids).expect("values").sets;
         let decode = |at: usize| sets[at].decode(ValueType::U32).expect("numbers");
         (decode(0), decode(1))
     };

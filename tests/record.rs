@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use command::{Run, finished, pmderive, run, settings, transcript};
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
 use pmderive::record::{Origin, Recorder, RecorderError, Recording, Step};
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
@@ -386,14 +386,14 @@ fn world() -> World {
 }
 
 /// A recording of a pmcd that tests can change.
-struct Session {
+struct Rig {
     pmcd: FakePmcd,
     recorder: Recorder<HostContext>,
     folder: tempfile::TempDir,
 }
 
-impl Session {
-    fn new(names: &[&str]) -> Session {
+impl Rig {
+    fn new(names: &[&str]) -> Rig {
         let pmcd = FakePmcd::start(FakeHost::new(world()));
         let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
         for (name, text) in [("d.rate", "rate(n.count)"), ("d.twice", "n.size * 2")] {
@@ -401,7 +401,7 @@ impl Session {
         }
         let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
         let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-        let mut context = DerivedContext::new(engine, shared, source.expect("a connection"));
+        let mut context = Session::new(engine, shared, source.expect("a connection"));
         let folder = tempfile::tempdir().expect("a folder");
         let recording = Recording {
             base: folder.path().join("out"),
@@ -416,7 +416,7 @@ impl Session {
             holds: None,
         };
         let recorder = Recorder::new(context, recording).expect("a pmcd");
-        Session { pmcd, recorder, folder }
+        Rig { pmcd, recorder, folder }
     }
 
     fn domain_of(&mut self, name: &str) -> InDom {
@@ -459,7 +459,7 @@ impl Session {
 /// new below a node comes in.
 #[test]
 fn metrics_change_under_way() {
-    let mut session = Session::new(&["n", "d"]);
+    let mut session = Rig::new(&["n", "d"]);
     session.sample();
     session.sample();
     session.pmcd.host().change_names(|world| {
@@ -504,7 +504,7 @@ fn metrics_change_under_way() {
 /// The numbers that a pmcd gives to metrics do not matter.
 #[test]
 fn a_pmcd_that_comes_back_as_another() {
-    let mut session = Session::new(&["n.count", "d.rate"]);
+    let mut session = Rig::new(&["n.count", "d.rate"]);
     session.sample();
     session.sample();
     session.pmcd.host().restart(|world| {
@@ -534,7 +534,7 @@ fn a_pmcd_that_comes_back_as_another() {
 /// the last record, and of an earlier one than the mark.
 #[test]
 fn a_connection_that_breaks_between_instances_and_values() {
-    let mut session = Session::new(&["n.each"]);
+    let mut session = Rig::new(&["n.each"]);
     let indom = session.domain_of("n.each");
     session.sample();
     let others = [(0, "a"), (7, "seven"), (1, "another b")];
@@ -552,7 +552,7 @@ fn a_connection_that_breaks_between_instances_and_values() {
 /// Instances are named before they have values, and again when they change.
 #[test]
 fn instances_come_and_go() {
-    let mut session = Session::new(&["n.each"]);
+    let mut session = Rig::new(&["n.each"]);
     let indom = session.domain_of("n.each");
     session.sample();
     let others = [(0, "a"), (7, "seven"), (1, "another b")];

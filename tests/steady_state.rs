@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use counting::{allocations, held_bytes};
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::eval::Workspace;
@@ -20,7 +20,7 @@ use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
 use pmderive_runtime::model::{LabelLevel, Pmid};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
-use synth::{Session, Synth, definitions, register};
+use synth::{Rig, Synth, definitions, register};
 
 /// Taken by tests that make code, so that one can look at all of it.
 fn code() -> MutexGuard<'static, ()> {
@@ -33,7 +33,7 @@ fn steady_evaluation_allocates_nothing() {
     let _code = code();
     for backend in [Backend::Interp, Backend::Jit] {
         let text = definitions("mix", 80, 10);
-        let mut session = Session::new(&text, Synth::new(10, 25), backend);
+        let mut session = Rig::new(&text, Synth::new(10, 25), backend);
         let got = session.evaluator.program().kernels.iter().any(|k| k.native().is_some());
         assert_eq!(got, backend == Backend::Jit && cfg!(feature = "jit"));
         let made = allocations(|| {
@@ -58,7 +58,7 @@ fn steady_extensions_allocate_nothing() {
         t.text = synth.text.m0 == synth.text.m1 && matchvalue(/x[0-4]*$/, synth.text.m0)\n\
         t.is = synth.text.m0 == \"text 3\"\n";
     for backend in [Backend::Interp, Backend::Jit] {
-        let mut session = Session::new(text, Synth::new(4, 40), backend);
+        let mut session = Rig::new(text, Synth::new(4, 40), backend);
         session.fetch(100);
         let made = allocations(|| {
             session.fetch(100);
@@ -75,7 +75,7 @@ fn steady_fetches_of_any_mix_allocate_nothing() {
     let shared =
         Arc::new(SharedRegistry::with(register(&definitions("mix", 80, 10)), SourceMap::default()));
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Jit));
-    let mut context = DerivedContext::new(engine, Arc::clone(&shared), Synth::new(10, 25));
+    let mut context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
     let snapshot = shared.snapshot();
     let names: Vec<&str> =
         snapshot.registry.names().chain(["synth.gd.m3", "synth.c64.m1"]).collect();
@@ -101,7 +101,7 @@ fn steady_fetch_groups_allocate_nothing() {
     let shared = SharedRegistry::with(register(&definitions("mix", 8, 10)), SourceMap::default());
     let shared = Arc::new(shared);
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Jit));
-    let context = DerivedContext::new(engine, Arc::clone(&shared), Synth::new(10, 25));
+    let context = Session::new(engine, Arc::clone(&shared), Synth::new(10, 25));
     let mut group = FetchGroup::new(context);
     let snapshot = shared.snapshot();
     let names = snapshot.registry.names().chain(["synth.gd.m3", "synth.c64.m1", "synth.c64.m2"]);
@@ -132,7 +132,7 @@ fn steady_fetches_from_a_host_allocate_nothing() {
     shared.register("d.one", "rate(n.reads[sdb])").expect("a good definition");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
-    let mut context = DerivedContext::new(engine, shared, source.expect("a connection"));
+    let mut context = Session::new(engine, shared, source.expect("a connection"));
     let pmids = context.lookup_names(&["d.rate", "n.reads", "d.one"]).expect("answers");
     let list = FetchList::new(pmids.into_iter().flatten().collect(), Vec::new());
     let mut batch = ResultBatch::default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
+use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection, SharedRegistry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostSpec};
 use pmderive_runtime::eval::{Buffers, Evaluation, Evaluator, Step};
@@ -23,6 +23,8 @@ pub struct Definitions {
     pub engine: Arc<Engine>,
     /// The definitions.
     pub registry: Registry,
+    /// The same, for sessions.
+    pub shared: Arc<SharedRegistry>,
     /// All of them.
     pub selection: Arc<Selection>,
 }
@@ -37,7 +39,9 @@ impl Definitions {
         registry.add_text(source, &sources, &mut diagnostics);
         assert_eq!(diagnostics.errors(), 0, "{diagnostics:?}");
         let selection = Arc::new(Selection::new(&registry, &registry.all()));
-        Definitions { engine: Arc::new(Engine::new(LANGUAGE, backend)), registry, selection }
+        let engine = Arc::new(Engine::new(LANGUAGE, backend));
+        let shared = Arc::new(SharedRegistry::with(registry.clone(), sources));
+        Definitions { engine, registry, shared, selection }
     }
 
     /// Compiles them for a source.

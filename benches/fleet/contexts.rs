@@ -4,12 +4,11 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use pmderive::engine::{Backend, Context, DerivedContext, SharedRegistry};
-use pmderive::source::SourceMap;
+use pmderive::engine::{Backend, Session, Space};
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
 use pmderive_runtime::context::{ConnectOptions, HostContext, HostSpec};
-use pmderive_runtime::eval::Workspace;
+use pmderive_runtime::eval::Buffers;
 use pmderive_runtime::model::{Pmid, Semantics, ValueType};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
@@ -49,15 +48,15 @@ fn slope<T>(
 fn evaluated<S: FetchSource>(
     definitions: &Definitions,
     source: S,
-    workspace: &mut Workspace,
-) -> Result<Context<S>, Box<dyn Error>> {
+    space: &mut Space,
+) -> Result<Session<S>, Box<dyn Error>> {
     let mut diagnostics = Default::default();
     let selection = definitions.registry.all();
     let engine = Arc::clone(&definitions.engine);
-    let mut context =
-        Context::new(engine, source, &definitions.registry, &selection, &mut diagnostics)?;
+    let mut context = Session::new(engine, Arc::clone(&definitions.shared), source);
+    context.choose(&selection, &mut diagnostics)?;
     for _ in 0..FETCHES {
-        let sample = context.fetch(workspace)?;
+        let sample = context.sample(space)?;
         let (values, sum) = oracle::read(&sample.values);
         std::hint::black_box(sum);
         if values == 0 {
@@ -71,12 +70,12 @@ fn evaluated<S: FetchSource>(
 pub fn allocations(sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> {
     let hosts = Hosts::start(Plan { hosts: 1, classes: 1, is_drawn: false })?;
     let definitions = Definitions::new(&text(), Backend::Jit);
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
     let source = HostContext::open_with(&hosts.spec(0), ConnectOptions::default())?;
-    let mut context = evaluated(&definitions, source, &mut workspace)?;
+    let mut context = evaluated(&definitions, source, &mut space)?;
     let before = counting::allocations_so_far();
     for _ in 0..sizes.rounds {
-        context.fetch(&mut workspace)?;
+        context.sample(&mut space)?;
     }
     let made = (counting::allocations_so_far() - before) as f64 / f64::from(sizes.rounds);
     Ok(vec![Row::new("blocking-allocations", "allocations in a steady blocking fetch", made, "")])
@@ -88,14 +87,14 @@ pub fn of_archive(name: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> 
     let base = folder.path().join("host");
     write_archive(&base)?;
     let definitions = Definitions::new(&text(), Backend::Jit);
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
     let memory = slope(sizes, || {
         let mut archive = ArchiveContext::open(&base)?;
         if name == "between" {
             let start = archive.label().start;
             archive.set_mode(Mode::Interpolated { step: 500_000_000 }, Some(start))?;
         }
-        evaluated(&definitions, archive, &mut workspace)
+        evaluated(&definitions, archive, &mut space)
     })?;
     let how = if name == "between" { "between records" } else { "by record" };
     let what = format!("memory per further context of an archive, {how}");
@@ -153,18 +152,17 @@ pub fn of_pmcd(name: &str, host: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn
     let open = || HostContext::open_with(&spec, ConnectOptions::default());
     let text = definitions_of(&mut open()?)?;
     let definitions = Definitions::new(&text, Backend::Jit);
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
     let memory = match name {
-        "context" => slope(sizes, || evaluated(&definitions, open()?, &mut workspace))?,
+        "context" => slope(sizes, || evaluated(&definitions, open()?, &mut space))?,
         "derived" => {
-            let Definitions { engine, registry, .. } = definitions;
+            let Definitions { engine, registry, shared, .. } = definitions;
             let names: Vec<String> = registry.names().map(String::from).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let shared = Arc::new(SharedRegistry::with(registry, SourceMap::default()));
             let mut batch = ResultBatch::default();
             slope(sizes, || {
                 let (engine, shared) = (Arc::clone(&engine), Arc::clone(&shared));
-                let mut context = DerivedContext::new(engine, shared, open()?);
+                let mut context = Session::new(engine, shared, open()?);
                 let pmids = context.lookup_names(&names)?.into_iter().flatten().collect();
                 let list = FetchList::new(pmids, Vec::new());
                 for _ in 0..FETCHES {
@@ -177,6 +175,7 @@ pub fn of_pmcd(name: &str, host: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn
         _ => on_one_thread(async {
             let mut all = Vec::new();
             let mut batch = ResultBatch::default();
+            let mut buffers = Buffers::default();
             let few = sizes.contexts / 5;
             let mut before = 0;
             for number in 0..sizes.contexts {
@@ -186,7 +185,7 @@ pub fn of_pmcd(name: &str, host: &str, sizes: Sizes) -> Result<Vec<Row>, Box<dyn
                 let mut client = Client::open(&spec, &definitions).await?;
                 for _ in 0..FETCHES {
                     let events = client.fetch(&definitions, &mut batch).await?;
-                    let evaluation = client.evaluate(&batch, events, &mut workspace.buffers);
+                    let evaluation = client.evaluate(&batch, events, &mut buffers);
                     std::hint::black_box(oracle::read(&evaluation).1);
                 }
                 all.push(client);

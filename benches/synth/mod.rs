@@ -315,7 +315,7 @@ pub fn compile_in(engine: &Engine, registry: &Registry, source: &mut Synth) -> A
 }
 
 /// Definitions under evaluation.
-pub struct Session {
+pub struct Rig {
     /// Where the values come from.
     pub source: Synth,
     /// What evaluates them.
@@ -324,15 +324,15 @@ pub struct Session {
     pub workspace: Workspace,
 }
 
-impl Session {
+impl Rig {
     /// Compiles definitions over a source and makes the first evaluations, in
     /// which buffers grow and samples get predecessors.
-    pub fn new(text: &str, mut source: Synth, backend: Backend) -> Session {
+    pub fn new(text: &str, mut source: Synth, backend: Backend) -> Rig {
         let compiled = compile(&register(text), &mut source, backend);
         let evaluator = compiled.evaluator();
-        let mut session = Session { source, evaluator, workspace: Workspace::default() };
-        session.fetch(3);
-        session
+        let mut rig = Rig { source, evaluator, workspace: Workspace::default() };
+        rig.fetch(3);
+        rig
     }
 
     /// Fetches `times` times; gives the time without the source's.

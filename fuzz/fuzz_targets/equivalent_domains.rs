@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive::equivalent_domains::fuzz_equivalent_domains(data));
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_equivalent_domains(data));

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive::engine::fuzz_eval(data));
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_eval(data));

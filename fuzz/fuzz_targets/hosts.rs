@@ -5,4 +5,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive::engine::fuzz_hosts(data));
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_hosts(data));

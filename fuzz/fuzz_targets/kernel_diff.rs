@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive::jit::fuzz_kernel_diff(data));
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_kernel_diff(data));

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive::syntax::fuzz_parse(data));
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_parse(data));

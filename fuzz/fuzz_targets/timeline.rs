@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive::unit_test::fuzz_timeline(data));
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_timeline(data));

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-/// See the module's description. Things with the same hash are told apart by
-/// whoever looks for one.
+/// Shared things by a hash of what they are, as long as someone uses them.
+/// Things with the same hash are told apart by whoever looks for one.
 #[derive(Debug)]
 pub struct WeakTable<T> {
     by_hash: HashMap<u64, Vec<Weak<T>>>,
@@ -55,6 +55,22 @@ impl<T> WeakTable<T> {
         let list = self.by_hash.entry(hash).or_default();
         list.retain(|one| one.strong_count() > 0);
         list.push(Arc::downgrade(thing));
+    }
+
+    /// The things that are in use.
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.by_hash.values().flatten().filter_map(Weak::upgrade).collect()
+    }
+
+    /// True if so many things are in use, or more.
+    pub fn is_full(&self, limit: usize) -> bool {
+        // Counting takes a while, and there is mostly no need to.
+        self.entries() >= limit && self.count() >= limit
+    }
+
+    /// How many things are entered, those that nobody uses any more included.
+    fn entries(&self) -> usize {
+        self.by_hash.values().map(Vec::len).sum()
     }
 
     /// How many things are in use.

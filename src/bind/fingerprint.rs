@@ -63,6 +63,11 @@ impl Fingerprint {
         (Fingerprint { found, equivalent }, identities)
     }
 
+    /// The answers, in the order of the questions; identifiers are numbers.
+    pub fn found(&self) -> &[Found] {
+        &self.found
+    }
+
     /// A number that like fingerprints share.
     pub fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
-use crate::engine::{Registered, Registry};
+use crate::engine::{Registered, Registry, SharedRegistry};
 use crate::source::{SourceId, SourceMap};
 use crate::syntax::load_file;
 
@@ -163,6 +163,11 @@ impl Definitions {
             return LeftOut::default();
         }
         left_out
+    }
+
+    /// The definitions, for a session.
+    pub fn shared(&self) -> Arc<SharedRegistry> {
+        Arc::new(SharedRegistry::with(self.registry.clone(), self.sources.clone()))
     }
 
     /// Selects all definitions of the files that the arguments name.

@@ -12,7 +12,7 @@ use pmderive_runtime::source::MetadataSource;
 use crate::bind::Name;
 use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
-use crate::diag::render::printable;
+use crate::diag::printable;
 use crate::engine::{Backend, Engine};
 use crate::json::{write_desc, write_status, write_string};
 use crate::metadata::RecordedMetadata;

@@ -11,7 +11,7 @@ use crate::engine::Shown;
 use super::messages::Messages;
 use super::output::{EvalFormat, Renderer};
 use super::sample_arguments::SampleArguments;
-use super::samples::{Session, Sink};
+use super::samples::{Run, Sink};
 use super::terminal::{Output, RawArgument, shows_output};
 use super::{Outcome, Stop};
 
@@ -56,14 +56,14 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     }
     let source = what.follow.open(|| Ok(what.open_source(messages)?))?;
     let output = messages.output(arguments.format.purpose());
-    let mut session = Session::open(what, arguments.reverse, &definitions, source, messages)?;
-    session.show_progress(!shows_output())?;
-    let several = session.samples() != Some(1);
+    let mut run = Run::open(what, arguments.reverse, &definitions, source, messages)?;
+    run.show_progress(!shows_output())?;
+    let several = run.samples() != Some(1);
     let escaping = output.escaping();
-    let renderer = arguments.format.renderer(several, arguments.why, session.zone(), escaping);
+    let renderer = arguments.format.renderer(several, arguments.why, run.zone(), escaping);
     let mut printer = Printer { renderer, buffer: String::new(), output };
     printer.begin()?;
-    let ran = session.run(&mut printer).map_err(|stop| stop.after(outcome))?;
+    let ran = run.run(&mut printer).map_err(|stop| stop.after(outcome))?;
     Ok(outcome.max(ran))
 }
 

@@ -17,7 +17,7 @@ use crate::export::{Destination, ExportError, Exporter, Format, Sampling, Schema
 use super::ending::Ending;
 use super::messages::Messages;
 use super::sample_arguments::SampleArguments;
-use super::samples::{Session, Sink};
+use super::samples::{Run, Sink};
 use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
 
@@ -127,17 +127,17 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         (AnySource::Archive(_), Some(_)) => Sampling::Interpolated,
         _ => Sampling::Live,
     };
-    let mut session = Session::open(what, false, &definitions, source, messages)?;
-    session.tell_left_out(arguments.verbose);
-    outcome = outcome.max(session.leave_out(is_event, |metric, messages| {
+    let mut run = Run::open(what, false, &definitions, source, messages)?;
+    run.tell_left_out(arguments.verbose);
+    outcome = outcome.max(run.leave_out(is_event, |metric, messages| {
         let name = &metric.name;
         messages.error(&format_args!(
             "{name}: event records are no values of a table; see `pmderive val`"
         ));
     })?);
-    session.take_all_of_archive();
-    session.show_progress(file.is_some() || !shows_output())?;
-    session.end_by(ending);
+    run.take_all_of_archive();
+    run.show_progress(file.is_some() || !shows_output())?;
+    run.end_by(ending);
     let mut table = Table {
         registry: &definitions.registry,
         sampling,
@@ -147,10 +147,10 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         exporter: None,
         samples: 0,
     };
-    let ran = session.run(&mut table);
-    let is_damaged = session.have_told_damage()
-        || matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
-    let is_cut_off = session.is_ended_by_signal() || is_damaged;
+    let ran = run.run(&mut table);
+    let is_damaged =
+        run.have_told_damage() || matches!(ran, Ok(Outcome::SourceFailed) | Err(Stop::Source(_)));
+    let is_cut_off = run.is_ended_by_signal() || is_damaged;
     let ended = match ran {
         Ok(ran) if !is_cut_off => table.complete().map(|()| ran).map_err(|stop| stop.after(ran)),
         Ok(_) | Err(Stop::Source(_)) if table.samples > 0 => {

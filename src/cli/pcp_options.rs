@@ -19,7 +19,7 @@ use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 
 use super::lines::Lines;
 use crate::dialect::Dialect;
-use crate::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use crate::engine::{Backend, Engine, Session, SharedRegistry};
 use crate::equivalent_domains::EquivalentDomains;
 use crate::escape;
 use crate::escape::Foreign;
@@ -94,7 +94,7 @@ pub const ARCHIVES_ONLY: &str = "time window options are supported for archives 
 /// An open source, with what the options say of it.
 pub struct Source {
     /// The source, with derived metrics.
-    pub context: DerivedContext<AnyNamed>,
+    pub context: Session<AnyNamed>,
     /// The version of PCP whose answers are given.
     pub dialect: Dialect,
     /// What is wrong with definitions.
@@ -161,7 +161,7 @@ impl PcpOptions {
             Some(names) => WithNameSpace::new(names.into(), source),
             None => WithNameSpace::own(source),
         };
-        let context = DerivedContext::new(engine.into(), shared.into(), source);
+        let context = Session::new(engine.into(), shared.into(), source);
         let mut source = Source {
             context,
             dialect,

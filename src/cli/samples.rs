@@ -10,15 +10,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pmderive_runtime::context::Context as AnySource;
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::model::{InstanceDomain, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
 
 use crate::check::typed::Desc;
 use crate::diag::{Diagnostic, Diagnostics};
-use crate::dialect::Dialect;
-use crate::engine::{Context, Engine, Finding, Metric, Registered, Sample, Shown};
+use crate::engine::{Engine, Finding, Metric, Registered, Sample, Session, Shown, Space};
 use crate::equivalent_domains::EquivalentDomains;
 
 use super::definitions::{Definitions, Subject};
@@ -60,14 +58,14 @@ pub trait Sink {
 }
 
 /// One run over one source.
-pub struct Session<'r> {
+pub struct Run<'r> {
     definitions: &'r Definitions,
     selection: Vec<&'r Registered>,
     /// Definitions that the arguments do not name one by one and whose operands
     /// are missing.
     left_out: LeftOut,
     engine: Arc<Engine>,
-    context: Context<AnySource>,
+    session: Session<AnySource>,
     /// What is wrong with metrics that cannot be used; parallel to the selection.
     mistakes: Vec<Option<String>>,
     /// Samples to take; `None` for all that there are.
@@ -86,7 +84,7 @@ pub struct Session<'r> {
     progress: Progress,
     /// Signals to end at, if they are not to end the process.
     ending: Option<Ending>,
-    workspace: Workspace,
+    space: Space,
     messages: &'r mut Messages,
     /// With a live source that fails.
     patience: Patience,
@@ -95,7 +93,7 @@ pub struct Session<'r> {
     failures: Vec<Option<PmStatus>>,
 }
 
-impl<'r> Session<'r> {
+impl<'r> Run<'r> {
     /// Compiles the selection for a source that is open, and says what is
     /// wrong with it there. `is_reverse` goes through an archive towards its start.
     ///
@@ -107,7 +105,7 @@ impl<'r> Session<'r> {
         definitions: &'r Definitions,
         mut source: AnySource,
         messages: &'r mut Messages,
-    ) -> Result<Session<'r>, Stop> {
+    ) -> Result<Run<'r>, Stop> {
         let is_live = !matches!(source, AnySource::Archive(_));
         let course = arguments.time.choose(&mut source, is_reverse, messages)?;
         course.begin(&mut source)?;
@@ -123,34 +121,29 @@ impl<'r> Session<'r> {
         );
         let mut selection = definitions.selection();
         let mut diagnostics = Diagnostics::default();
-        let mut context = Context::new(
-            Arc::clone(&engine),
-            source,
-            &definitions.registry,
-            &selection,
-            &mut diagnostics,
-        )?;
+        let mut session = Session::new(Arc::clone(&engine), definitions.shared(), source);
+        session.choose(&selection, &mut diagnostics)?;
         let mut diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
         let left_out = definitions.leave_out(&mut diagnostics);
         if left_out.len() > 0 {
             selection.retain(|one| !left_out.has(&one.name));
             let told = &mut Diagnostics::default();
-            context.recompile(&definitions.registry, &selection, told)?;
+            session.choose(&selection, told)?;
         }
         let mistakes = mistakes(&selection, &diagnostics);
         messages.diagnostics(diagnostics, &definitions.sources);
-        if follower.is_none() && context.metrics().iter().all(|metric| metric.output.is_none()) {
+        if follower.is_none() && session.metrics().iter().all(|metric| metric.output.is_none()) {
             // More samples would say the same.
             samples = Some(1);
         }
         // Differences need a sample that comes before the first one.
-        let is_primed = context.needs_two_samples() && !course.is_reverse();
-        Ok(Session {
+        let is_primed = session.needs_two_samples() && !course.is_reverse();
+        Ok(Run {
             definitions,
             selection,
             left_out,
             engine,
-            context,
+            session,
             mistakes,
             samples,
             is_primed,
@@ -160,7 +153,7 @@ impl<'r> Session<'r> {
             follower,
             progress: Progress::default(),
             ending: None,
-            workspace: Workspace::default(),
+            space: Space::default(),
             messages,
             patience: arguments.retry.patience(),
             domains: Vec::new(),
@@ -189,7 +182,7 @@ impl<'r> Session<'r> {
     /// # Errors
     /// The archive has no end.
     pub fn show_progress(&mut self, visible: bool) -> Result<(), Stop> {
-        self.progress = Progress::of(self.context.source(), self.course.last(), visible)?;
+        self.progress = Progress::of(self.session.source(), self.course.last(), visible)?;
         Ok(())
     }
 
@@ -223,11 +216,11 @@ impl<'r> Session<'r> {
         is_unwanted: impl Fn(&Metric) -> bool,
         say: impl Fn(&Metric, &Messages),
     ) -> Result<Outcome, Stop> {
-        let unwanted: Vec<bool> = self.context.metrics().iter().map(is_unwanted).collect();
+        let unwanted: Vec<bool> = self.session.metrics().iter().map(is_unwanted).collect();
         if !unwanted.contains(&true) {
             return Ok(Outcome::Good);
         }
-        let of_selection = self.context.metrics().iter().zip(&unwanted);
+        let of_selection = self.session.metrics().iter().zip(&unwanted);
         of_selection
             .filter(|(_, leave)| **leave)
             .for_each(|(metric, _)| say(metric, self.messages));
@@ -242,7 +235,7 @@ impl<'r> Session<'r> {
     /// # Errors
     /// The source or the sink failed.
     pub fn run(&mut self, sink: &mut dyn Sink) -> Result<Outcome, Stop> {
-        let source = self.context.source().name();
+        let source = self.session.source().name();
         let mut outcome = Outcome::Good;
         let mut taken = 0;
         let mut is_first = true;
@@ -262,7 +255,7 @@ impl<'r> Session<'r> {
                 break;
             }
             let sampled = self.sample(&source, (!is_priming).then_some(&mut *sink));
-            tell_warnings(self.context.source(), self.messages);
+            tell_warnings(self.session.source(), self.messages);
             match sampled {
                 Ok(Some(sample)) => {
                     outcome = outcome.max(sample);
@@ -294,7 +287,7 @@ impl<'r> Session<'r> {
             }
         }
         if !self.has_begun {
-            let (metrics, source) = self.context.metrics_and_source();
+            let (metrics, source) = self.session.metrics_and_source();
             sink.begin(metrics, source)?;
         }
         Ok(outcome)
@@ -316,7 +309,7 @@ impl<'r> Session<'r> {
                 true
             }
         };
-        if !follower.wait(self.context.source(), pause)? {
+        if !follower.wait(self.session.source(), pause)? {
             // What was withheld until now comes yet.
             self.follower = None;
         }
@@ -326,7 +319,7 @@ impl<'r> Session<'r> {
     /// Compiles the selection anew.
     fn compile(&mut self) -> Result<(), Stop> {
         let mut diagnostics = Diagnostics::default();
-        self.context.recompile(&self.definitions.registry, &self.selection, &mut diagnostics)?;
+        self.session.choose(&self.selection, &mut diagnostics)?;
         let diagnostics = self.definitions.without_hidden_ones_of_system(diagnostics);
         self.mistakes = mistakes(&self.selection, &diagnostics);
         self.messages.diagnostics(diagnostics, &self.definitions.sources);
@@ -340,19 +333,17 @@ impl<'r> Session<'r> {
         source: &str,
         sink: Option<&mut dyn Sink>,
     ) -> Result<Option<Outcome>, Stop> {
-        // After a failure the connection is made anew, perhaps to another pmcd.
-        let lost = self.patience.is_tried() && self.engine.dialect() == Dialect::Fixed;
-        if lost || self.context.is_stale() {
+        if self.session.is_stale() {
             self.compile()?;
         }
-        let mut sample = match self.context.fetch(&mut self.workspace) {
+        let mut sample = match self.session.sample(&mut self.space) {
             Ok(sample) if self.course.is_over(sample.values.timestamp()) => {
                 self.follower = None;
                 return Ok(None);
             }
             Ok(sample) => sample,
             Err(error) if error.is_end_of_archive() => {
-                check_rest(self.context.source())?;
+                check_rest(self.session.source())?;
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
@@ -400,7 +391,7 @@ impl<'r> Session<'r> {
 
     /// The archive ended before there was a sample.
     fn nothing_found(&mut self, is_primed: bool) {
-        let archive = self.context.source().name();
+        let archive = self.session.source().name();
         let found = match is_primed {
             true => "only one sample holds values of the metrics, and a difference needs two",
             false => "no record holds a value of the metrics",

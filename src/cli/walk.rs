@@ -4,7 +4,7 @@ use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
 
 use super::pcp_options::Source;
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 
 /// The names of the metrics at or below a node; the empty name is the root.
 ///
@@ -52,7 +52,7 @@ pub fn known_metrics_below(
 }
 
 fn node_by_node<S: FetchSource>(
-    context: &mut DerivedContext<S>,
+    context: &mut Session<S>,
     start: &str,
 ) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
     let mut metrics = Vec::new();

@@ -22,7 +22,7 @@ use rustc_hash::FxHashMap;
 /// Gives the kernel of a form, the same one for equal forms.
 pub type KernelSource<'k> = &'k mut dyn FnMut(KernelIr) -> Arc<Kernel>;
 
-/// See the module's description.
+/// All operations of all metrics of a program, and the tables that they refer to.
 #[derive(Default)]
 pub struct Graph {
     /// Operations; operands before users.
@@ -58,11 +58,24 @@ pub struct Graph {
     history_index: FxHashMap<(NodeId, OnFailure), HistoryId>,
     baseline_index: FxHashMap<(u64, HistoryId), BaselineId>,
     window_index: FxHashMap<WindowOf, WindowId>,
+    /// The first window of each kind, whichever definition's.
+    like_index: FxHashMap<(NodeId, WindowFunction, u64), WindowId>,
+    common: Common,
     key_count: FxHashMap<u64, u32>,
 }
 
 /// What tells windows apart: definition, operand, function, bits of the seconds.
 type WindowOf = (u64, NodeId, WindowFunction, u64);
+
+/// Nodes that do the same for different definitions.
+#[derive(Default)]
+struct Common {
+    /// For each of the first nodes the first one that does the same.
+    first: Vec<NodeId>,
+    /// Those, without what is a definition's own in them.
+    index: FxHashMap<Node, NodeId>,
+    histories: FxHashMap<(NodeId, OnFailure), HistoryId>,
+}
 
 impl Graph {
     /// The node of an operation whose values have that type and domain.
@@ -232,13 +245,37 @@ impl Graph {
                 let (key, inputs) = (self.new_key(definition), self.inputs_of(operand).into());
                 let scalar = scalar_of(value_type).unwrap_or(Scalar::F64);
                 let window = WindowId(self.windows.len() as u32);
-                self.windows.push(Window { key, inputs, function, seconds, scalar });
+                let kind = (self.common(operand), function, seconds.to_bits());
+                let like = *self.like_index.entry(kind).or_insert(window);
+                self.windows.push(Window { key, like, inputs, function, seconds, scalar });
                 self.window_index.insert(of, window);
                 window
             }
         };
         let indom = self.indoms[operand.index()];
         self.add(Op::Window { operand, window }, value_type, indom)
+    }
+
+    /// The first node that does the same as this one, if for another definition.
+    fn common(&mut self, node: NodeId) -> NodeId {
+        let Graph { nodes, histories, windows, common, .. } = self;
+        let Common { first, index, histories: known } = common;
+        while first.len() <= node.index() {
+            let id = NodeId(first.len() as u32);
+            let mut own = nodes[id.index()].clone();
+            own.op.operands_mut(|operand| *operand = first[operand.index()]);
+            match &mut own.op {
+                Op::Change { operand, history, baseline, .. } => {
+                    let on_failure = histories[history.index()].on_failure;
+                    *history = *known.entry((*operand, on_failure)).or_insert(*history);
+                    *baseline = BaselineId(0);
+                }
+                Op::Window { window, .. } => *window = windows[window.index()].like,
+                _ => {}
+            }
+            first.push(*index.entry(own).or_insert(id));
+        }
+        first[node.index()]
     }
 
     /// Slots of the metrics that a node's values come from, from left to right,

@@ -7,12 +7,19 @@ mod code;
 pub mod json;
 mod page;
 pub mod pcp;
+#[cfg(feature = "render")]
 pub mod render;
 
 pub use code::{Code, UnknownCode};
 pub use page::page;
 
 use crate::source::Span;
+use crate::{escape, stray};
+
+/// The text in one line, without anything that a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    escape::line(&stray::encoded(&text.replace('\t', " "))).into_owned()
+}
 
 /// What an expression without a name is called, and the text that it is.
 pub const EXPRESSION: &str = "<expression>";

@@ -108,7 +108,7 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
 
 /// What libpcp prints of a diagnostic, with line ends; nothing where it has
 /// nothing to say. What cannot be read it leaves to its caller to say. Stray
-/// bytes are characters still (see [`crate::stray`]).
+/// bytes are characters still (see `stray.rs`).
 pub fn render(diagnostic: &Diagnostic) -> Option<String> {
     let text = diagnostic.pcp.as_deref().filter(|_| diagnostic.code != Code::UnreadableFile)?;
     Some(match is_semantic(diagnostic.code) {

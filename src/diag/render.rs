@@ -18,7 +18,7 @@ use crate::escape;
 use crate::source::{SourceId, SourceMap, Span};
 use crate::stray;
 
-use super::{Code, Derivation, Diagnostic, Severity, Step};
+use super::{Code, Derivation, Diagnostic, Severity, Step, printable};
 
 /// Whether to mark up for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -449,11 +449,6 @@ fn escaped(text: &str) -> Cow<'_, str> {
         Cow::Borrowed(_) => escape::lines(text.as_bytes()),
         Cow::Owned(bytes) => escape::lines(&bytes).into_owned().into(),
     }
-}
-
-/// The text in one line, without anything that a terminal would obey.
-pub(crate) fn printable(text: &str) -> String {
-    escape::line(&stray::encoded(&text.replace('\t', " "))).into_owned()
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ struct State {
 impl Engine {
     /// Says that an evaluator has done an evaluation of a program of this
     /// engine. With [`Backend::Auto`] its kernels become native code, in a thread
-    /// of their own, when it has done two. [`super::Context`] says so by itself;
+    /// of their own, when it has done two. [`super::Session`] says so by itself;
     /// this is for whoever has an [`Evaluator`], for which nothing else is needed
     /// to evaluate the metrics of a host whose calls are futures:
     ///
@@ -86,7 +86,8 @@ impl Engine {
     /// # }
     /// ```
     ///
-    /// When [`AsyncHostContext::metadata_epoch`] has changed, bind it again and
+    /// When [`AsyncHostContext::metadata_epoch`] has changed, or the host has
+    /// failed and may be another one now, bind it again and
     /// give the evaluator what comes of it ([`super::Compiled::put_into`]).
     ///
     /// [`AsyncHostContext::metadata_epoch`]: pmderive_runtime::context::AsyncHostContext::metadata_epoch

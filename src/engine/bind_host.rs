@@ -83,7 +83,7 @@ impl Engine {
         host: &mut AsyncHostContext<T>,
     ) -> Result<Arc<Compiled>, SourceError> {
         let found = ask_host(&selection.mentions(), host).await?;
-        Ok(self.compiled_elsewhere(selection, &found).await)
+        self.compiled_elsewhere(selection, &found, host.spec().to_string()).await
     }
 
     /// [`Engine::compile`] for a host, without blocking: as
@@ -101,7 +101,7 @@ impl Engine {
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
         let found = ask_host(&selection.mentions(), host).await?;
-        let compiled = self.compiled_elsewhere(&selection, &found).await;
+        let compiled = self.compiled_elsewhere(&selection, &found, host.spec().to_string()).await?;
         let names = if compiled.misses_names() { host.traverse("").await? } else { Vec::new() };
         self.tell(&compiled, &found, &names, diagnostics);
         Ok(compiled)
@@ -113,8 +113,9 @@ impl Engine {
         self: &Arc<Self>,
         selection: &Arc<Selection>,
         found: &[Found],
-    ) -> Arc<Compiled> {
-        let (class, identities) = self.class_of(selection, found);
+        name: String,
+    ) -> Result<Arc<Compiled>, SourceError> {
+        let (class, identities) = self.class_of(selection, found, || name)?;
         if !class.is_built() {
             let mut work = Some((found.to_vec(), identities.clone()));
             poll_fn(|context| {
@@ -132,6 +133,6 @@ impl Engine {
         }
         // Made here only if the thread could not, so that it is seen why.
         let make = || self.build(selection, found, identities.clone());
-        class.compiled(class.build(make), identities)
+        Ok(class.compiled(class.build(make), identities))
     }
 }

@@ -112,21 +112,39 @@ impl InCommon for Compiled {
 }
 
 impl Classes {
-    /// The class of sources with a fingerprint, a new one if there is none.
-    pub fn find(&self, selection: &Arc<Selection>, fingerprint: Fingerprint) -> Arc<Class> {
+    /// The class of sources with a fingerprint, a new one if there is none;
+    /// nothing if that would be more than `limit`.
+    pub fn find(
+        &self,
+        selection: &Arc<Selection>,
+        fingerprint: &Fingerprint,
+        limit: usize,
+    ) -> Option<Arc<Class>> {
         let hash = selection.hash() ^ fingerprint.hash().rotate_left(32);
         let is_same =
-            |class: &Class| class.fingerprint == fingerprint && class.selection == *selection;
-        lock(&self.table).find_or_insert(hash, is_same, || {
-            Arc::new(Class {
+            |class: &Class| class.fingerprint == *fingerprint && class.selection == *selection;
+        let mut table = lock(&self.table);
+        let known = table.find(hash, is_same);
+        known.or_else(|| {
+            if table.is_full(limit) {
+                return None;
+            }
+            let class = Arc::new(Class {
                 selection: Arc::clone(selection),
                 fingerprint: fingerprint.clone(),
                 build: OnceLock::new(),
                 layouts: SharedLayouts::default(),
                 flight: Flight::default(),
                 compiled: Mutex::default(),
-            })
+            });
+            table.insert(hash, &class);
+            Some(class)
         })
+    }
+
+    /// Those in use.
+    pub fn all(&self) -> Vec<Arc<Class>> {
+        lock(&self.table).all()
     }
 
     /// How many are in use.
@@ -136,6 +154,18 @@ impl Classes {
 }
 
 impl Class {
+    /// What its sources answer.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.fingerprint
+    }
+
+    /// Who holds what was compiled for it.
+    pub fn holders(&self) -> usize {
+        let compiled = lock(&self.compiled).all();
+        // One is held here.
+        compiled.iter().map(|one| Arc::strong_count(one) - 1).sum()
+    }
+
     /// What its definitions are.
     pub fn selection(&self) -> &Arc<Selection> {
         &self.selection

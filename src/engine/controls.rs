@@ -1,7 +1,7 @@
 //! Settings of derived metrics: limits, debugging, what becomes of missing
 //! operands, and who may change which (`pmSetDerivedControl(3)`).
 //!
-//! The limit of a context is its own affair, see [`super::DerivedContext`].
+//! The limit of a context is its own affair, see [`super::Session`].
 
 use pmderive_runtime::model::PmStatus;
 

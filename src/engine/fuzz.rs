@@ -16,7 +16,7 @@ use pmderive_runtime::program::Status;
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 
-use super::{Backend, DerivedContext, Engine, Registered, Registry, SharedRegistry};
+use super::{Backend, Engine, Registered, Registry, Session, SharedRegistry};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
 use crate::source::SourceMap;
@@ -378,7 +378,7 @@ fn evaluate_all_ways(
     let (mut stepped_batch, mut stepped_buffers) = (ResultBatch::default(), Buffers::default());
     let shared = Arc::new(SharedRegistry::with(registry.clone(), sources.clone()));
     let source = source_of(choices, Content::ByTurns);
-    let mut face = DerivedContext::new(Arc::clone(&engine), shared, source);
+    let mut face = Session::new(Arc::clone(&engine), shared, source);
     let mut asked = list_of(&selection);
     let mut batch = ResultBatch::default();
     for step in 0..12 {

@@ -25,7 +25,7 @@ use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSour
 use pmderive_runtime::transport::ready;
 
 use super::fuzz::{Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression};
-use super::{Backend, Compiled, Context, DerivedContext, Engine, Registered, Selection};
+use super::{Backend, Compiled, Engine, Registered, Selection, Session, Space};
 use super::{SharedRegistry, Snapshot};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
@@ -275,14 +275,14 @@ fn happen(
 
 /// The clients of a host.
 struct Clients {
-    blocking: Due<Context<HostContext<Direct>>>,
+    blocking: Due<Session<HostContext<Direct>>>,
     futures: Due<Futures>,
     alone: Due<Alone>,
-    face: DerivedContext<HostContext<Direct>>,
-    face_alone: DerivedContext<HostContext<Direct>>,
+    face: Session<HostContext<Direct>>,
+    face_alone: Session<HostContext<Direct>>,
     /// What both faces are asked for, by the version of the definitions.
     list: (u64, FetchList),
-    space: [Workspace; 3],
+    spaces: (Workspace, Space, Workspace),
 }
 
 /// A client, and the version of the definitions that it has. After a failure it
@@ -310,22 +310,21 @@ struct Alone {
 impl Clients {
     fn open(shared: &Shared, host: &Host) -> Clients {
         let connect = |client: usize| host.connect(client).expect("the host is there");
-        let blocking = Context::empty(Arc::clone(&shared.engine), connect(0).into());
         let evaluator = || Evaluator::new(Arc::default(), Arc::default());
         let futures = Futures { host: connect(1), evaluator: evaluator(), epoch: 0 };
         let alone = Alone { host: connect(2).into(), evaluator: evaluator(), epoch: 0 };
         let face = |engine: Arc<Engine>, client: usize| {
-            DerivedContext::new(engine, Arc::clone(&shared.registry), connect(client).into())
+            Session::new(engine, Arc::clone(&shared.registry), connect(client).into())
         };
         let own = Arc::new(Engine::new(shared.language(), Backend::Interp));
         Clients {
-            blocking: Due { client: blocking, version: None },
+            blocking: Due { client: face(Arc::clone(&shared.engine), 0), version: None },
             futures: Due { client: futures, version: None },
             alone: Due { client: alone, version: None },
             face: face(Arc::clone(&shared.engine), 3),
             face_alone: face(own, 4),
             list: (shared.version, list(shared)),
-            space: Default::default(),
+            spaces: Default::default(),
         }
     }
 
@@ -334,8 +333,8 @@ impl Clients {
     /// # Panics
     /// They disagree.
     fn sample(&mut self, shared: &Shared, seen: &mut Seen, what: &dyn Fn() -> String) {
-        let Clients { blocking, futures, alone, space, .. } = self;
-        let [first, second, third] = space;
+        let Clients { blocking, futures, alone, spaces, .. } = self;
+        let (first, second, third) = spaces;
         let expected = alone.sample(shared, first);
         let got = blocking.sample(shared, second);
         let awaited = block_on(futures.sample(shared, third));
@@ -393,17 +392,15 @@ fn list(shared: &Shared) -> FetchList {
 
 type Sampled<'w> = Result<(Evaluation<'w>, FetchEvents), SourceError>;
 
-impl Due<Context<HostContext<Direct>>> {
-    fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Workspace) -> Sampled<'w> {
+impl Due<Session<HostContext<Direct>>> {
+    fn sample<'w>(&'w mut self, shared: &Shared, space: &'w mut Space) -> Sampled<'w> {
         if self.version != Some(shared.version) || self.client.is_stale() {
-            let (diagnostics, registry) = (&mut Diagnostics::default(), &shared.now.registry);
             self.version = None;
-            self.client.recompile(registry, &shared.chosen(), diagnostics)?;
+            self.client.choose(&shared.chosen(), &mut Diagnostics::default())?;
             self.version = Some(shared.version);
         }
-        space.buffers.poison();
-        self.client.evaluator.poison();
-        let sample = self.client.fetch(space)?;
+        self.client.poison(space);
+        let sample = self.client.sample(space)?;
         Ok((sample.values, sample.events))
     }
 }
@@ -419,7 +416,8 @@ impl Due<Futures> {
         }
         space.buffers.poison();
         evaluator.poison();
-        host.evaluate(evaluator, space).await
+        let sampled = host.evaluate(evaluator, space).await;
+        sampled.inspect_err(|error| forget(epoch, error))
     }
 }
 
@@ -434,7 +432,17 @@ impl Due<Alone> {
             evaluator.use_general_path();
             (self.version, *epoch) = (Some(shared.version), host.metadata_epoch());
         }
-        evaluator.fetch(host, space)
+        evaluator.fetch(host, space).inspect_err(|error| forget(epoch, error))
+    }
+}
+
+/// What no host's metadata have.
+const NO_EPOCH: u64 = u64::MAX;
+
+/// A host that failed may be another one now.
+fn forget(epoch: &mut u64, error: &SourceError) {
+    if error.is_transient() {
+        *epoch = NO_EPOCH;
     }
 }
 

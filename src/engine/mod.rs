@@ -7,16 +7,16 @@ mod anonymous;
 mod backend;
 mod bind_host;
 mod classes;
-mod context;
 mod controls;
-mod derived;
 mod examination;
 mod fuzz;
 mod fuzz_hosts;
 mod identifiers;
+mod kinds;
 mod nesting;
 mod registry;
 mod selection;
+mod session;
 mod shared;
 mod shown;
 mod system;
@@ -32,21 +32,19 @@ use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::program::{NodeId, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::bind::{Fingerprint, Found, Identities, ask, mentions};
+use crate::bind::{Found, Identities, ask, mentions};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-use crate::equivalent_domains::EquivalentDomains;
+pub use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Operands, Planned, nodes_of, plan};
 
 use anonymous::ANONYMOUS;
 pub use backend::Backend;
 use backend::Compiler;
 pub use classes::Compiled;
-use classes::{Build, Class, Classes};
-pub use context::{Context, Sample};
-use derived::Alike;
-pub use derived::DerivedContext;
+use classes::{Build, Classes};
+
 pub(crate) use examination::Checked;
 use examination::Checking;
 pub use examination::Examination;
@@ -54,25 +52,52 @@ pub use examination::Examination;
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
 #[doc(hidden)]
 pub use fuzz_hosts::fuzz_hosts;
+pub use kinds::{DEFAULT_KIND_LIMIT, Kind};
 pub use nesting::report_cycles;
 pub(crate) use nesting::{Arranged, needed};
 pub use registry::{Registered, Registry};
 pub use selection::Selection;
+use session::Alike;
+pub use session::{Reading, Readings, Sample, Session, Space};
 pub use shared::{Refused, SharedRegistry, Snapshot};
 pub use shown::{Finding, Shown};
 use threads::Threads;
 use vocabulary::Vocabulary;
 
-/// See the module's description.
+/// Compiles definitions for sources, once for all that are alike, and decides
+/// when they become native code: the one object that an application keeps.
+///
+/// It may be used by any number of threads. Sources with derived metrics are
+/// [`Session`]s of it; hosts whose calls are futures are bound with
+/// [`Engine::bind_host`].
+///
+/// ```
+/// use pmderive::diag::Diagnostics;
+/// use pmderive::dialect::Dialect;
+/// use pmderive::engine::{Backend, Engine, SharedRegistry};
+/// use pmderive_runtime::local::LocalContext;
+///
+/// let shared = SharedRegistry::new(Dialect::Fixed);
+/// shared.register("my.load", "sum(kernel.all.load) / hinv.ncpu")?;
+/// let engine = Engine::new(Dialect::Fixed, Backend::Auto);
+/// let registry = shared.snapshot().registry;
+/// let (mut source, mut diagnostics) = (LocalContext::new(), Diagnostics::default());
+/// let compiled = engine.compile(&registry, &registry.all(), &mut source, &mut diagnostics)?;
+/// assert!(compiled.metrics[0].desc.is_ok() && diagnostics.is_empty());
+/// assert_eq!(compiled.program.inputs.len(), 2, "what is fetched");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Engine {
     language: Language,
     compiler: Compiler,
     equivalent_domains: Arc<EquivalentDomains>,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
-    /// Kinds of sources that programs are in use for.
+    /// Kinds of sources that programs are in use for,
     classes: Classes,
-    /// What contexts with derived metrics have in common.
+    /// and how many these can be.
+    kind_limit: usize,
+    /// What sessions have in common.
     alike: Alike,
     threads: Threads,
 }
@@ -101,6 +126,7 @@ impl Engine {
             equivalent_domains: Arc::default(),
             kernels: Mutex::default(),
             classes: Classes::default(),
+            kind_limit: DEFAULT_KIND_LIMIT,
             alike: Alike::default(),
             threads: Threads::default(),
         }
@@ -147,7 +173,7 @@ impl Engine {
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
         let found = ask(&selection.mentions(), source)?;
-        let compiled = self.compiled_from(&selection, &found);
+        let compiled = self.compiled_from(&selection, &found, source)?;
         let names = if compiled.misses_names() { source.traverse("")? } else { Vec::new() };
         self.tell(&compiled, &found, &names, diagnostics);
         Ok(compiled)
@@ -167,15 +193,20 @@ impl Engine {
         source: &mut dyn MetadataSource,
     ) -> Result<Arc<Compiled>, SourceError> {
         let found = ask(&selection.mentions(), source)?;
-        Ok(self.compiled_from(selection, &found))
+        self.compiled_from(selection, &found, source)
     }
 
     /// What is compiled for sources with these answers; it is done here if
     /// nobody has.
-    fn compiled_from(&self, selection: &Arc<Selection>, found: &[Found]) -> Arc<Compiled> {
-        let (class, identities) = self.class_of(selection, found);
+    fn compiled_from(
+        &self,
+        selection: &Arc<Selection>,
+        found: &[Found],
+        source: &dyn MetadataSource,
+    ) -> Result<Arc<Compiled>, SourceError> {
+        let (class, identities) = self.class_of(selection, found, || source.name())?;
         let make = || self.build(selection, found, identities.clone());
-        class.compiled(class.build(make), identities)
+        Ok(class.compiled(class.build(make), identities))
     }
 
     /// Says what is wrong with definitions in the words of one source, whose
@@ -193,13 +224,6 @@ impl Engine {
         let selection = compiled.selection();
         let vocabulary = Vocabulary::known(names, selection.registry());
         self.examine_found(selection, found, &vocabulary, diagnostics);
-    }
-
-    /// The class of a source by its answers, and what is its own in them.
-    fn class_of(&self, selection: &Arc<Selection>, found: &[Found]) -> (Arc<Class>, Identities) {
-        let equivalent = self.dialect().is_version_7().then_some(&*self.equivalent_domains);
-        let (fingerprint, identities) = Fingerprint::new(found, selection.literals(), equivalent);
-        (self.classes.find(selection, fingerprint), identities)
     }
 
     /// Checks and plans for the first source of a class.

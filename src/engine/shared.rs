@@ -1,9 +1,9 @@
-//! The definitions of a process: shared by any number of contexts while
+//! The definitions of a process: shared by any number of sessions while
 //! others are registered, replaced and taken away.
 //!
 //! Readers take a snapshot, which stays as it is, and never wait for a file
 //! to be read or an expression to be parsed. Every change is published at once
-//! and is seen by each context at its next operation.
+//! and is seen by each session at its next operation.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -18,8 +18,9 @@ use crate::dialect::{Dialect, Language};
 use crate::source::{SourceId, SourceMap, SourceText};
 use crate::syntax::{ControlOption, PcpError};
 
-/// See the module's description. Answers to the global derived metrics of
-/// `pmRegisterDerived(3)`, but any number of independent ones may exist.
+/// Definitions that any number of sessions share while they change. Answers to
+/// the global derived metrics of `pmRegisterDerived(3)`, but any number of
+/// independent registries may exist.
 #[derive(Debug)]
 pub struct SharedRegistry {
     language: Language,
@@ -28,7 +29,7 @@ pub struct SharedRegistry {
     version: AtomicU64,
     /// Held by whoever makes the next snapshot.
     writer: Mutex<()>,
-    /// The open contexts.
+    /// The open sessions.
     members: Mutex<Vec<Weak<Member>>>,
 }
 
@@ -71,7 +72,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What others may know and do of a context.
+/// What others may know and do of a session.
 #[derive(Debug, Default)]
 pub(super) struct Member {
     /// Identifiers of global metrics that were given when it looked last.
@@ -82,7 +83,7 @@ pub(super) struct Member {
     pub version: AtomicU64,
 }
 
-/// A definition that only one context has.
+/// A definition that only one session has.
 #[derive(Clone, Debug)]
 pub(super) struct Local {
     pub definition: Arc<Registered>,
@@ -110,6 +111,13 @@ impl Member {
             self.changed();
         }
         removed
+    }
+}
+
+impl From<Registry> for SharedRegistry {
+    /// With the definitions of a registry whose texts are kept elsewhere.
+    fn from(registry: Registry) -> SharedRegistry {
+        SharedRegistry::with(registry, SourceMap::default())
     }
 }
 
@@ -155,7 +163,7 @@ impl SharedRegistry {
     }
 
     /// Registers a metric in place of the one that the name has, if any; see
-    /// [`Registry::replace`]. No context is ever without the one and the other.
+    /// [`Registry::replace`]. No session is ever without the one and the other.
     ///
     /// # Errors
     /// As [`SharedRegistry::register`]; then the former definition stays.
@@ -219,7 +227,7 @@ impl SharedRegistry {
     }
 
     /// Takes a metric away (`pmUnregisterDerived(3)`), and the metrics that
-    /// contexts added under that name. Gives the number of open contexts that
+    /// sessions added under that name. Gives the number of open sessions that
     /// knew the metric.
     ///
     /// # Errors
@@ -265,7 +273,7 @@ impl SharedRegistry {
         self.change(|next| next.registry.set_control(option, value))
     }
 
-    /// Lets a new context take part.
+    /// Lets a new session take part.
     pub(super) fn join(&self, member: &Arc<Member>) {
         if self.language.dialect == Dialect::Pcp6_0 {
             // There the first context makes the anonymous metrics appear.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Something to do.
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// See the module's description.
+/// Threads that take one job after the other, and end when there is none.
 #[derive(Default)]
 pub(super) struct Threads {
     state: Arc<Mutex<State>>,

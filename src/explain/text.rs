@@ -12,7 +12,7 @@ use super::{
     Explained, ExplainedKernel, ExplainedNode, ExplainedProgram, Explanation, Fate, Outcome,
 };
 use crate::check::units_name;
-use crate::diag::render::printable;
+use crate::diag::printable;
 
 /// Columns of a line.
 const WIDTH: usize = 100;

@@ -8,7 +8,7 @@ use super::columns::{Columns, refused};
 use super::{Destination, ExportError, Exporter, Schema};
 use crate::engine::Shown;
 
-/// See the module's description.
+/// Writes Arrow IPC, a record batch for each batch of rows.
 pub struct Arrow {
     columns: Columns,
     writer: Writer,

@@ -14,7 +14,7 @@ use crate::engine::Shown;
 
 const HEADER: &str = "time,host,metric,instance,instance_name,type,semantics,units,value,status\n";
 
-/// See the module's description.
+/// Writes a line of CSV for each row, after the header.
 pub struct Csv {
     destination: Destination,
     sampling: Sampling,

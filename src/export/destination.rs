@@ -11,8 +11,8 @@ use pmderive_runtime::new_file::NewFile;
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 * 1024;
 
-/// See the module's description. What is written to a file stands in one
-/// without a name until [`Destination::complete`], and is gone when the
+/// A file or a stream that a table is written to. What is written to a file
+/// stands in one without a name until [`Destination::complete`], and is gone when the
 /// destination is dropped before.
 pub struct Destination(BufWriter<Target>);
 

@@ -7,7 +7,7 @@ use super::{Destination, ExportError, Exporter, Schema};
 use crate::engine::Shown;
 use crate::json::write_sample;
 
-/// See the module's description.
+/// Writes a line of JSON for each sample, after one about the metrics.
 pub struct Json {
     destination: Destination,
     line: String,

@@ -18,7 +18,7 @@ const ROWS: usize = 1024 * 1024;
 /// until then.
 const BYTES: usize = 64 * 1024 * 1024;
 
-/// See the module's description.
+/// Writes Parquet; a row group for each batch of rows.
 pub struct Parquet {
     columns: Columns,
     writer: ArrowWriter<Destination>,

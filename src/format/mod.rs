@@ -27,7 +27,6 @@ use crate::syntax::{LineForm, OutlinedLine, TextKind, is_space, outline, tokens}
 
 #[doc(hidden)]
 pub use fuzz::fuzz_format;
-pub use layout::MAX_COLUMNS;
 use layout::{LineBreaks, write_expression};
 
 /// A text in canonical form.

@@ -22,7 +22,7 @@ use pmderive_runtime::kernel::Kernel;
 
 #[doc(hidden)]
 pub use fuzz::fuzz_kernel_diff;
-pub use listing::{Listing, listing};
+pub use listing::listing;
 
 /// Why there is no native code.
 #[derive(Debug, thiserror::Error)]

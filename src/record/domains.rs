@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::RecorderError;
 use super::selection::Metric;
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 
 /// What the archive says of domains.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Domains {
     /// The source failed, or the archive cannot be written.
     pub fn write<S: FetchSource>(
         &mut self,
-        context: &mut DerivedContext<S>,
+        context: &mut Session<S>,
         is_archive: bool,
         metrics: &[Metric],
         sets: &[MetricValues],
@@ -118,7 +118,7 @@ impl Domains {
 /// those that went between the fetch and the question, or that an archive
 /// knows from another time.
 fn complete<S: FetchSource>(
-    context: &mut DerivedContext<S>,
+    context: &mut Session<S>,
     indom: InDom,
     domain: &Arc<InstanceDomain>,
     mut missing: FxHashSet<InstId>,

@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::RecorderError;
 use super::selection::{Metric, Notice};
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 
 /// What the archive says already.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Described {
     /// The source failed, or the archive cannot be written.
     pub fn write<S: FetchSource>(
         &mut self,
-        context: &mut DerivedContext<S>,
+        context: &mut Session<S>,
         metrics: &Arc<[Metric]>,
         time: Timestamp,
         writer: &mut ArchiveWriter,
@@ -85,7 +85,7 @@ impl Described {
 
     fn write_descs<S: FetchSource>(
         &mut self,
-        context: &mut DerivedContext<S>,
+        context: &mut Session<S>,
         new: &[&Metric],
         writer: &mut ArchiveWriter,
     ) -> Result<(), RecorderError> {
@@ -126,7 +126,7 @@ impl Described {
 
     fn write_texts<S: FetchSource>(
         &mut self,
-        context: &mut DerivedContext<S>,
+        context: &mut Session<S>,
         new: &[&Metric],
         writer: &mut ArchiveWriter,
     ) -> Result<(), RecorderError> {
@@ -157,7 +157,7 @@ impl Described {
     /// The source failed, or the archive cannot be written.
     pub fn write_labels<S: FetchSource>(
         &mut self,
-        context: &mut DerivedContext<S>,
+        context: &mut Session<S>,
         levels: &[LabelLevel],
         time: Timestamp,
         writer: &mut ArchiveWriter,
@@ -181,7 +181,7 @@ impl Described {
     /// The source failed, or the archive cannot be written.
     pub fn write_parameters<S: FetchSource>(
         &mut self,
-        context: &mut DerivedContext<S>,
+        context: &mut Session<S>,
         metrics: &[Metric],
         sets: &[MetricValues],
         writer: &mut ArchiveWriter,

@@ -2,7 +2,7 @@
 //! an archive that every tool of PCP reads.
 //!
 //! ```text
-//! names ──► selection ──► DerivedContext ──► results ──► ArchiveWriter
+//! names ──► selection ──► Session ──► results ──► ArchiveWriter
 //!               │               │               ▲
 //!               │               ├──► domains ───┤  instances, before their values
 //!               └───────────────┴──► metadata ──┘  descriptors, names, texts, labels
@@ -28,7 +28,7 @@ use pmderive_runtime::result::{FetchResult, MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 use rustc_hash::FxHashMap;
 
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 
 use self::domains::Domains;
 pub use self::label::Origin;
@@ -104,7 +104,7 @@ pub struct Extent {
 /// A recording that goes on; the archive comes into being with its first
 /// record.
 pub struct Recorder<S> {
-    context: DerivedContext<S>,
+    context: Session<S>,
     recording: Recording<S>,
     selection: Selection,
     list: FetchList,
@@ -139,10 +139,7 @@ impl<S: FetchSource> Recorder<S> {
     ///
     /// # Errors
     /// The source failed.
-    pub fn new(
-        context: DerivedContext<S>,
-        recording: Recording<S>,
-    ) -> Result<Recorder<S>, SourceError> {
+    pub fn new(context: Session<S>, recording: Recording<S>) -> Result<Recorder<S>, SourceError> {
         let mut recorder = Recorder {
             epoch: context.metadata_epoch(),
             context,
@@ -170,7 +167,7 @@ impl<S: FetchSource> Recorder<S> {
     }
 
     /// The source, with derived metrics.
-    pub fn context(&mut self) -> &mut DerivedContext<S> {
+    pub fn context(&mut self) -> &mut Session<S> {
         &mut self.context
     }
 

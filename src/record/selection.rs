@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Recording;
 use super::identifiers::Identifiers;
-use crate::engine::{DerivedContext, is_anonymous};
+use crate::engine::{Session, is_anonymous};
 
 /// A metric that is recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl Selection {
     /// The source failed; everything is as before.
     pub fn look_up<S: FetchSource>(
         &mut self,
-        context: &mut DerivedContext<S>,
+        context: &mut Session<S>,
         recording: &Recording<S>,
         notices: &mut Vec<Notice>,
     ) -> Result<(), SourceError> {
@@ -216,7 +216,7 @@ impl Selection {
 
 /// The names of metrics that nodes of the name space stand for.
 fn names_of<S: FetchSource>(
-    context: &mut DerivedContext<S>,
+    context: &mut Session<S>,
     nodes: &[Box<str>],
     left_out: &mut BTreeMap<Box<str>, LeftOut>,
 ) -> Result<Vec<Box<str>>, SourceError> {
@@ -242,7 +242,7 @@ fn names_of<S: FetchSource>(
 type Found = (Box<str>, MetricDesc, Option<Box<[Pmid]>>);
 
 fn describe<S: FetchSource>(
-    context: &mut DerivedContext<S>,
+    context: &mut Session<S>,
     names: Vec<Box<str>>,
     recording: &Recording<S>,
     left_out: &mut BTreeMap<Box<str>, LeftOut>,
@@ -284,7 +284,7 @@ fn describe<S: FetchSource>(
 
 /// Names of the metrics that derived ones are computed from, each once.
 fn names_of_operands<S: FetchSource>(
-    context: &mut DerivedContext<S>,
+    context: &mut Session<S>,
     found: &[Found],
 ) -> Result<Vec<Box<str>>, SourceError> {
     let mut seen: FxHashSet<Pmid> = found.iter().map(|(_, desc, _)| desc.pmid).collect();

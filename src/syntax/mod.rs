@@ -60,10 +60,10 @@ pub use control::{ControlOption, Setting, parse_control};
 pub use functions::{SIGNATURES, Shape, Signature};
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
-pub use load::{MAX_FILE_BYTES, load_paths, load_readable_paths};
-pub(crate) use load::{
-    STANDARD_INPUT, Unreadable, definition_files, load_file, read_bounded, read_definition_file,
+pub use load::{
+    MAX_FILE_BYTES, STANDARD_INPUT, load_file, load_paths, load_readable_paths, read_bounded,
 };
+pub(crate) use load::{Unreadable, definition_files, read_definition_file};
 pub(crate) use names::is_space;
 pub use names::{NameMistake, name_mistake};
 pub(crate) use outline::{LineForm, OutlinedLine, outline};

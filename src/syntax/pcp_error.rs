@@ -9,6 +9,8 @@
 
 mod extensions;
 
+use std::fmt;
+
 use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::dialect::Language;
@@ -27,6 +29,15 @@ pub struct PcpError {
     /// libpcp's text; there are mistakes about which it has nothing to say.
     pub message: Option<String>,
 }
+
+impl fmt::Display for PcpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = self.message.as_deref().unwrap_or("it cannot be used");
+        write!(f, "{message}, at byte {} of the expression", self.offset)
+    }
+}
+
+impl std::error::Error for PcpError {}
 
 /// Most constructs that may be open at once: parentheses, calls, prefix
 /// operators, `?`. It is as many parentheses or prefix operators as libpcp's

@@ -18,7 +18,7 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .find(|candidate| word.len() >= 3 && candidate.starts_with(word.as_str()));
     candidates
         .into_iter()
-        .map(|candidate| (distance(&word, &candidate.to_ascii_lowercase()), candidate))
+        .map(|candidate| (strsim::osa_distance(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= candidate.len().div_ceil(3).min(2))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -50,7 +50,7 @@ pub fn nearest_metric<'c>(
         // A wrong letter changes at most two of the letters that there are.
         let differ = (letters(candidate) ^ own_letters).count_ones() as usize;
         if candidate.len().abs_diff(name.len()) <= MAX_MISSPELT && differ <= 2 * MAX_MISSPELT {
-            let wrong = distance(name, candidate);
+            let wrong = strsim::osa_distance(name, candidate);
             let found = (wrong, candidate);
             if wrong <= MAX_MISSPELT && misspelt.is_none_or(|other| found < other) {
                 misspelt = Some(found);
@@ -74,28 +74,6 @@ pub fn nearest_metric<'c>(
 /// Which letters a text has, case aside; those beyond ASCII share their bits.
 fn letters(text: &str) -> u32 {
     text.bytes().fold(0, |letters, byte| letters | 1 << (byte & 31))
-}
-
-/// How many bytes must be inserted, deleted, replaced or swapped with their
-/// neighbour to make one text from the other.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to) = (from.as_bytes(), to.as_bytes());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    for (row, a) in from.iter().enumerate() {
-        let mut current = vec![row + 1];
-        for (column, b) in to.iter().enumerate() {
-            let replaced = last[column] + usize::from(a != b);
-            let mut best = replaced.min(last[column + 1] + 1).min(current[column] + 1);
-            let swapped = row > 0 && column > 0 && *a == to[column - 1] && from[row - 1] == *b;
-            if swapped {
-                best = best.min(before_last[column - 1] + 1);
-            }
-            current.push(best);
-        }
-        before_last = std::mem::replace(&mut last, current);
-    }
-    last[to.len()]
 }
 
 /// `a`, `b` or `c`

@@ -1,6 +1,6 @@
 //! Runs the tests of a file.
 //!
-//! Each case has a source and contexts of its own, one for each way to
+//! Each case has a source and sessions of its own, one for each way to
 //! compute; what the first gives is compared with what is expected, and what
 //! the others give with the first. Definitions of this machine are not looked
 //! at, so that a test has the same outcome everywhere.
@@ -9,14 +9,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::memory::MemorySource;
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::Status;
 use pmderive_runtime::source::SourceError;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION, Severity};
-use crate::engine::{Backend, Context, Engine, Registered, Registry, Sample};
+use crate::engine::{
+    Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space,
+};
 use crate::escape;
 use crate::source::{SourceMap, Span};
 use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
@@ -168,11 +169,11 @@ struct Tester<'t> {
     found: Diagnostics,
 }
 
-/// A context of a case.
+/// A session of a case.
 struct Running<'c> {
     backend: &'static str,
-    context: Context<Source<'c>>,
-    workspace: Workspace,
+    session: Session<Source<'c>>,
+    space: Space,
     /// What is wrong with each metric that cannot be used.
     mistakes: Vec<Option<String>>,
 }
@@ -204,7 +205,7 @@ impl<'t> Tester<'t> {
             let at = Some((step, series::time_of(case, step)));
             let mut first: Vec<String> = Vec::new();
             for one in &mut running {
-                let sample = one.context.fetch(&mut one.workspace);
+                let sample = one.session.sample(&mut one.space);
                 let is_first = first.len() < subjects.len();
                 for (index, (expected, _)) in subjects.iter().enumerate() {
                     let metric = &expected.subject.text;
@@ -234,7 +235,7 @@ impl<'t> Tester<'t> {
         report
     }
 
-    /// A context for each way to compute.
+    /// A session for each way to compute.
     fn start(
         &self,
         case: &'t Case,
@@ -243,10 +244,11 @@ impl<'t> Tester<'t> {
         let start = |(backend, engine): &(&'static str, Arc<Engine>)| {
             let mut found = Diagnostics::default();
             let source = series::source(self.file, case);
-            let engine = Arc::clone(engine);
-            let context = Context::new(engine, source, &self.registry, selection, &mut found)?;
+            let shared = SharedRegistry::from(self.registry.clone());
+            let mut session = Session::new(Arc::clone(engine), shared.into(), source);
+            session.choose(selection, &mut found)?;
             let mistakes = selection.iter().map(|one| mistake(one, &found)).collect();
-            Ok(Running { backend, context, workspace: Workspace::default(), mistakes })
+            Ok(Running { backend, session, space: Space::default(), mistakes })
         };
         self.engines.iter().map(start).collect()
     }

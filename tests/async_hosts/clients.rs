@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{Backend, Compiled, Context, Engine, Registry, Selection};
+use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection, Session, Space};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, HostSpec};
 use pmderive_runtime::eval::{Asked, Buffers, Evaluation, Evaluator, Step, Value, Workspace};
@@ -134,8 +135,8 @@ impl Sampled {
 
 /// Calls that block.
 pub struct Blocking {
-    context: Context<HostContext>,
-    workspace: Workspace,
+    session: Session<HostContext>,
+    space: Space,
 }
 
 impl Blocking {
@@ -143,20 +144,19 @@ impl Blocking {
         let host = HostContext::open_with(spec, ConnectOptions::default()).expect("a connection");
         let Definitions { engine, registry, .. } = definitions;
         let diagnostics = &mut Diagnostics::default();
-        let context =
-            Context::new(Arc::clone(engine), host, registry, &registry.all(), diagnostics);
-        let context = context.expect("answers");
+        let session = choosing(Arc::clone(engine), host, registry, &registry.all(), diagnostics);
+        let session = session.expect("answers");
         assert_eq!(diagnostics.len(), 0, "{diagnostics:?}");
-        Blocking { context, workspace: Workspace::default() }
+        Blocking { session, space: Space::default() }
     }
 
     pub fn sample(&mut self, definitions: &Definitions) -> Outcome {
         let registry = &definitions.registry;
-        if self.context.is_stale() {
+        if self.session.is_stale() {
             let diagnostics = &mut Diagnostics::default();
-            self.context.recompile(registry, &registry.all(), diagnostics).map_err(drop)?;
+            self.session.choose(&registry.all(), diagnostics).map_err(drop)?;
         }
-        let sample = self.context.fetch(&mut self.workspace).map_err(drop)?;
+        let sample = self.session.sample(&mut self.space).map_err(drop)?;
         Ok(Sampled::new(&sample.values, sample.events))
     }
 }
@@ -166,7 +166,8 @@ pub struct Futures {
     pub host: AsyncHostContext,
     pub evaluator: Evaluator,
     pub workspace: Workspace,
-    epoch: u64,
+    /// The metadata that the evaluator was made for; none after a failure.
+    epoch: Option<u64>,
 }
 
 impl Futures {
@@ -175,25 +176,31 @@ impl Futures {
         let mut host = opened.expect("a connection");
         let compiled = definitions.bind(&mut host).await.expect("answers");
         let evaluator = compiled.evaluator();
-        let epoch = host.metadata_epoch();
+        let epoch = Some(host.metadata_epoch());
         Futures { host, evaluator, workspace: Workspace::default(), epoch }
     }
 
     async fn refresh(&mut self, definitions: &Definitions) -> Result<(), SourceError> {
-        if definitions.binds_again() && self.epoch != self.host.metadata_epoch() {
+        if definitions.binds_again() && self.epoch != Some(self.host.metadata_epoch()) {
             let compiled = definitions.bind(&mut self.host).await?;
             compiled.put_into(&mut self.evaluator);
-            self.epoch = self.host.metadata_epoch();
+            self.epoch = Some(self.host.metadata_epoch());
         }
         Ok(())
     }
 
     pub async fn sample(&mut self, definitions: &Definitions) -> Outcome {
         self.refresh(definitions).await.map_err(drop)?;
-        let outcome = self.host.evaluate(&mut self.evaluator, &mut self.workspace).await;
-        let (values, events) = outcome.map_err(drop)?;
+        let Futures { host, evaluator, workspace, epoch } = self;
+        let outcome = host.evaluate(evaluator, workspace).await;
+        let (values, events) = outcome.map_err(|error| forget(epoch, &error))?;
         Ok(Sampled::new(&values, events))
     }
+}
+
+/// A host that failed may be another one now.
+fn forget(epoch: &mut Option<u64>, error: &SourceError) {
+    epoch.take_if(|_| error.is_transient());
 }
 
 /// A host whose calls are futures, with an evaluator that is asked step by
@@ -219,9 +226,10 @@ impl Stepwise {
         gives_up: usize,
     ) -> Outcome {
         self.futures.refresh(definitions).await.map_err(drop)?;
-        let Futures { host, evaluator, .. } = &mut self.futures;
+        let Futures { host, evaluator, epoch, .. } = &mut self.futures;
         let batch = &mut self.batch;
-        let events = host.fetch(evaluator.requests(), batch).await.map_err(drop)?;
+        let fetched = host.fetch(evaluator.requests(), batch).await;
+        let events = fetched.map_err(|error| forget(epoch, &error))?;
         let mut step = evaluator.evaluate(batch, events, buffers).map_err(drop)?;
         let mut questions = 0;
         loop {
@@ -239,7 +247,8 @@ impl Stepwise {
             if let [Question::Domain(_, Freshness::Current), ..] = *questions {
                 self.asked_anew += 1;
             }
-            host.ask(&questions, answers).await.map_err(drop)?;
+            let answered = host.ask(&questions, answers).await;
+            answered.map_err(|error| forget(epoch, &error))?;
             step = pending.proceed().map_err(drop)?;
         }
     }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampNanosecondType, UInt64Type};
 use arrow_array::{Array, RecordBatch, StringArray};
@@ -12,11 +13,10 @@ use arrow_schema::{Schema, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, Engine, Registry, Shown};
+use pmderive::engine::{Backend, Engine, Registry, Shown, Space};
 use pmderive::export::{Destination, Format, Sampling, export};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::Context as Source;
-use pmderive_runtime::eval::Workspace;
 
 use crate::command::{pmderive, run};
 use crate::counting::most;
@@ -138,14 +138,14 @@ fn memory_does_not_grow_with_the_table() {
     let selection: Vec<_> = registry.definitions().iter().map(|one| &**one).collect();
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let source = Source::archive(FLEET.as_ref()).expect("an archive");
-    let mut context =
-        Context::new(engine, source, &registry, &selection, &mut diagnostics).expect("it binds");
-    let (metrics, source) = context.metrics_and_source();
+    let mut session =
+        choosing(engine, source, &registry, &selection, &mut diagnostics).expect("it binds");
+    let (metrics, source) = session.metrics_and_source();
     let facts = pmderive::export::Schema::look_up(metrics, &registry, source, Sampling::Records)
         .expect("metadata");
-    let mut workspace = Workspace::default();
-    context.fetch(&mut workspace).map(|_| ()).expect("a sample");
-    let sample = context.fetch(&mut workspace).expect("a sample");
+    let mut space = Space::default();
+    session.sample(&mut space).map(|_| ()).expect("a sample");
+    let sample = session.sample(&mut space).expect("a sample");
     let domains = vec![None; sample.metrics.len()];
     let shown = Shown {
         source: "fleet",

@@ -5,6 +5,8 @@
 //! here. Mistakes are in the `.conf` files beside this one, and what is said of
 //! them is in the snapshots.
 
+#[path = "../choosing/mod.rs"]
+mod choosing;
 mod description;
 mod functions;
 mod mistakes;

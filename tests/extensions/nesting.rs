@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use pmderive::diag::{Code, Diagnostics};
-use pmderive::engine::{Backend, Context, Engine, Registered};
-use pmderive_runtime::eval::Workspace;
+use pmderive::engine::{Backend, Engine, Registered, Space};
 
 use crate::shared::{EXTENDED, archive, assert_same, backends, evaluate, number, read};
 
@@ -64,17 +64,17 @@ fn nested_differences_advance_with_every_fetch() {
     let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
     let (outer, inner) = (select(&["t.outer"]), select(&["t.inner"]));
     let source = archive("own-types");
-    let context = Context::new(engine, source, &registry, &outer, &mut diagnostics);
-    let mut context = context.expect("a readable archive");
-    let mut workspace = Workspace::default();
+    let session = choosing(engine, source, &registry, &outer, &mut diagnostics);
+    let mut session = session.expect("a readable archive");
+    let mut space = Space::default();
     for (step, raw) in raw.windows(2).enumerate().map(|(step, raw)| (step, raw[1] - raw[0])).take(4)
     {
         if step == 0 {
-            context.fetch(&mut workspace).expect("a record");
+            session.sample(&mut space).expect("a record");
         }
         let selection = if step % 2 == 0 { &inner } else { &outer };
-        context.recompile(&registry, selection, &mut diagnostics).expect("a readable archive");
-        let sample = context.fetch(&mut workspace).expect("a record");
+        session.choose(selection, &mut diagnostics).expect("a readable archive");
+        let sample = session.sample(&mut space).expect("a record");
         let values = sample.values.get(sample.metrics[0].output.expect("a usable metric"));
         let found: Vec<f64> = values.iter().map(|(_, value)| number(value)).collect();
         assert_eq!(found, [raw], "after {step} changes of the selection");
@@ -89,18 +89,19 @@ fn a_changed_operand_begins_anew() {
     let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
     let mut diagnostics = Diagnostics::default();
     let (before, ..) = read("t.outer = delta(t.inner)\nt.inner = s.c.u64 * 2\n", EXTENDED);
-    let (after, ..) = read("t.outer = delta(t.inner)\nt.inner = s.c.u64 * 3\n", EXTENDED);
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
     let source = archive("own-types");
     let outer = before.get("t.outer").expect("a defined name");
-    let context = Context::new(engine, source, &before, &[outer], &mut diagnostics);
-    let mut context = context.expect("a readable archive");
+    let session = choosing(engine, source, &before, &[outer], &mut diagnostics);
+    let mut session = session.expect("a readable archive");
     for _ in 0..2 {
-        context.fetch(&mut workspace).expect("a record");
+        session.sample(&mut space).expect("a record");
     }
+    session.shared().replace("t.inner", "s.c.u64 * 3").expect("a good definition");
+    let after = session.shared().snapshot().registry;
     let outer = after.get("t.outer").expect("a defined name");
-    context.recompile(&after, &[outer], &mut diagnostics).expect("a readable archive");
-    let sample = context.fetch(&mut workspace).expect("a record");
+    session.choose(&[outer], &mut diagnostics).expect("a readable archive");
+    let sample = session.sample(&mut space).expect("a record");
     let values = sample.values.get(sample.metrics[0].output.expect("a usable metric"));
     assert!(values.is_empty(), "{:?}", values.status);
 }
@@ -142,11 +143,11 @@ fn metrics_of_the_source_hide_definitions() {
     let engine = Arc::new(Engine::new(EXTENDED, Backend::Interp));
     let selection = ["t.a", "t.raw"].map(|name| registry.get(name).expect("a defined name"));
     let source = archive("own-types");
-    let context = Context::new(engine, source, &registry, &selection, &mut diagnostics);
-    let mut context = context.expect("a readable archive");
+    let session = choosing(engine, source, &registry, &selection, &mut diagnostics);
+    let mut session = session.expect("a readable archive");
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    let mut workspace = Workspace::default();
-    let sample = context.fetch(&mut workspace).expect("a record");
+    let mut space = Space::default();
+    let sample = session.sample(&mut space).expect("a record");
     let value = |metric: usize| {
         let values = sample.values.get(sample.metrics[metric].output.expect("a usable metric"));
         number(values.get(0))

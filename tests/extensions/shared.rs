@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
-use pmderive::engine::{Backend, Context, Engine, Metric, Registry};
+use pmderive::engine::{Backend, Engine, Metric, Registry, Space};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
-use pmderive_runtime::eval::{Value, Workspace};
+use pmderive_runtime::eval::Value;
 use pmderive_runtime::program::Status;
 
 pub const EXTENDED: Language = Language { dialect: Dialect::Fixed, extensions: true };
@@ -49,12 +50,12 @@ pub fn evaluate(archive_name: &str, definitions: &str, backend: Backend) -> Vec<
     let all = registry.all();
     let engine = Arc::new(Engine::new(EXTENDED, backend));
     let source = archive(archive_name);
-    let context = Context::new(engine, source, &registry, &all, &mut diagnostics);
-    let mut context = context.expect("a readable archive");
+    let session = choosing(engine, source, &registry, &all, &mut diagnostics);
+    let mut session = session.expect("a readable archive");
     assert!(diagnostics.is_empty(), "{definitions}: {diagnostics:?}");
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
     let mut samples = Vec::new();
-    while let Ok(sample) = context.fetch(&mut workspace) {
+    while let Ok(sample) = session.sample(&mut space) {
         let begins_anew = sample.events.gap;
         let values = |metric: &Metric| {
             let values = sample.values.get(metric.output.expect("a usable metric"));

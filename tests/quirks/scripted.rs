@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use crate::choosing::choosing;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, Context, Engine, Registered, Registry};
-use pmderive::equivalent_domains::EquivalentDomains;
+use pmderive::engine::EquivalentDomains;
+use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
 use pmderive::source::SourceMap;
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
@@ -146,10 +146,9 @@ fn evaluate(
         Arc::new(Engine::new(dialect, Backend::Interp).with_equivalent_domains(equivalent));
     let selection: Vec<&Registered> =
         selected.iter().map(|name| registry.get(name).expect("a definition")).collect();
-    let mut context =
-        Context::new(engine, script.source(), &registry, &selection, &mut diagnostics)
-            .expect("scripts do not fail");
-    let mut texts: Vec<String> = context
+    let mut session = choosing(engine, script.source(), &registry, &selection, &mut diagnostics)
+        .expect("scripts do not fail");
+    let mut texts: Vec<String> = session
         .metrics()
         .iter()
         .map(|metric| match &metric.desc {
@@ -157,9 +156,9 @@ fn evaluate(
             Err(status) => format!("unusable {}", status.0),
         })
         .collect();
-    let mut workspace = Workspace::default();
+    let mut space = Space::default();
     for fetch in 0..fetches {
-        let sample = context.fetch(&mut workspace).expect("scripts do not fail");
+        let sample = session.sample(&mut space).expect("scripts do not fail");
         for (text, metric) in texts.iter_mut().zip(sample.metrics) {
             let Some(output) = metric.output else { continue };
             if fetch > 0 {

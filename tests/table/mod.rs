@@ -7,13 +7,13 @@ mod source;
 use std::sync::Arc;
 
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, DerivedContext, Engine, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
 pub use source::{DOMAIN, TableSource, Values, add, decode, set, table_from};
 
-pub type Context = DerivedContext<TableSource>;
+pub type Context = Session<TableSource>;
 
 pub fn shared(dialect: Dialect, definitions: &[(&str, &str)]) -> Arc<SharedRegistry> {
     let shared = SharedRegistry::new(dialect);
@@ -25,7 +25,7 @@ pub fn shared(dialect: Dialect, definitions: &[(&str, &str)]) -> Arc<SharedRegis
 
 pub fn context(shared: &Arc<SharedRegistry>) -> Context {
     let engine = Engine::new(shared.language(), Backend::Interp);
-    DerivedContext::new(Arc::new(engine), Arc::clone(shared), table_from(0))
+    Session::new(Arc::new(engine), Arc::clone(shared), table_from(0))
 }
 
 pub fn pmid(context: &mut Context, name: &str) -> Pmid {

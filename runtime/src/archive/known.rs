@@ -30,7 +30,7 @@ static IN_USE: Mutex<Option<WeakTable<Known>>> = Mutex::new(None);
 /// Versions of a domain that are remembered as long as someone has them.
 const VERSIONS: usize = 8;
 
-/// See the module's description.
+/// What was read of one archive's metadata, for all contexts that read the same.
 #[derive(Default)]
 pub(super) struct Known {
     /// What opening found, by which other contexts find it.

@@ -1,10 +1,16 @@
 //! Values over moving windows of time: what each window of a program remembers
 //! of its operand, and what follows from it.
 //!
-//! In go, once per evaluation, the operand's instances, lanes and time stamp;
-//! out come as many lanes. An instance without a value loses what was
-//! remembered of it, and so does every instance when time goes backwards.
-//! Windows know no columns and no layouts.
+//! Input, once per evaluation: the operand's instances, lanes and time stamp.
+//! Output: as many lanes. An instance without a value loses what was remembered
+//! of it, and so does every instance when time goes backwards. Windows know no
+//! columns and no layouts.
+//!
+//! Definitions that have the same window share what it remembers if they came
+//! together, and as long as none of them was away: then all of them see the
+//! same samples. One that comes later remembers by itself, as its operand may
+//! have fewer values, and what is out of a window leaves traces in the
+//! roundings of a mean.
 //!
 //! Samples stand in buckets: one each as a rule; but those that are closer to
 //! a bucket's first sample than 1/[`BUCKETS`] of the window share the bucket,
@@ -22,6 +28,7 @@
 //! subtracted, so that no rounding error outlives its sample.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use super::lanes::Finder;
 use crate::kernel::ops::{self, BinaryFn, LaneBits};
@@ -37,15 +44,22 @@ const KEPT_HALF_LIVES: f64 = 64.0;
 /// The windows of one context.
 #[derive(Debug, Default)]
 pub struct WindowStore {
-    /// Parallel to the windows of the program in force.
-    entries: Vec<State>,
-    /// What windows remember that the program in force does not have.
-    parked: HashMap<SampleKey, State>,
+    /// Parallel to the windows of the program in force: positions in `states`.
+    uses: Vec<u32>,
+    /// What windows remember. What is parked, too, is shared with that.
+    states: Vec<Arc<State>>,
+    /// What windows remember that the program in force does not have; nothing
+    /// for those whose samples are of no more use.
+    parked: HashMap<SampleKey, Option<Arc<State>>>,
+    /// Counts evaluations.
+    evaluation: u64,
 }
 
 /// What a window remembers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct State {
+    /// The evaluation in which the latest sample was added.
+    evaluation: u64,
     /// Time stamp of the latest sample.
     latest: Option<Timestamp>,
     /// Seconds for which it is worth keeping.
@@ -71,7 +85,7 @@ struct Bucket {
 }
 
 /// What is remembered of an instance.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Row {
     /// Number of the instance's first sample, once it has one.
     joined: Option<u64>,
@@ -82,15 +96,21 @@ struct Row {
 }
 
 impl WindowStore {
+    /// Begins an evaluation, in which each window gets one sample however many
+    /// definitions have it.
+    pub fn begin(&mut self) {
+        self.evaluation += 1;
+    }
+
     /// Forgets everything.
     pub fn forget(&mut self) {
-        self.parked.clear();
-        self.entries.iter_mut().for_each(State::clear);
+        self.parked.values_mut().for_each(|state| *state = None);
+        self.states.iter_mut().for_each(|state| *state = Arc::default());
     }
 
     /// Forgets what one window remembers: its operand has no values.
     pub fn clear(&mut self, window: WindowId) {
-        self.entries[window.index()].clear();
+        self.states[self.uses[window.index()] as usize] = Arc::default();
     }
 
     /// Drops the parked windows of definitions that are gone for good.
@@ -106,19 +126,36 @@ impl WindowStore {
         (program, binding): (&Program, &Binding),
     ) {
         if let Some((program, binding)) = old {
-            self.parked.extend(keys(program, binding).zip(self.entries.drain(..)));
+            let states = self.uses.iter().map(|at| Some(Arc::clone(&self.states[*at as usize])));
+            self.parked.extend(keys(program, binding).zip(states));
         }
-        let latest = self.parked.values().filter_map(|state| state.latest).max();
-        self.parked.retain(|_, state| match (latest, state.latest) {
-            (Some(latest), Some(own)) => latest.seconds_since(own) < state.keep,
+        let times = self.parked.values().flatten().filter_map(|state| state.latest);
+        let latest = times.max();
+        let is_old = |state: &mut Arc<State>| match (latest, state.latest) {
+            (Some(latest), Some(own)) => latest.seconds_since(own) >= state.keep,
             _ => false,
-        });
-        let state = |key| self.parked.remove(&key).unwrap_or_default();
-        self.entries = keys(program, binding).map(state).collect();
+        };
+        self.parked.values_mut().for_each(|state| _ = state.take_if(is_old));
+        self.uses.clear();
+        self.states.clear();
+        // Those that do the same, and are new or have what they had together.
+        let mut known: HashMap<(WindowId, Option<*const State>), u32> = HashMap::new();
+        for (window, key) in program.windows.iter().zip(keys(program, binding)) {
+            let former = self.parked.remove(&key);
+            let is_new = former.is_none();
+            let state = former.flatten().unwrap_or_default();
+            let kind = (window.like, (!is_new).then_some(Arc::as_ptr(&state)));
+            let at = *known.entry(kind).or_insert_with(|| {
+                self.states.push(state);
+                self.states.len() as u32 - 1
+            });
+            self.uses.push(at);
+        }
     }
 
-    /// Adds a sample of the operand's lanes to a window and appends the
-    /// window's values to `out`.
+    /// Adds a sample of the operand's lanes to a window, if that was not done
+    /// in this evaluation for another definition, and appends the window's
+    /// values to `out`.
     pub fn advance(
         &mut self,
         id: WindowId,
@@ -127,22 +164,13 @@ impl WindowStore {
         now: Timestamp,
         out: &mut Vec<u64>,
     ) {
-        let state = &mut self.entries[id.index()];
-        if state.latest.is_some_and(|latest| now < latest) {
-            state.clear();
+        let state = &mut self.states[self.uses[id.index()] as usize];
+        if state.evaluation != self.evaluation {
+            let state = Arc::make_mut(state);
+            state.add(window, (ids, lanes), now);
+            state.evaluation = self.evaluation;
         }
-        state.align(ids);
-        match window.function {
-            WindowFunction::Ewma => {
-                state.keep = window.seconds * KEPT_HALF_LIVES;
-                state.average(window.seconds, lanes, now, out);
-            }
-            WindowFunction::Avg | WindowFunction::Max | WindowFunction::Min => {
-                state.keep = window.seconds;
-                state.slide(window, lanes, now, out);
-            }
-        }
-        state.latest = Some(now);
+        state.values(window, out);
     }
 }
 
@@ -152,8 +180,48 @@ fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey>
 }
 
 impl State {
-    fn clear(&mut self) {
-        *self = State::default();
+    /// Adds a sample.
+    fn add(&mut self, window: &Window, (ids, lanes): (&[InstId], &[u64]), now: Timestamp) {
+        if self.latest.is_some_and(|latest| now < latest) {
+            *self = State::default();
+        }
+        self.align(ids);
+        match window.function {
+            WindowFunction::Ewma => {
+                self.keep = window.seconds * KEPT_HALF_LIVES;
+                self.average(window.seconds, lanes, now);
+            }
+            WindowFunction::Avg | WindowFunction::Max | WindowFunction::Min => {
+                self.keep = window.seconds;
+                self.slide(window, lanes, now);
+            }
+        }
+        self.latest = Some(now);
+    }
+
+    /// The value of each instance of the latest sample.
+    fn values(&self, window: &Window, out: &mut Vec<u64>) {
+        if window.function == WindowFunction::Ewma {
+            return out.extend(self.rows.iter().map(|row| row.running));
+        }
+        let combine = combine(window.function, window.scalar);
+        let newest = self.samples - 1;
+        let oldest = self.buckets.front().map_or(newest, |bucket| bucket.first);
+        out.extend(self.rows.iter().map(|row| {
+            // The row's oldest bucket is in the front unless the instance came later.
+            let missing = self.buckets.len() - row.values.len();
+            let all = match row.values.front() {
+                Some(front) if missing < self.front => combine(*front, row.running),
+                _ => row.running,
+            };
+            match window.function {
+                WindowFunction::Avg => {
+                    let count = self.samples - row.joined.unwrap_or(newest).max(oldest);
+                    (f64::from_bits(all) / count as f64).to_bits64()
+                }
+                _ => all,
+            }
+        }));
     }
 
     /// Brings the rows into the order of `ids`, which are those of the sample
@@ -171,7 +239,7 @@ impl State {
     }
 
     /// The exponentially weighted moving average.
-    fn average(&mut self, half_life: f64, lanes: &[u64], now: Timestamp, out: &mut Vec<u64>) {
+    fn average(&mut self, half_life: f64, lanes: &[u64], now: Timestamp) {
         let elapsed = self.latest.map_or(0.0, |latest| now.seconds_since(latest));
         // Without a half-life only the present counts.
         let weight = if half_life > 0.0 { 1.0 - (-elapsed / half_life).exp2() } else { 1.0 };
@@ -184,12 +252,11 @@ impl State {
             };
             row.joined = Some(0);
             row.running = next.to_bits();
-            out.push(row.running);
         }
     }
 
-    /// Mean or extreme of the samples in the window.
-    fn slide(&mut self, window: &Window, lanes: &[u64], now: Timestamp, out: &mut Vec<u64>) {
+    /// Adds to the mean or extreme of the samples in the window.
+    fn slide(&mut self, window: &Window, lanes: &[u64], now: Timestamp) {
         let combine = combine(window.function, window.scalar);
         self.expire(window.seconds, now, combine);
         let number = self.samples;
@@ -200,7 +267,6 @@ impl State {
         if is_new {
             self.buckets.push_back(Bucket { stamp: now, first: number });
         }
-        let oldest = self.buckets.front().map_or(number, |bucket| bucket.first);
         for (row, bits) in self.rows.iter_mut().zip(lanes) {
             row.running = match row.values.is_empty() {
                 true => *bits,
@@ -210,20 +276,7 @@ impl State {
                 Some(newest) if !is_new => *newest = combine(*newest, *bits),
                 _ => row.values.push_back(*bits),
             }
-            let joined = *row.joined.get_or_insert(number);
-            // The row's oldest bucket is in the front unless the instance came later.
-            let missing = self.buckets.len() - row.values.len();
-            let all = match row.values.front() {
-                Some(front) if missing < self.front => combine(*front, row.running),
-                _ => row.running,
-            };
-            out.push(match window.function {
-                WindowFunction::Avg => {
-                    let count = self.samples - joined.max(oldest);
-                    (f64::from_bits(all) / count as f64).to_bits64()
-                }
-                _ => all,
-            });
+            row.joined.get_or_insert(number);
         }
     }
 

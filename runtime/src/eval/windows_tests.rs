@@ -6,7 +6,8 @@ use crate::program::{HistoryKey, InputSlot};
 
 fn window(function: WindowFunction, seconds: f64) -> Window {
     let key = HistoryKey { definition: 1, ordinal: 0 };
-    Window { key, inputs: Box::default(), function, seconds, scalar: Scalar::F64 }
+    let (like, inputs) = (WindowId(0), Box::default());
+    Window { key, like, inputs, function, seconds, scalar: Scalar::F64 }
 }
 
 /// A store with one window.
@@ -36,6 +37,7 @@ impl One {
         let lanes: Vec<u64> = sample.iter().map(|(_, value)| value.to_bits()).collect();
         let now = Timestamp::new(1000, milliseconds * 1_000_000);
         let mut out = Vec::new();
+        self.store.begin();
         self.store.advance(WindowId(0), &self.window, (&ids, &lanes), now, &mut out);
         out.into_iter().map(f64::from_bits).collect()
     }
@@ -45,7 +47,7 @@ impl One {
     }
 
     fn buckets(&self) -> usize {
-        self.store.entries[0].buckets.len()
+        self.store.states[0].buckets.len()
     }
 }
 
@@ -156,6 +158,12 @@ fn windows_outlive_programs_that_lack_them() {
     assert_eq!(avg.single(3, 30.0), 30.0);
 }
 
+/// The definitions whose samples are parked.
+fn kept(store: &WindowStore) -> Vec<u64> {
+    let parked = store.parked.iter().filter(|(_, state)| state.is_some());
+    parked.map(|(key, _)| key.history.definition).collect()
+}
+
 #[test]
 fn what_is_out_of_every_window_is_not_kept() {
     let mut avg = One::new(WindowFunction::Avg, 10.0);
@@ -166,15 +174,66 @@ fn what_is_out_of_every_window_is_not_kept() {
     avg.single(0, 10.0);
     avg.change(&with, &other);
     avg.single(5, 1.0);
-    assert_eq!(avg.store.parked.len(), 1);
+    assert_eq!(kept(&avg.store), [1]);
     avg.single(10, 1.0);
     avg.store.forget_definitions(&[7]);
-    assert_eq!(avg.store.parked.len(), 1);
+    assert_eq!(kept(&avg.store), [1]);
     avg.change(&other, &Program::default());
-    let kept: Vec<u64> = avg.store.parked.keys().map(|key| key.history.definition).collect();
-    assert_eq!(kept, [2]);
-    avg.store.forget_definitions(&[2]);
+    assert_eq!(kept(&avg.store), [2]);
+    avg.store.forget_definitions(&[1, 2]);
     assert!(avg.store.parked.is_empty());
+}
+
+/// Definitions with the same window remember once what both have seen, and
+/// each by itself what only one has.
+#[test]
+fn windows_that_have_seen_the_same_are_one() {
+    let of = |definition: u64| {
+        let mut window = window(WindowFunction::Avg, 10.0);
+        window.key.definition = definition;
+        window
+    };
+    let with = |definitions: &[u64]| Program {
+        windows: definitions.iter().map(|definition| of(*definition)).collect(),
+        ..Program::default()
+    };
+    let binding = Binding::default();
+    let mut store = WindowStore::default();
+    let mut before: Option<Program> = None;
+    // At each second a value, the definitions, their means, and how often it is remembered.
+    for (second, value, definitions, expected, states) in [
+        (0, 10.0, &[1, 2][..], &[10.0, 10.0][..], 1),
+        (1, 20.0, &[1, 2], &[15.0, 15.0], 1),
+        // Another one comes.
+        (2, 30.0, &[3, 1, 2], &[30.0, 20.0, 20.0], 2),
+        // One of those that share is away.
+        (3, 40.0, &[1, 3], &[25.0, 35.0], 2),
+        (4, 0.0, &[1, 2, 3], &[20.0, 15.0, 70.0 / 3.0], 3),
+        (5, 0.0, &[1, 2, 3], &[100.0 / 6.0, 12.0, 17.5], 3),
+        // All were away.
+        (6, 40.0, &[3, 4, 5], &[22.0, 40.0, 40.0], 2),
+        (7, 0.0, &[4, 5, 2], &[20.0, 20.0, 10.0], 2),
+    ] {
+        let program = with(definitions);
+        if before.as_ref().is_none_or(|before| before.windows != program.windows) {
+            let old = before.as_ref().map(|before| (before, &binding));
+            store.change_program(old, (&program, &binding));
+        }
+        store.begin();
+        let mut got = Vec::new();
+        for (at, window) in (0..).zip(&program.windows) {
+            let now = Timestamp::new(second, 0);
+            let sample = (&[-1][..], &[f64::to_bits(value)][..]);
+            store.advance(WindowId(at), window, sample, now, &mut got);
+        }
+        let got: Vec<f64> = got.into_iter().map(f64::from_bits).collect();
+        assert_eq!(got, expected, "second {second}");
+        assert_eq!(store.states.len(), states, "second {second}");
+        before = Some(program);
+    }
+    // After a gap those that shared still do.
+    store.forget();
+    assert_eq!(store.states.len(), 2);
 }
 
 /// Samples that follow each other fast share buckets, and the counts are right
@@ -189,6 +248,7 @@ fn memory_is_bounded_at_any_pace() {
         let at = Timestamp::new(1000, step * 100_000);
         let mut out = Vec::new();
         let sample = (&[-1][..], &[f64::to_bits(value)][..]);
+        avg.store.begin();
         avg.store.advance(WindowId(0), &avg.window, sample, at, &mut out);
         let expected =
             if step % 2 == 0 { step as f64 * 2.0 + 1.0 } else { step as f64 * 2.0 + 2.0 };
@@ -199,10 +259,11 @@ fn memory_is_bounded_at_any_pace() {
     for step in now..now + 60_000 {
         let at = Timestamp::new(1000, step * 100_000);
         let sample = (&[-1][..], &[5f64.to_bits()][..]);
+        avg.store.begin();
         avg.store.advance(WindowId(0), &avg.window, sample, at, &mut Vec::new());
         assert!(avg.buckets() <= 4097);
     }
-    let row = &avg.store.entries[0].rows[0];
+    let row = &avg.store.states[0].rows[0];
     assert!(row.values.len() <= 4097 && row.values.capacity() <= 8192 + 64);
 }
 

@@ -56,7 +56,8 @@ index! {
     NamedDomain;
 }
 
-/// See the module's description. Tables refer to each other by position.
+/// What computes a selection of derived metrics. Tables refer to each other by
+/// position.
 #[derive(Debug, Default)]
 pub struct Program {
     /// Metrics to fetch.
@@ -320,6 +321,29 @@ impl Op {
         }
     }
 
+    /// Calls `visit` with each operand to put another in its place, in
+    /// evaluation order.
+    pub fn operands_mut(&mut self, visit: impl FnMut(&mut NodeId)) {
+        match self {
+            Op::Input(_) | Op::Constant(_) | Op::ConstantPerInstance { .. } => {}
+            Op::Nothing | Op::NoValue => {}
+            Op::Map { operands, .. } => operands.iter_mut().for_each(visit),
+            Op::Choose { guard, yes, no } => [guard, yes, no].into_iter().for_each(visit),
+            Op::Chosen { guard, branch } => [guard, branch].into_iter().for_each(visit),
+            Op::TextEqual { left, right, .. } => [left, right].into_iter().for_each(visit),
+            Op::Ranked { operand, .. }
+            | Op::Window { operand, .. }
+            | Op::TextIs { operand, .. }
+            | Op::TextMatch { operand, .. }
+            | Op::Change { operand, .. }
+            | Op::Reduce { operand, .. }
+            | Op::Count(operand)
+            | Op::Named { operand, .. }
+            | Op::Matching { operand, .. }
+            | Op::First(operand) => [operand].into_iter().for_each(visit),
+        }
+    }
+
     /// True for an operation that no kernel has: it is evaluated on its own,
     /// and so is everything that needs its values.
     pub const fn is_general(&self) -> bool {
@@ -365,6 +389,9 @@ pub struct Baseline {
 pub struct Window {
     /// What its samples belong to when programs change.
     pub key: HistoryKey,
+    /// The first window of the program that computes the same of an operand
+    /// that is the same, for whichever definition.
+    pub like: WindowId,
     /// The metrics below the operand. A sample has the time stamp of the
     /// first; without any that of the fetch.
     pub inputs: Box<[InputSlot]>,

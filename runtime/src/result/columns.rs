@@ -23,7 +23,7 @@ use crate::model::{InstId, PmStatus, Pmid, RawValue, RawValueRef, ValueType};
 /// length has 24 bits and includes 4 of its header.
 const MAX_BYTES: usize = 0xff_ffff - 4;
 
-/// See the module's description. Filled by a
+/// Value sets, each with its instances and a column. Filled by a
 /// [`ResultWriter`](crate::result::ResultWriter).
 #[derive(Debug, Default)]
 pub struct Columns {

@@ -81,6 +81,19 @@ pub enum SourceError {
         /// What is wrong with it, and what would do.
         message: String,
     },
+    /// Programs are there for as many kinds of sources as are allowed, and this
+    /// source is of none of them.
+    #[error(
+        "{target}: it is a further kind of source, and there are {limit} kinds already{differs}"
+    )]
+    TooManyKinds {
+        /// Host specification or archive.
+        target: String,
+        /// Kinds of sources that programs are kept for.
+        limit: usize,
+        /// By what the source differs from most others, if that is known.
+        differs: String,
+    },
     /// The source answered with a PMAPI status.
     #[error("{target}: {status}")]
     Status {
@@ -108,6 +121,7 @@ impl SourceError {
             SourceError::Timeout { .. } => PmStatus::TIMEOUT,
             SourceError::Malformed { .. } => PmStatus::IPC,
             SourceError::Specification { .. } => PmStatus::GENERIC,
+            SourceError::TooManyKinds { .. } => PmStatus::TOOBIG,
             SourceError::Damaged { status, .. }
             | SourceError::Handshake { status, .. }
             | SourceError::Status { status, .. } => *status,

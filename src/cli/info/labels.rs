@@ -17,7 +17,7 @@ use sha1::{Digest, Sha1};
 use crate::cli::pcp_options::AnyNamed;
 use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 
 /// Labels by what they are of. What was found is not asked for again, even if
 /// in an archive other labels are in force at another time.
@@ -51,7 +51,7 @@ impl Labels {
     /// The source failed.
     pub fn look_up(
         &mut self,
-        context: &mut DerivedContext<AnyNamed>,
+        context: &mut Session<AnyNamed>,
         levels: impl Iterator<Item = LabelLevel>,
     ) -> Result<(), SourceError> {
         let mut seen = HashSet::new();

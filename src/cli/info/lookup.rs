@@ -4,7 +4,7 @@
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 
 use super::Shown;
 use crate::cli::pcp_options::AnyNamed;
@@ -55,7 +55,7 @@ impl Shown {
 /// # Errors
 /// The source failed.
 pub fn describe<'n>(
-    context: &mut DerivedContext<AnyNamed>,
+    context: &mut Session<AnyNamed>,
     names: &[&'n str],
     shown: &Shown,
 ) -> Result<Vec<Described<'n>>, SourceError> {

@@ -2,12 +2,12 @@
 //! among the others, as pmlogger(1) and pmlogextract(1) do.
 //!
 //! ```text
-//! arguments ──► definitions, source, window ──► Recorder ──► session ──► archive
+//! arguments ──► definitions, source, window ──► Recorder ──► run ──► archive
 //! ```
 
 mod arguments;
 mod refusal;
-mod session;
+mod run;
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ use pmderive_runtime::source::SourceError;
 
 pub use self::arguments::RecordArguments;
 use self::refusal::{refuse, refuse_below};
-use self::session::Session;
+use self::run::Run;
 use super::definitions::Definitions;
 use super::ending::Ending;
 use super::messages::Messages;
@@ -28,7 +28,7 @@ use super::positional::refuse_files;
 use super::progress::Progress;
 use super::time_options::{Course, DEFAULT_INTERVAL};
 use super::{Outcome, Stop};
-use crate::engine::{DerivedContext, Engine, SharedRegistry};
+use crate::engine::{Engine, Session, SharedRegistry};
 use crate::equivalent_domains::EquivalentDomains;
 use crate::escape;
 use crate::record::{Origin, Recorder, Recording};
@@ -73,7 +73,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         return Ok(outcome.max(Outcome::Failed));
     }
     let progress = Progress::of(recorder.context().source(), course.last(), true)?;
-    let mut session = Session {
+    let mut run = Run {
         recorder,
         pace: (!is_archive).then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
         end: course.last(),
@@ -84,8 +84,8 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         progress,
         is_incomplete: false,
     };
-    let recorded = session.run();
-    Ok(outcome.max(session.finish(&target(arguments), recorded)?))
+    let recorded = run.run();
+    Ok(outcome.max(run.finish(&target(arguments), recorded)?))
 }
 
 /// The archive for messages.
@@ -123,13 +123,13 @@ fn derived(
     arguments: &RecordArguments,
     definitions: &Definitions,
     source: Context,
-) -> DerivedContext<Context> {
+) -> Session<Context> {
     let language = arguments.definitions.language();
     let backend = arguments.backend.for_samples(arguments.samples);
     let engine = Engine::new(language, backend)
         .with_equivalent_domains(EquivalentDomains::of_this_machine());
     let shared = SharedRegistry::with(definitions.registry.clone(), definitions.sources.clone());
-    DerivedContext::new(engine.into(), shared.into(), source)
+    Session::new(engine.into(), shared.into(), source)
 }
 
 /// What is recorded of a source.

@@ -13,7 +13,7 @@ use super::instances::Instances;
 use super::sample::{Sample, SampleValue};
 use crate::cli::pcp_options::AnyNamed;
 use crate::cli::terminal::Output;
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 
 /// What is known of the metrics that parameters are values of.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Events<'_> {
         out: &mut Output,
         sample: &Sample,
         parameters: &mut Parameters,
-        source: &mut DerivedContext<AnyNamed>,
+        source: &mut Session<AnyNamed>,
     ) -> Result<(), SourceError> {
         for (instance, value) in sample.values() {
             // Records of events are no numbers.
@@ -156,7 +156,7 @@ impl Parameters {
     /// known yet.
     fn learn(
         &mut self,
-        source: &mut DerivedContext<AnyNamed>,
+        source: &mut Session<AnyNamed>,
         record: &EventRecord,
     ) -> Result<(), SourceError> {
         for EventParameter { pmid, .. } in &record.parameters {
@@ -170,7 +170,7 @@ impl Parameters {
     }
 }
 
-fn look_up(source: &mut DerivedContext<AnyNamed>, pmid: Pmid) -> Result<Known, SourceError> {
+fn look_up(source: &mut Session<AnyNamed>, pmid: Pmid) -> Result<Known, SourceError> {
     let failure = |subject: &str, call, status| format!("{subject}: {call}: {status}");
     let name = match source.names_of(pmid)? {
         Ok(names) => names.into_iter().next().unwrap_or_default(),

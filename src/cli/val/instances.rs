@@ -10,7 +10,7 @@ use pmderive_runtime::source::{FetchSource, MetadataSource};
 use crate::cli::Stop;
 use crate::cli::pcp_options::AnyNamed;
 use crate::cli::terminal::Escaping;
-use crate::engine::DerivedContext;
+use crate::engine::Session;
 use crate::escape::Foreign;
 
 /// The columns of a metric with an instance domain.
@@ -33,7 +33,7 @@ impl Instances {
     /// # Errors
     /// The source failed, or knows no such domain.
     pub fn all(
-        source: &mut DerivedContext<AnyNamed>,
+        source: &mut Session<AnyNamed>,
         indom: InDom,
         escaping: Escaping,
     ) -> Result<Instances, Stop> {
@@ -49,7 +49,7 @@ impl Instances {
     /// # Errors
     /// The source failed, or has no instance of one of the names.
     pub fn named(
-        source: &mut DerivedContext<AnyNamed>,
+        source: &mut Session<AnyNamed>,
         indom: InDom,
         names: &[String],
         escaping: Escaping,
@@ -80,7 +80,7 @@ impl Instances {
     }
 
     /// Asks for the instances of now.
-    fn refresh(&mut self, source: &mut DerivedContext<AnyNamed>) -> Result<(), Stop> {
+    fn refresh(&mut self, source: &mut Session<AnyNamed>) -> Result<(), Stop> {
         let domain = source
             .known_instances(self.indom)?
             .map_err(|status| Stop::tool(&[&"pmGetInDom(", &self.indom, &"): ", &status]))?;
@@ -98,7 +98,7 @@ impl Instances {
     /// As for [`Instances::all`].
     pub fn follow(
         &mut self,
-        source: &mut DerivedContext<AnyNamed>,
+        source: &mut Session<AnyNamed>,
         found: &[InstId],
     ) -> Result<bool, Stop> {
         let found_too = found.iter().map(|id| (*id, ()));

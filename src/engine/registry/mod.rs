@@ -217,7 +217,7 @@ impl Registry {
     /// # Errors
     /// `PM_ERR_ARG` for a value that it cannot have, `PM_ERR_AGAIN` if the
     /// environment gave it another; `PM_ERR_NOCONTEXT` for the limit of a
-    /// context, see [`super::DerivedContext::set_limit`].
+    /// context, see [`super::Session::set_control`].
     pub fn set_control(&mut self, option: ControlOption, value: i32) -> Result<(), PmStatus> {
         self.controls.set(option, value, SetBy::Program)
     }

@@ -40,6 +40,7 @@ impl Evaluator {
             todo.sort_unstable();
             todo.dedup_by_key(|one| one.output);
             general.begin(&program);
+            self.windows.begin();
             let history = &self.history;
             let clock = &clock;
             let around =

@@ -1,9 +1,9 @@
 //! Fetches of any mix of base and derived metrics.
 //!
-//! What a list [`Needs`] is found out once, for all contexts of sources with
+//! What a list [`Needs`] is found out once, for all sessions of sources with
 //! the same answers: which program computes its derived metrics, what is fetched
 //! besides the program's operands, and where each entry of the result comes
-//! from. While a context fetches a list again and again its [`Plan`] is all that
+//! from. While a session fetches a list again and again its [`Plan`] is all that
 //! is needed.
 
 use std::borrow::Cow;
@@ -13,19 +13,19 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pmderive_runtime::eval::{Binding, Evaluation, InCommon, SharedLayouts};
+use pmderive_runtime::eval::{Binding, Evaluator, InCommon, SharedLayouts};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid, Timestamp};
 use pmderive_runtime::program::Program;
-use pmderive_runtime::result::{MetricValues, ResultBatch, ResultWriter};
+use pmderive_runtime::result::{MetricValues, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, Mode, SourceError};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::alike::{Space, Together};
-use super::values::write_derived;
-use super::{DerivedContext, Outcome};
+use super::alike::Together;
+use super::binding::Outcome;
+use super::{InForce, Readings, Session, Space};
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::dialect::Dialect;
-use crate::engine::{Sample, identifiers};
+use crate::engine::identifiers;
 use crate::plan::Planned;
 
 /// Plans kept: callers alternate between a few lists.
@@ -35,7 +35,7 @@ const PLANS_KEPT: usize = 8;
 pub(super) struct Needs {
     /// Unique in this process.
     id: u64,
-    pmids: Box<[Pmid]>,
+    pub pmids: Box<[Pmid]>,
     domains: Box<[InDom]>,
     /// What it was made of: parallel to the metrics, what each of them is,
     made_of: Box<[Meaning]>,
@@ -43,15 +43,16 @@ pub(super) struct Needs {
     unusable: PmStatus,
     /// Keeps what they mean alive.
     _together: Box<[Arc<Together>]>,
-    entries: Box<[Entry]>,
+    /// Parallel to the metrics.
+    pub entries: Box<[Entry]>,
     program: Arc<Program>,
-    binding: Arc<Binding>,
+    pub binding: Arc<Binding>,
     /// Metrics to fetch besides the program's inputs.
     also: Box<[Pmid]>,
     /// True when there is nothing to compute: the source can answer by itself.
     is_plain: bool,
     /// True when nothing that the source delivers is handed on as it is.
-    is_computed: bool,
+    pub is_computed: bool,
     layouts: SharedLayouts,
 }
 
@@ -67,13 +68,13 @@ impl InCommon for Needs {
     }
 }
 
-/// A list in a context.
-pub struct Plan {
+/// A list in a session.
+pub(super) struct Plan {
     needs: Arc<Needs>,
     /// The list that it was last fetched for.
     list: u64,
-    /// How often it was evaluated when another plan came into force.
-    evaluations: u64,
+    /// How often it was evaluated when something else came into force.
+    pub evaluations: u64,
 }
 
 /// What a metric of a list is.
@@ -93,7 +94,7 @@ enum Meaning {
 
 /// Where the value set of an entry of the list comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Entry {
+pub(super) enum Entry {
     /// From the source, at a slot of the fetch.
     Fetched(usize),
     /// From the program, as an output.
@@ -117,6 +118,21 @@ impl Plan {
         })
     }
 
+    /// Identity of what the list needs, unique in this process.
+    pub fn id(&self) -> u64 {
+        self.needs.id
+    }
+
+    /// Lets an evaluator compute what the list needs; gives how often it was
+    /// evaluated.
+    pub fn put_into(&self, evaluator: &mut Evaluator) -> u64 {
+        let needs = &self.needs;
+        let (program, binding) = (Arc::clone(&needs.program), Arc::clone(&needs.binding));
+        evaluator.change_program(program, binding, Arc::clone(needs) as Arc<dyn InCommon>);
+        evaluator.also_fetch(&needs.also, &needs.domains);
+        self.evaluations
+    }
+
     fn is_for(&self, list: &FetchList) -> bool {
         *self.needs.pmids == *list.pmids() && *self.needs.domains == *list.domains()
     }
@@ -124,7 +140,7 @@ impl Plan {
 
 /// Expressions for one program, each once, operands before their users.
 #[derive(Default)]
-struct Gathered<'e> {
+pub(super) struct Gathered<'e> {
     expressions: Vec<(u64, Cow<'e, TypedExpr>)>,
     /// Position of each, by where it was bound.
     positions: FxHashMap<(*const Together, usize), usize>,
@@ -133,7 +149,7 @@ struct Gathered<'e> {
 impl<'e> Gathered<'e> {
     /// Adds one of the expressions that were bound together, with those that
     /// it needs, and gives its position.
-    fn add(&mut self, among: &'e Arc<Together>, at: usize) -> usize {
+    pub fn add(&mut self, among: &'e Arc<Together>, at: usize) -> usize {
         let key = |at: usize| (Arc::as_ptr(among), at);
         let mut needed = BTreeSet::new();
         let mut open = vec![at];
@@ -159,7 +175,7 @@ impl<'e> Gathered<'e> {
         self.positions[&key(at)]
     }
 
-    fn planned(&self) -> Vec<Planned<'_>> {
+    pub fn planned(&self) -> Vec<Planned<'_>> {
         let expressions = self.expressions.iter();
         expressions.map(|(identity, expr)| Planned { definition: *identity, expr }).collect()
     }
@@ -173,23 +189,7 @@ fn operands(expr: &TypedExpr) -> impl Iterator<Item = usize> {
     })
 }
 
-impl<S: FetchSource> DerivedContext<S> {
-    /// The metrics of the source that a derived metric is computed from, those
-    /// of branches that are never chosen left out. None if it cannot be used.
-    ///
-    /// # Errors
-    /// The source failed.
-    pub fn operands(&mut self, pmid: Pmid) -> Result<Vec<Pmid>, SourceError> {
-        self.refresh();
-        self.bind([pmid])?;
-        let mut program = Gathered::default();
-        if let Some(Outcome::Usable { among, at, .. }) = self.outcome(pmid) {
-            program.add(among, *at);
-        }
-        let (_, operands) = self.context.engine.plan(&program.planned());
-        Ok(operands.metrics.iter().map(|desc| desc.pmid).collect())
-    }
-
+impl<S: FetchSource> Session<S> {
     /// Puts the plan of a list first, made anew if there is none.
     fn find_plan(&mut self, list: &FetchList) -> Result<(), SourceError> {
         if self.plans.first().is_some_and(|plan| plan.list == list.id()) {
@@ -203,38 +203,14 @@ impl<S: FetchSource> DerivedContext<S> {
             None => {
                 let plan = self.make_plan(list)?;
                 // Whatever was there before is bound anew.
-                self.in_force.take_if(|id| *id == plan.needs.id);
+                if self.running.in_force == InForce::Needs(plan.id()) {
+                    self.running.in_force = InForce::Nothing;
+                }
                 self.plans.truncate(PLANS_KEPT - 1);
                 self.plans.insert(0, plan);
             }
         }
         Ok(())
-    }
-
-    /// Lets the program of the first plan be the one that is evaluated.
-    fn put_in_force(&mut self) {
-        let former = self.in_force.replace(self.plans[0].needs.id);
-        if former == self.in_force {
-            return;
-        }
-        if let Some(former) = self.plans.iter_mut().find(|plan| Some(plan.needs.id) == former) {
-            former.evaluations = self.context.evaluations;
-        }
-        let Plan { needs, evaluations, .. } = &self.plans[0];
-        self.context.evaluations = *evaluations;
-        let (program, binding) = (Arc::clone(&needs.program), Arc::clone(&needs.binding));
-        let evaluator = &mut self.context.evaluator;
-        evaluator.change_program(program, binding, Arc::clone(needs) as Arc<dyn InCommon>);
-        evaluator.also_fetch(&needs.also, &needs.domains);
-        if !self.gone.is_empty() {
-            for bound in self.bound.values() {
-                // What was replaced by the same text is still there.
-                self.gone.remove(&bound.definition.identity);
-            }
-            let mut gone: Vec<u64> = self.gone.drain().collect();
-            gone.sort_unstable();
-            self.context.evaluator.forget_definitions(&gone);
-        }
     }
 
     fn make_plan(&mut self, list: &FetchList) -> Result<Plan, SourceError> {
@@ -255,7 +231,7 @@ impl<S: FetchSource> DerivedContext<S> {
                 && needs.unusable == unusable
         };
         let make = || self.find_needs(list, &made_of, unusable);
-        let needs = self.context.engine.needs(hasher.finish(), is_meant, make);
+        let needs = self.engine.needs(hasher.finish(), is_meant, make);
         Ok(Plan { needs, list: list.id(), evaluations: 0 })
     }
 
@@ -287,7 +263,7 @@ impl<S: FetchSource> DerivedContext<S> {
                 }
             }
         }
-        let (program, operands) = self.context.engine.plan(&program.planned());
+        let (program, operands) = self.engine.plan(&program.planned());
         let binding = Arc::new(operands.binding());
         let mut slots: FxHashMap<Pmid, usize> = FxHashMap::default();
         slots.extend(binding.pmids.iter().enumerate().map(|(slot, pmid)| (*pmid, slot)));
@@ -324,7 +300,7 @@ impl<S: FetchSource> DerivedContext<S> {
     }
 }
 
-impl<S: FetchSource> FetchSource for DerivedContext<S> {
+impl<S: FetchSource> FetchSource for Session<S> {
     /// Derived metrics are computed from the values of this very fetch, each
     /// once however often it is in the list. One that cannot be used gives
     /// `PM_ERR_PMID`.
@@ -335,14 +311,18 @@ impl<S: FetchSource> FetchSource for DerivedContext<S> {
     ) -> Result<FetchEvents, SourceError> {
         self.refresh();
         self.find_plan(list)?;
-        let outcome = match self.plans[0].needs.is_plain {
-            true => self.fetch_plain(list, batch),
-            false => self.fetch_derived(batch),
-        };
-        if let Err(error) = &outcome {
-            self.lost |= error.is_transient();
+        if self.plans[0].needs.is_plain {
+            return self.fetch_plain(list, batch);
         }
-        outcome
+        batch.clear();
+        let engine = Arc::clone(&self.engine);
+        let mut space = engine.space();
+        let events = self.evaluate_list(&mut space).map(|readings| {
+            readings.write(batch);
+            readings.events
+        });
+        engine.give_back(space);
+        events
     }
 
     fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
@@ -361,68 +341,61 @@ impl<S: FetchSource> FetchSource for DerivedContext<S> {
     }
 }
 
-impl<S: FetchSource> DerivedContext<S> {
+impl<S: FetchSource> Session<S> {
+    /// Fetches any mix of the source's metrics and derived ones, and leaves the
+    /// values where they lie. What [`FetchSource::fetch`] says holds here, too.
+    ///
+    /// # Errors
+    /// Those of the fetch.
+    pub fn read<'s>(
+        &'s mut self,
+        list: &FetchList,
+        space: &'s mut Space,
+    ) -> Result<Readings<'s>, SourceError> {
+        self.refresh();
+        self.find_plan(list)?;
+        if !self.plans[0].needs.is_plain {
+            return self.evaluate_list(space);
+        }
+        let Space { workspace, places } = space;
+        let events = self.fetch_plain(list, &mut workspace.batch)?;
+        Ok(Readings::delivered(&self.plans[0].needs, &workspace.batch, places, events))
+    }
+
+    /// Fetches a list that nothing is computed for.
     fn fetch_plain(
         &mut self,
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
-        let events = self.context.source.fetch(list, batch)?;
+        let events = match self.source.fetch(list, batch) {
+            Ok(events) => events,
+            Err(error) => {
+                self.lost |= error.is_transient();
+                return Err(error);
+            }
+        };
         if events.gap && self.dialect() == Dialect::Fixed {
             // The source says so only once.
-            self.context.evaluator.forget_history();
+            self.running.evaluator.forget_history();
         }
         Ok(events)
     }
 
-    fn fetch_derived(&mut self, batch: &mut ResultBatch) -> Result<FetchEvents, SourceError> {
-        self.put_in_force();
-        batch.clear();
-        let engine = Arc::clone(&self.context.engine);
-        let mut space = engine.space();
-        let Space { workspace, places } = &mut space;
-        let fetched = self.context.fetch(workspace).map(|Sample { values, events, .. }| {
-            write(&self.plans[0].needs, &values, places, batch);
-            events
-        });
-        engine.give_back(space);
-        fetched
-    }
-}
-
-/// Writes the value sets of a list. `places` is a buffer for where each fetched
-/// value set is: part and place, by slot.
-fn write(
-    plan: &Needs,
-    values: &Evaluation<'_>,
-    places: &mut Vec<(usize, usize)>,
-    batch: &mut ResultBatch,
-) {
-    let fetched = values.fetched();
-    let domains = fetched.domains.iter().skip(plan.binding.fetched_domains.len());
-    batch.domains.extend(domains.cloned());
-    places.clear();
-    for (index, part) in (0..).zip(fetched.parts()).filter(|_| !plan.is_computed) {
-        let mut sets = part.sets();
-        let mut place = sets.place();
-        while sets.next().is_some() {
-            places.push((index, place));
-            place = sets.place();
+    /// Fetches what the first plan needs, and computes.
+    fn evaluate_list<'s>(&'s mut self, space: &'s mut Space) -> Result<Readings<'s>, SourceError> {
+        let wanted = InForce::Needs(self.plans[0].id());
+        if self.running.in_force != wanted {
+            self.put_in_force(wanted);
         }
-    }
-    let mut writer = ResultWriter::new(batch.add_part(), values.timestamp());
-    for (pmid, entry) in plan.pmids.iter().zip(&plan.entries) {
-        match *entry {
-            Entry::Computed(output) => write_derived(&mut writer, *pmid, &values.get(output)),
-            Entry::Empty => writer.set(*pmid),
-            Entry::Unusable(status) | Entry::Unknown(status) => writer.status(*pmid, status),
-            Entry::Fetched(slot) => {
-                let place = places.get(slot);
-                match place.and_then(|(part, place)| fetched.parts()[*part].set_at(*place)) {
-                    Some(set) => writer.copy(&set),
-                    // The source has delivered fewer sets than it was asked for.
-                    None => writer.status(*pmid, PmStatus::PMID),
-                }
+        let Space { workspace, places } = space;
+        match self.running.fetch(&self.engine, &mut self.source, workspace) {
+            Ok((values, events)) => {
+                Ok(Readings::computed(&self.plans[0].needs, values, places, events))
+            }
+            Err(error) => {
+                self.lost |= error.is_transient();
+                Err(error)
             }
         }
     }

@@ -13,10 +13,12 @@ use pmderive_runtime::source::{
     Answer, Child, Fact, FetchSource, MetadataSource, Question, SourceError,
 };
 
-use super::{DerivedContext, Outcome, identifiers};
+use super::Session;
+use super::binding::Outcome;
 use crate::dialect::Dialect;
+use crate::engine::identifiers;
 
-impl<S: FetchSource> DerivedContext<S> {
+impl<S: FetchSource> Session<S> {
     /// The derived metric of a name, whether it can be used or not.
     fn derived(&self, name: &str) -> Option<Pmid> {
         let registry = &self.scope.registry;
@@ -46,14 +48,17 @@ impl<S: FetchSource> DerivedContext<S> {
     }
 
     /// True if names of derived metrics begin with that of a node and a point.
-    pub(crate) fn has_derived_below(&self, node: &str) -> bool {
+    pub fn has_derived_below(&self, node: &str) -> bool {
         self.derived_below(node).iter().any(|(_, name)| name.len() > node.len())
     }
 
     /// True if a node that has children is to be listed as a metric, too. Of a
     /// metric of the source libpcp lists only what derived metrics add below
     /// it; on a derived one that was registered behind those below it, it aborts.
-    pub(crate) fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn is_metric_besides(&mut self, node: &str) -> Result<bool, SourceError> {
         if node.is_empty() {
             return Ok(false);
         }
@@ -63,9 +68,7 @@ impl<S: FetchSource> DerivedContext<S> {
         match self.dialect() {
             _ if !here.is_empty() => Ok(true),
             Dialect::Pcp6_0 | Dialect::Pcp7_2 => Ok(false),
-            Dialect::Fixed => {
-                Ok(self.context.source.lookup_names(&[node])?.iter().any(Result::is_ok))
-            }
+            Dialect::Fixed => Ok(self.source.lookup_names(&[node])?.iter().any(Result::is_ok)),
         }
     }
 
@@ -137,7 +140,7 @@ enum Own {
     Nothing,
 }
 
-impl<S: FetchSource> DerivedContext<S> {
+impl<S: FetchSource> Session<S> {
     /// Binds the derived metrics that questions are about, so far as the
     /// answers depend on whether they can be used.
     fn bind_for(&mut self, questions: &[Question<'_>]) -> Result<(), SourceError> {
@@ -243,14 +246,14 @@ impl<S: FetchSource> DerivedContext<S> {
 /// listed. Derived metrics come after those of the source, in the order of
 /// registration. They have the labels of their context and their instances,
 /// and none to themselves.
-impl<S: FetchSource> MetadataSource for DerivedContext<S> {
+impl<S: FetchSource> MetadataSource for Session<S> {
     fn ask(
         &mut self,
         questions: &[Question<'_>],
         answers: &mut Vec<Answer>,
     ) -> Result<(), SourceError> {
         if !questions.iter().any(is_about_metrics) {
-            return self.context.source.ask(questions, answers);
+            return self.source.ask(questions, answers);
         }
         self.refresh();
         self.bind_for(questions)?;
@@ -260,7 +263,7 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
         let open: Vec<Question<'_>> = open.map(|(question, _)| *question).collect();
         let mut found = Vec::with_capacity(open.len());
         if !open.is_empty() {
-            self.context.source.ask(&open, &mut found)?;
+            self.source.ask(&open, &mut found)?;
         }
         let mut found = found.into_iter();
         for (question, own) in questions.iter().zip(own) {
@@ -273,12 +276,12 @@ impl<S: FetchSource> MetadataSource for DerivedContext<S> {
     }
 
     fn name(&self) -> String {
-        self.context.source.name()
+        self.source.name()
     }
 
     /// Changes with the source's metadata and with the definitions.
     fn metadata_epoch(&self) -> u64 {
         let definitions = self.shared.version() + self.member.version.load(Ordering::Acquire);
-        self.context.source.metadata_epoch() + definitions
+        self.source.metadata_epoch() + definitions
     }
 }

@@ -19,7 +19,7 @@ use crate::cli::{Outcome, Stop};
 use crate::record::{Extent, Recorder, RecorderError, Step};
 
 /// One run.
-pub struct Session<'r> {
+pub struct Run<'r> {
     /// What records.
     pub recorder: Recorder<Context>,
     /// When to sample a live source.
@@ -40,7 +40,7 @@ pub struct Session<'r> {
     pub is_incomplete: bool,
 }
 
-impl Session<'_> {
+impl Run<'_> {
     /// Records until the end.
     ///
     /// # Errors

@@ -1,41 +1,33 @@
-//! What contexts with derived metrics have in common when their sources give
+//! What sessions have in common when their sources give
 //! the same answers: checked definitions, plans of lists, and the memory that
 //! only an evaluation under way needs.
 //!
 //! Each is found by all that it was made of, compared in full, and is there for
-//! as long as a context uses it. Where answers differ, be it in identifiers
-//! alone, contexts have their own.
+//! as long as a session uses it. Where answers differ, be it in identifiers
+//! alone, sessions have their own.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use pmderive_runtime::eval::Workspace;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::WeakTable;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::fetch::Needs;
-use super::{Bound, BoundByPmid, Outcome, Typed};
+use super::Space;
+use super::binding::{Bound, BoundByPmid, Outcome, Typed};
+use super::lists::Needs;
 use crate::bind::{Found, ask};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::vocabulary::Vocabulary;
 use crate::engine::{Checked, Engine, Metric, Registered, Registry, Selection};
 
-/// What contexts of an engine share.
+/// What sessions of an engine share.
 #[derive(Default)]
 pub(in crate::engine) struct Alike {
     together: Mutex<WeakTable<Together>>,
     needs: Mutex<WeakTable<Needs>>,
     /// As many as were used at the same time.
     spaces: Mutex<Vec<Space>>,
-}
-
-/// What is needed while a context fetches, and by no other meanwhile.
-#[derive(Default)]
-pub(super) struct Space {
-    pub(super) workspace: Workspace,
-    /// Where each fetched value set is: part and place, by slot.
-    pub(super) places: Vec<(usize, usize)>,
 }
 
 /// Definitions that were checked together against a source's answers.
@@ -50,7 +42,7 @@ pub(super) struct Together {
     diagnostics: Diagnostics,
     /// True if names of a source might be suggested in place of unknown ones.
     misses_names: bool,
-    /// What came of all of them, as contexts that have nothing else keep it.
+    /// What came of all of them, as sessions that have nothing else keep it.
     bound: Mutex<Weak<BoundByPmid>>,
 }
 
@@ -120,7 +112,7 @@ impl Engine {
         Ok((together, diagnostics))
     }
 
-    /// What a list needs, made by `make` unless a context has it.
+    /// What a list needs, made by `make` unless a session has it.
     pub(super) fn needs(
         &self,
         hash: u64,
@@ -169,7 +161,7 @@ impl Together {
         self.definitions.iter().zip(&self.metrics).filter_map(outcome).collect()
     }
 
-    /// Adds what came of the definitions to what a context has bound.
+    /// Adds what came of the definitions to what a session has bound.
     pub(super) fn add_to(
         self: &Arc<Together>,
         bound: &mut Arc<BoundByPmid>,
@@ -204,7 +196,7 @@ mod tests {
 
     use super::*;
     use crate::dialect::Dialect;
-    use crate::engine::{Backend, DerivedContext, SharedRegistry};
+    use crate::engine::{Backend, Session, SharedRegistry};
 
     /// Every metric has its item as value.
     struct Items;
@@ -225,7 +217,7 @@ mod tests {
         }
     }
 
-    type Face = DerivedContext<MemorySource<Items>>;
+    type Face = Session<MemorySource<Items>>;
 
     struct Faces {
         engine: Arc<Engine>,
@@ -252,7 +244,7 @@ mod tests {
                 metadata.add_metric(*name, desc);
             }
             let source = MemorySource::new("items", metadata, Items);
-            DerivedContext::new(Arc::clone(&self.engine), Arc::clone(&self.shared), source)
+            Session::new(Arc::clone(&self.engine), Arc::clone(&self.shared), source)
         }
 
         /// How many kinds of checked definitions and of lists are in use.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, DerivedContext, Engine};
+use pmderive::engine::{Backend, Engine, Session};
 use pmderive_runtime::model::{LabelLevel, Pmid, TextKind, TextSubject, ValueType};
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, WithNameSpace};
 use pmderive_runtime::result::ResultBatch;
@@ -129,7 +129,7 @@ fn what_is_asked_together_goes_on_together() {
         for is_replaced in [false, true] {
             let shared = shared(dialect, SOME);
             let engine = Arc::new(Engine::new(dialect, Backend::Interp));
-            let mut context = DerivedContext::new(engine, shared, source(is_replaced));
+            let mut context = Session::new(engine, shared, source(is_replaced));
             // Once everything is bound.
             ask(&mut context, &questions());
             for questions in [questions(), questions().into_iter().rev().collect()] {

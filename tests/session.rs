@@ -1,7 +1,9 @@
 //! Derived metrics as any other metric of a context, over a source in memory.
 
-#[path = "derived_context/asking.rs"]
+#[path = "session/asking.rs"]
 mod asking;
+#[path = "session/reading.rs"]
+mod reading;
 mod table;
 
 use std::path::Path;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
-use pmderive::engine::{Backend, DerivedContext, Engine, Registry, SharedRegistry};
+use pmderive::engine::{Backend, Engine, Registry, Session, SharedRegistry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
@@ -307,7 +309,7 @@ fn lists_in_turn() {
 fn contexts_move_between_threads() {
     fn moves<T: Send>() {}
     moves::<Context>();
-    moves::<DerivedContext<ArchiveContext>>();
+    moves::<Session<ArchiveContext>>();
 }
 
 /// 20,000 derived metrics in one fetch, from an archive.
@@ -327,7 +329,7 @@ fn twenty_thousand_of_an_archive() {
     let archive = ArchiveContext::open(&path).expect("an archive of the repository");
     let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
     let shared = Arc::new(SharedRegistry::with(registry, sources));
-    let mut context = DerivedContext::new(engine, shared, archive);
+    let mut context = Session::new(engine, shared, archive);
     let names = context.traverse("many").expect("an archive of the repository");
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let pmids = context.lookup_names(&names).expect("an archive of the repository");
@@ -383,7 +385,7 @@ fn results_do_not_depend_on_those_before() {
         let mut contexts = [(); 2].map(|()| {
             let archive = ArchiveContext::open(&path).expect("an archive of the repository");
             let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
-            DerivedContext::new(engine, Arc::clone(&shared), archive)
+            Session::new(engine, Arc::clone(&shared), archive)
         });
         let derived: Vec<&str> = derived.iter().map(String::as_str).collect();
         let derived = contexts[0].lookup_names(&derived).expect("they are known");

@@ -1,0 +1,152 @@
+//! What becomes of definitions in a session: each is bound when it is first
+//! touched, and what came of it stays until the definition or the source's
+//! metadata changes.
+
+use std::sync::Arc;
+
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::source::{FetchSource, SourceError};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Session;
+use super::alike::Together;
+use super::lists::Gathered;
+use crate::check::typed::{Desc, TypedExpr};
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::engine::{Registered, anonymous, identifiers};
+use crate::source::SourceMap;
+
+/// Definitions that were bound.
+pub(super) type BoundByPmid = FxHashMap<Pmid, Bound>;
+
+/// A definition that was bound, with what came of it.
+#[derive(Clone)]
+pub(super) struct Bound {
+    pub definition: Arc<Registered>,
+    pub outcome: Outcome,
+}
+
+#[derive(Clone)]
+pub(super) enum Outcome {
+    /// It is the expression at a position among those that were bound with it.
+    Usable {
+        desc: Desc,
+        among: Arc<Together>,
+        at: usize,
+    },
+    Unusable(Vec<Diagnostic>),
+    /// The source has a metric of that name.
+    Hidden(Vec<Diagnostic>),
+}
+
+/// Expressions that were bound together, each with the identity that its
+/// previous samples are kept under. Some are operands of others, which come
+/// after them.
+pub(super) type Typed = Vec<(u64, TypedExpr)>;
+
+impl<S: FetchSource> Session<S> {
+    /// What is wrong with a derived metric in this session, if anything is,
+    /// with the texts that the diagnostics point into.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn mistakes(&mut self, name: &str) -> Result<(Diagnostics, SourceMap), SourceError> {
+        self.refresh();
+        let pmid = self.scope.registry.get(name).and_then(|one| one.pmid);
+        self.bind(pmid)?;
+        let mut diagnostics = Diagnostics::default();
+        if let Some(Outcome::Unusable(found)) = pmid.and_then(|pmid| self.outcome(pmid)) {
+            diagnostics.extend(found.iter().cloned());
+        }
+        Ok((diagnostics, self.scope.sources.clone()))
+    }
+
+    /// What was found wrong with derived metrics since this was asked last, in
+    /// the order in which they were first touched, with the texts that the
+    /// diagnostics point into. libpcp says so when it happens.
+    pub fn take_mistakes(&mut self) -> (Diagnostics, SourceMap) {
+        let mut diagnostics = Diagnostics::default();
+        for pmid in std::mem::take(&mut self.untold) {
+            if let Some(Outcome::Unusable(found) | Outcome::Hidden(found)) = self.outcome(pmid) {
+                diagnostics.extend(found.iter().cloned());
+            }
+        }
+        (diagnostics, self.scope.sources.clone())
+    }
+
+    /// Binds those definitions that are not bound yet, all together.
+    ///
+    /// # Errors
+    /// The source failed; then none of them is.
+    pub(super) fn bind(
+        &mut self,
+        pmids: impl IntoIterator<Item = Pmid>,
+    ) -> Result<(), SourceError> {
+        let mut wanted: Vec<Arc<Registered>> = Vec::new();
+        let mut seen: FxHashSet<Pmid> = FxHashSet::default();
+        for pmid in pmids {
+            if !self.bound.contains_key(&pmid)
+                && seen.insert(pmid)
+                && let Some(definition) = self.scope.registry.by_pmid(pmid)
+            {
+                wanted.push(Arc::clone(definition));
+            }
+        }
+        let asked: Vec<Pmid> = wanted.iter().filter_map(|definition| definition.pmid).collect();
+        wanted.sort_unstable_by_key(|definition| definition.pmid.map(identifiers::order));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let registry = &self.scope.registry;
+        let source = &mut self.source;
+        let (together, diagnostics) = self.engine.check_together(registry, &wanted, source)?;
+        if self.bound.is_empty() {
+            // The first question may have made a connection to another peer;
+            // all answers are its.
+            self.epoch = source.metadata_epoch();
+        }
+        together.add_to(&mut self.bound, &diagnostics);
+        let is_wrong = |pmid: &Pmid| {
+            matches!(self.outcome(*pmid), Some(Outcome::Unusable(_) | Outcome::Hidden(_)))
+        };
+        let wrong: Vec<Pmid> = asked.into_iter().filter(is_wrong).collect();
+        self.untold.extend(wrong);
+        Ok(())
+    }
+
+    /// The metrics of the source that a derived metric is computed from, those
+    /// of branches that are never chosen left out. None if it cannot be used.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn operands(&mut self, pmid: Pmid) -> Result<Vec<Pmid>, SourceError> {
+        self.refresh();
+        self.bind([pmid])?;
+        let mut program = Gathered::default();
+        if let Some(Outcome::Usable { among, at, .. }) = self.outcome(pmid) {
+            program.add(among, *at);
+        }
+        let (_, operands) = self.engine.plan(&program.planned());
+        Ok(operands.metrics.iter().map(|desc| desc.pmid).collect())
+    }
+
+    /// What came of binding a metric, if it was bound.
+    pub(super) fn outcome(&self, pmid: Pmid) -> Option<&Outcome> {
+        self.bound.get(&pmid).map(|bound| &bound.outcome)
+    }
+
+    /// Descriptor of a derived metric that was bound (`pmLookupDesc(3)`).
+    pub(super) fn desc(&self, pmid: Pmid) -> Result<MetricDesc, PmStatus> {
+        let desc = match self.outcome(pmid) {
+            Some(Outcome::Usable { desc, .. }) => *desc,
+            Some(Outcome::Unusable(_) | Outcome::Hidden(_)) => return Err(PmStatus::BADDERIVE),
+            None if self.is_anonymous(pmid) => anonymous::DESC,
+            None => return Err(PmStatus::PMID),
+        };
+        Ok(desc.of_metric(pmid))
+    }
+
+    pub(super) fn is_anonymous(&self, pmid: Pmid) -> bool {
+        self.scope.registry.anonymous().any(|(known, _)| known == pmid)
+    }
+}

@@ -1,0 +1,203 @@
+//! Definitions as one session sees them: those of all, those that it has to
+//! itself, and the options of `pmSetDerivedControl(3)`.
+//!
+//! What became of a definition that was bound is known to `binding`.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
+use pmderive_runtime::source::{FetchSource, SourceError};
+
+use super::binding::Outcome;
+use super::{FIRST_LOCAL_SOURCE, Session};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::dialect::Dialect;
+use crate::engine::registry::{duplicate, no_room, whole};
+use crate::engine::shared::Local;
+use crate::engine::{Refused, Registered, Registry, Snapshot, identifiers};
+use crate::source::{SourceId, SourceText};
+use crate::syntax::ControlOption;
+
+impl<S: FetchSource> Session<S> {
+    /// Adds a metric that no other session has (`pmAddDerived(3)`). It is
+    /// bound at once; for this session it hides a global one of its name.
+    ///
+    /// # Errors
+    /// The source failed. The inner error: the name or the expression is
+    /// wrong, in itself or against the source, or there is no room. Either
+    /// way nothing is left of the attempt.
+    pub fn add_derived(
+        &mut self,
+        name: &str,
+        text: &str,
+    ) -> Result<Result<Pmid, Refused>, SourceError> {
+        self.refresh();
+        let mut diagnostics = Diagnostics::default();
+        let id = SourceId(FIRST_LOCAL_SOURCE + self.given);
+        let source = (id, SourceText::new(name, text));
+        let mut sources = self.scope.sources.clone();
+        sources.insert(id, source.1.clone());
+        let registry = &self.scope.registry;
+        let room = |diagnostics: &mut Diagnostics| {
+            let locals = self.member.locals();
+            if locals.iter().any(|local| *local.definition.name == *name) {
+                let place = whole(id, &sources);
+                return Err(duplicate(name, place, "per-context", diagnostics));
+            }
+            let registered = registry.parse_named(name, id, &sources, diagnostics)?;
+            if usize::try_from(self.limit).is_ok_and(|limit| locals.len() >= limit) {
+                let message =
+                    format!("CONTEXT_LIMIT allows no more than {} definitions", self.limit);
+                let help = "raise the limit of the context (pmSetDerivedControl(3))";
+                let words = "Too many per-context derived metrics";
+                return Err(no_room(&registered, message, help, words, diagnostics));
+            }
+            match identifiers::of_context(self.given) {
+                Some(pmid) => Ok((registered, pmid)),
+                None => {
+                    let message = "there are no more identifiers for derived metrics".to_owned();
+                    let help = "identifiers are not given again; open another context";
+                    let words = "per-context PMID space exhausted";
+                    Err(no_room(&registered, message, help, words, diagnostics))
+                }
+            }
+        };
+        let (registered, pmid) = match room(&mut diagnostics) {
+            Ok(room) => room,
+            Err(error) => return Ok(Err(Refused { error: Some(error), diagnostics, sources })),
+        };
+        // Not that of a global definition of the same text.
+        let identity = registered.identity.rotate_left(1) ^ 1;
+        let definition = Arc::new(Registered { pmid: Some(pmid), identity, ..registered });
+        let mut scope = Snapshot { registry: registry.clone(), sources };
+        scope.registry.enter(Arc::clone(&definition));
+        let before = std::mem::replace(&mut self.scope, scope);
+        let bound = self.bind([pmid]);
+        let refusal = match &bound {
+            Err(_) => Some(Vec::new()),
+            Ok(()) => match self.bound.get(&pmid).map(|bound| &bound.outcome) {
+                Some(Outcome::Unusable(found)) if !self.is_passed_over(found) => {
+                    Some(found.clone())
+                }
+                _ => None,
+            },
+        };
+        if let Some(found) = refusal {
+            Arc::make_mut(&mut self.bound).remove(&pmid);
+            self.untold.retain(|untold| *untold != pmid);
+            let Snapshot { sources, .. } = std::mem::replace(&mut self.scope, before);
+            bound?;
+            diagnostics.extend(found);
+            return Ok(Err(Refused { error: None, diagnostics, sources }));
+        }
+        self.given += 1;
+        self.member.locals().push(Local { definition, source, texts: Vec::new() });
+        Ok(Ok(pmid))
+    }
+
+    /// True for mistakes that version 6 does not report: it takes a metric
+    /// whose operands are missing, and never has a value for it.
+    fn is_passed_over(&self, found: &[Diagnostic]) -> bool {
+        self.dialect() == Dialect::Pcp6_0
+            && found.iter().all(|diagnostic| diagnostic.code == Code::UnknownMetric)
+    }
+
+    /// Gives a metric one of its help texts (`pmAddDerivedText(3)`): a global
+    /// one if there is one of that name, else one of this session.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` if there is no such metric, `PM_ERR_TEXT` if it has the
+    /// text already.
+    pub fn add_text(&mut self, name: &str, kind: TextKind, text: &str) -> Result<(), PmStatus> {
+        match self.shared.set_text(name, kind, text) {
+            Err(PmStatus::NAME) => {}
+            outcome => return outcome,
+        }
+        let mut locals = self.member.locals();
+        let local = locals.iter_mut().find(|local| *local.definition.name == *name);
+        let local = local.ok_or(PmStatus::NAME)?;
+        if local.texts.iter().any(|(known, _)| *known == kind) {
+            return Err(PmStatus::TEXT);
+        }
+        local.texts.push((kind, text.into()));
+        self.member.changed();
+        Ok(())
+    }
+
+    /// Value of an option (`pmGetDerivedControl(3)`).
+    pub fn control(&self, option: ControlOption) -> i32 {
+        match option {
+            ControlOption::ContextLimit => self.limit,
+            _ => self.shared.control(option),
+        }
+    }
+
+    /// Gives an option a value (`pmSetDerivedControl(3)`): the limit of a
+    /// session for this one, the others for all.
+    ///
+    /// # Errors
+    /// `PM_ERR_ARG` for a value that it cannot have, `PM_ERR_AGAIN` if the
+    /// environment gave it another.
+    pub fn set_control(&mut self, option: ControlOption, value: i32) -> Result<(), PmStatus> {
+        match option {
+            ControlOption::ContextLimit if !option.takes(value) => Err(PmStatus::ARG),
+            ControlOption::ContextLimit => {
+                self.limit = value;
+                Ok(())
+            }
+            _ => self.shared.set_control(option, value),
+        }
+    }
+
+    /// Starts again with the global definitions, as `pmReconnectContext(3)`
+    /// does in any dialect: those of this session are gone, and the others
+    /// are bound anew. The caller has connected the source.
+    pub fn rebind(&mut self) {
+        self.member.locals().clear();
+        self.member.changed();
+        self.forget_bindings();
+    }
+
+    /// Takes the definitions of now; what is still the same stays bound.
+    pub(super) fn take_scope(&mut self) {
+        let mut scope = self.shared.snapshot();
+        self.member.known.store(scope.registry.given(), Ordering::Release);
+        for local in self.member.locals().iter() {
+            let (id, text) = &local.source;
+            scope.sources.insert(*id, text.clone());
+            scope.registry.enter(Arc::clone(&local.definition));
+            for (kind, text) in &local.texts {
+                if let Some(pmid) = local.definition.pmid {
+                    // No text was given before.
+                    let _ = scope.registry.set_text_of(pmid, *kind, text);
+                }
+            }
+        }
+        let before = std::mem::replace(&mut self.scope, scope);
+        let registry = &self.scope.registry;
+        let option = |registry: &Registry| registry.control(ControlOption::NoValue);
+        // With extensions a definition may mean another through its operands.
+        if registry.language().extensions || option(registry) != option(&before.registry) {
+            return self.forget_bindings();
+        }
+        let gone = &mut self.gone;
+        // What was missing may be among the definitions that came.
+        let tries_again = registry.language().dialect == Dialect::Fixed;
+        Arc::make_mut(&mut self.bound).retain(|pmid, bound| {
+            let stays = registry.holds(*pmid, &bound.definition);
+            if !stays {
+                gone.insert(bound.definition.identity);
+            }
+            stays && !(tries_again && matches!(bound.outcome, Outcome::Unusable(_)))
+        });
+        let bound = &self.bound;
+        self.untold.retain(|pmid| bound.contains_key(pmid));
+        self.plans.retain(|plan| {
+            plan.derived().all(|(pmid, was_bound)| match was_bound {
+                true => bound.contains_key(&pmid),
+                false => registry.by_pmid(pmid).is_none(),
+            })
+        });
+    }
+}

@@ -1,0 +1,159 @@
+//! What one fetch of a list gave, where it lies: computed values in the
+//! evaluator's columns, delivered ones in the source's result. On demand they
+//! become one result, as the PMAPI has it.
+
+use pmderive_runtime::eval::{Evaluation, Value, Values};
+use pmderive_runtime::model::{PmStatus, Pmid, Timestamp};
+use pmderive_runtime::program::Status;
+use pmderive_runtime::result::{ResultBatch, ResultWriter, ValueSet};
+use pmderive_runtime::source::FetchEvents;
+
+use super::lists::{Entry, Needs};
+
+/// What one fetch of a list gave, see [`Session::read`](super::Session::read).
+pub struct Readings<'s> {
+    needs: &'s Needs,
+    /// Nothing where nothing had to be computed.
+    values: Option<Evaluation<'s>>,
+    fetched: &'s ResultBatch,
+    /// Where each fetched value set is, if one is handed on: part and place, by slot.
+    places: &'s [(usize, usize)],
+    /// What happened since the previous fetch.
+    pub events: FetchEvents,
+}
+
+/// What one metric of a list has.
+#[derive(Clone, Copy, Debug)]
+pub enum Reading<'s> {
+    /// The values of a derived metric, or why it has none.
+    Computed(Values<'s>),
+    /// A metric of the source, as it was delivered.
+    Delivered(ValueSet<'s>),
+    /// A metric that never has values.
+    Empty,
+    /// A derived metric that cannot be used or is not known, or a metric that
+    /// the source has not delivered.
+    Failed(PmStatus),
+}
+
+impl<'s> Readings<'s> {
+    /// Of a fetch in which derived metrics were computed.
+    pub(super) fn computed(
+        needs: &'s Needs,
+        values: Evaluation<'s>,
+        places: &'s mut Vec<(usize, usize)>,
+        events: FetchEvents,
+    ) -> Readings<'s> {
+        let fetched = values.fetched();
+        places.clear();
+        if !needs.is_computed {
+            locate(fetched, places);
+        }
+        Readings { needs, values: Some(values), fetched, places, events }
+    }
+
+    /// Of a fetch in which there was nothing to compute.
+    pub(super) fn delivered(
+        needs: &'s Needs,
+        fetched: &'s ResultBatch,
+        places: &'s mut Vec<(usize, usize)>,
+        events: FetchEvents,
+    ) -> Readings<'s> {
+        places.clear();
+        locate(fetched, places);
+        Readings { needs, values: None, fetched, places, events }
+    }
+
+    /// Time stamp of the fetch.
+    pub fn timestamp(&self) -> Timestamp {
+        self.fetched.timestamp()
+    }
+
+    /// The metrics, as they stand in the list.
+    pub fn pmids(&self) -> &'s [Pmid] {
+        &self.needs.pmids
+    }
+
+    /// Number of metrics.
+    pub fn len(&self) -> usize {
+        self.needs.pmids.len()
+    }
+
+    /// True for a list of no metrics.
+    pub fn is_empty(&self) -> bool {
+        self.needs.pmids.is_empty()
+    }
+
+    /// What the metric at a position of the list has; below [`Readings::len`].
+    pub fn get(&self, at: usize) -> Reading<'s> {
+        match (self.needs.entries[at], &self.values) {
+            (Entry::Computed(output), Some(values)) => Reading::Computed(values.get(output)),
+            (Entry::Computed(_), None) => Reading::Failed(PmStatus::BOTCH),
+            (Entry::Empty, _) => Reading::Empty,
+            (Entry::Unusable(status) | Entry::Unknown(status), _) => Reading::Failed(status),
+            (Entry::Fetched(slot), _) => {
+                let place = self.places.get(slot);
+                let set = place.and_then(|(part, at)| self.fetched.parts().get(*part)?.set_at(*at));
+                // The source may have delivered fewer sets than it was asked for.
+                set.map_or(Reading::Failed(PmStatus::PMID), Reading::Delivered)
+            }
+        }
+    }
+
+    /// The metrics with what they have, in the order of the list.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Pmid, Reading<'s>)> + '_ {
+        self.needs.pmids.iter().enumerate().map(|(at, pmid)| (*pmid, self.get(at)))
+    }
+
+    /// Copies everything into a result of one part (`pmFetch(3)`).
+    pub fn write(&self, batch: &mut ResultBatch) {
+        batch.clear();
+        let also = self.needs.binding.fetched_domains.len();
+        batch.domains.extend(self.fetched.domains.iter().skip(also).cloned());
+        let mut writer = ResultWriter::new(batch.add_part(), self.timestamp());
+        for (pmid, reading) in self.iter() {
+            match reading {
+                Reading::Computed(values) => write_computed(&mut writer, pmid, &values),
+                Reading::Delivered(set) => writer.copy(&set),
+                Reading::Empty => writer.set(pmid),
+                Reading::Failed(status) => writer.status(pmid, status),
+            }
+        }
+    }
+}
+
+/// Finds the value sets of all parts.
+fn locate(fetched: &ResultBatch, places: &mut Vec<(usize, usize)>) {
+    for (index, part) in fetched.parts().iter().enumerate() {
+        let mut sets = part.sets();
+        let mut place = sets.place();
+        while sets.next().is_some() {
+            places.push((index, place));
+            place = sets.place();
+        }
+    }
+}
+
+/// Writes the value set of a derived metric.
+fn write_computed(writer: &mut ResultWriter<'_>, pmid: Pmid, values: &Values<'_>) {
+    match values.status {
+        Status::Failed(status) => return writer.status(pmid, status),
+        Status::Empty(_) => return writer.set(pmid),
+        Status::Values => writer.set(pmid),
+    }
+    let value_type = values.value_type();
+    if values.numbers().is_some() {
+        let instances = values.instances.iter().copied();
+        values.copy_numbers(writer.numbers(value_type, false, instances));
+        return;
+    }
+    // Every type that values have fits.
+    let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
+    for (instance, value) in values.iter() {
+        match value {
+            Value::Text(text) => writer.pieces(instance, code, &[text, &[0]]),
+            Value::Bytes(bytes) => writer.pieces(instance, code, &[bytes]),
+            _ => return writer.fail(PmStatus::BOTCH),
+        }
+    }
+}

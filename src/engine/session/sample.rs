@@ -1,0 +1,68 @@
+//! What one fetch gave of the chosen metrics, and the names of their instances.
+
+use std::sync::Arc;
+
+use pmderive_runtime::eval::Evaluation;
+use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus};
+use pmderive_runtime::source::{FetchEvents, FetchSource, Freshness, SourceError};
+
+use crate::engine::Metric;
+
+/// What one fetch gave of the chosen metrics, see
+/// [`Session::sample`](super::Session::sample).
+#[derive(Debug)]
+pub struct Sample<'s, S> {
+    /// The metrics, in the order asked for.
+    pub metrics: &'s [Metric],
+    /// Values of those that have an output.
+    pub values: Evaluation<'s>,
+    /// The source, for names of instances as of the fetch.
+    pub source: &'s mut S,
+    /// What happened since the previous fetch.
+    pub events: FetchEvents,
+    /// Set where the source fails, so that it may be another one now.
+    pub(super) lost: &'s mut bool,
+}
+
+impl<S: FetchSource> Sample<'_, S> {
+    /// Names of a domain's instances as of the fetch. If one of `ids` is not
+    /// among those known the source is asked again, and an archive for the
+    /// names that instances have at other times.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn instance_names(
+        &mut self,
+        indom: InDom,
+        ids: &[i32],
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        let found = self.find_names(indom, ids);
+        *self.lost |= found.as_ref().is_err_and(SourceError::is_transient);
+        found
+    }
+
+    fn find_names(
+        &mut self,
+        indom: InDom,
+        ids: &[i32],
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        let complete = |domain: &InstanceDomain| ids.iter().all(|id| domain.name(*id).is_some());
+        let known = self.source.instance_domain(indom, Freshness::Cached)?;
+        if known.as_ref().is_ok_and(|domain| complete(domain)) {
+            return Ok(known);
+        }
+        let now = self.source.instance_domain(indom, Freshness::Current)?;
+        if now.as_ref().is_ok_and(|domain| complete(domain)) {
+            return Ok(now);
+        }
+        let lacks = |id: &&i32| now.as_ref().map_or(true, |now| now.name(**id).is_none());
+        let lacking: Vec<i32> = ids.iter().filter(lacks).copied().collect();
+        let others = self.source.names_at_other_times(indom, &lacking)?;
+        if others.is_empty() {
+            return Ok(now);
+        }
+        let own = now.iter().flat_map(|domain| domain.instances());
+        let own = own.map(|(id, name)| (id, name.into()));
+        Ok(Ok(Arc::new(InstanceDomain::new(own.chain(others).collect()))))
+    }
+}

@@ -1,0 +1,21 @@
+//! Sessions of tests that have a registry and a choice from the beginning.
+
+use std::sync::Arc;
+
+use pmderive::diag::Diagnostics;
+use pmderive::engine::{Engine, Registered, Registry, Session, SharedRegistry};
+use pmderive_runtime::source::{FetchSource, SourceError};
+
+/// A session in which definitions of a registry are chosen.
+pub fn choosing<S: FetchSource>(
+    engine: Arc<Engine>,
+    source: S,
+    registry: &Registry,
+    selection: &[&Registered],
+    diagnostics: &mut Diagnostics,
+) -> Result<Session<S>, SourceError> {
+    let shared = SharedRegistry::from(registry.clone());
+    let mut session = Session::new(engine, shared.into(), source);
+    session.choose(selection, diagnostics)?;
+    Ok(session)
+}
