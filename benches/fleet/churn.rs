@@ -24,12 +24,22 @@ const DOMAIN: u32 = 250;
 /// Counters of each instance domain.
 const COUNTERS: u32 = 10;
 
+/// What happens in the first domain at each fetch.
+#[derive(Clone, Copy, PartialEq)]
+enum Churn {
+    /// Nothing.
+    None,
+    /// The first instance leaves, and another one joins behind the last.
+    Ends,
+    /// An instance leaves from between the others, and the one that left before
+    /// comes back.
+    Within,
+}
+
 /// Counters over some instance domains.
 struct Counters {
     instances: InstId,
-    /// Whether an instance leaves the first domain and another one joins it at
-    /// each fetch.
-    churns: bool,
+    churn: Churn,
     fetch: u64,
     spent: Duration,
 }
@@ -46,10 +56,16 @@ impl Feed for Counters {
         let time = Timestamp::new(self.fetch.cast_signed(), 0);
         let mut writer = ResultWriter::new(batch.add_part(), time);
         for pmid in list.pmids() {
-            let churns = self.churns && pmid.cluster() == 0 && pmid.item() < COUNTERS;
-            let first = if churns { self.fetch as InstId } else { 0 };
+            let is_first = pmid.cluster() == 0 && pmid.item() < COUNTERS;
+            let fetch = self.fetch as InstId;
+            let (first, gone) = match self.churn {
+                Churn::Ends if is_first => (fetch, None),
+                Churn::Within if is_first => (0, Some(fetch * 37 % self.instances)),
+                _ => (0, None),
+            };
+            let end = first + self.instances + InstId::from(gone.is_some());
             writer.set(*pmid);
-            for instance in first..first + self.instances {
+            for instance in (first..end).filter(|id| Some(*id) != gone) {
                 let rate = 1_000 + u64::from(instance.cast_unsigned() % 97);
                 writer.block(instance, BlockValue::U64(rate * self.fetch));
             }
@@ -67,7 +83,7 @@ struct Run {
 
 impl Run {
     /// `rate()` of each counter of so many domains.
-    fn new(domains: u32, instances: InstId, churns: bool) -> Result<Run, Box<dyn Error>> {
+    fn new(domains: u32, instances: InstId, churn: Churn) -> Result<Run, Box<dyn Error>> {
         let mut metadata = MemoryMetadata::default();
         let mut text = String::new();
         for number in 0..domains * COUNTERS {
@@ -85,7 +101,7 @@ impl Run {
             );
             text += &format!("churn.rate{number} = rate(churn.m{number})\n");
         }
-        let feed = Counters { instances, churns, fetch: 0, spent: Duration::ZERO };
+        let feed = Counters { instances, churn, fetch: 0, spent: Duration::ZERO };
         let mut source = MemorySource::new("memory", metadata, feed);
         let compiled = Definitions::new(&text, Backend::Jit).compile(&mut source)?;
         let evaluator = compiled.evaluator();
@@ -107,10 +123,15 @@ impl Run {
 
 /// Microseconds of a steady fetch, and how many times as long one with churn
 /// takes: medians of runs that take turns.
-fn compare(domains: u32, instances: InstId, sizes: Sizes) -> Result<[f64; 2], Box<dyn Error>> {
-    let mut steady = Run::new(domains, instances, false)?;
-    let mut churning = Run::new(domains, instances, true)?;
-    let mut oracle = Run::new(domains, instances, true)?;
+fn compare(
+    domains: u32,
+    instances: InstId,
+    churn: Churn,
+    sizes: Sizes,
+) -> Result<[f64; 2], Box<dyn Error>> {
+    let mut steady = Run::new(domains, instances, Churn::None)?;
+    let mut churning = Run::new(domains, instances, churn)?;
+    let mut oracle = Run::new(domains, instances, churn)?;
     oracle.evaluator.use_general_path();
     let (mut steadies, mut proportions) = (Vec::new(), Vec::new());
     steady.fetch(3)?;
@@ -131,20 +152,23 @@ fn compare(domains: u32, instances: InstId, sizes: Sizes) -> Result<[f64; 2], Bo
     }))
 }
 
-/// The figures of both.
+/// The figures of all.
 pub fn all(sizes: Sizes) -> Result<Vec<Row>, Box<dyn Error>> {
     let many = sizes.domains.cast_signed() * 10;
     let rates = sizes.domains * COUNTERS;
     let one_domain = format!("{rates} rates over {} domains of 10 instances", sizes.domains);
     let one_instance = format!("{COUNTERS} rates of {many} instances");
+    let ends = "one leaves, one joins at each fetch";
+    let within = "one leaves from between the others, one comes back";
     let mut rows = Vec::new();
-    for (key, domains, instances, what, churn) in [
-        ("churn-one-domain", sizes.domains, 10, one_domain, "churn in one domain"),
-        ("churn-instances", 1, many, one_instance, "one leaves, one joins at each fetch"),
+    for (key, domains, instances, what, churn, how) in [
+        ("churn-one-domain", sizes.domains, 10, &one_domain, Churn::Ends, "churn in one domain"),
+        ("churn-instances", 1, many, &one_instance, Churn::Ends, ends),
+        ("churn-within", 1, many, &one_instance, Churn::Within, within),
     ] {
-        let [steady, times] = compare(domains, instances, sizes)?;
+        let [steady, times] = compare(domains, instances, churn, sizes)?;
         rows.push(Row::new(&format!("{key}-steady"), &format!("{what}, steady"), steady, "us"));
-        rows.push(Row::new(key, &format!("the same, {churn}"), times, "x steady"));
+        rows.push(Row::new(key, &format!("the same, {how}"), times, "x steady"));
     }
     Ok(rows)
 }

@@ -6,6 +6,8 @@
 //! layout can be made for it. Where the source says that nothing but numbers
 //! differs, nothing is checked either ([`Copied`]).
 
+use std::sync::Arc;
+
 use super::layout::Expected;
 use crate::kernel::interp::write;
 use crate::model::{InstId, PmStatus, RawValueRef, ValueType};
@@ -71,7 +73,7 @@ pub struct Survey {
     /// The value set's own count or status.
     pub raw_count: i32,
     /// Instances of the values.
-    pub ids: Vec<InstId>,
+    pub ids: Arc<[InstId]>,
     /// False when a value could not be decoded, so that `status` says more
     /// than the value set's count does.
     pub sound: bool,
@@ -95,7 +97,7 @@ impl Surveys {
 
     /// Instances of an input's values.
     pub fn ids(&self, slot: InputSlot) -> &[InstId] {
-        self.get(slot).map_or(&[], |survey| &survey.ids)
+        self.get(slot).map_or(&[], |survey| &*survey.ids)
     }
 }
 
@@ -107,10 +109,15 @@ pub fn raw_count(set: &ValueSet<'_>) -> i32 {
     }
 }
 
-/// Finds out what a value set of a metric of type `value_type` is like.
-pub fn survey(set: &ValueSet<'_>, value_type: ValueType) -> Survey {
+/// Finds out what a value set of a metric of type `value_type` is like. Its
+/// instances are one of the lists that are `known` where these are the same.
+pub fn survey<'l>(
+    set: &ValueSet<'_>,
+    value_type: ValueType,
+    known: impl IntoIterator<Item = &'l Arc<[InstId]>>,
+) -> Survey {
     let raw_count = raw_count(set);
-    let without = |status, sound| Survey { status, raw_count, ids: Vec::new(), sound };
+    let without = |status, sound| Survey { status, raw_count, ids: Arc::default(), sound };
     match set.count {
         Err(status) => return without(Status::Failed(status), true),
         Ok(0) => return without(Status::Empty(Reason::OperandEmpty), true),
@@ -131,7 +138,9 @@ pub fn survey(set: &ValueSet<'_>, value_type: ValueType) -> Survey {
             return without(Status::Failed(status), false);
         }
     }
-    Survey { status: Status::Values, raw_count, ids: set.instances().collect(), sound: true }
+    let known = known.into_iter().find(|ids| set.has_instances(ids));
+    let ids = known.map_or_else(|| set.instance_list(), Arc::clone);
+    Survey { status: Status::Values, raw_count, ids, sound: true }
 }
 
 /// True if the lanes of a delivered column are those of a column of a type. Which

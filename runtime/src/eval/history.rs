@@ -14,9 +14,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
+use super::lanes::are_same;
 use super::layout::{Frame, Geometry, Kept, Layout, POISON, Placed, Save, SetId, State, TooLarge};
+use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
-use crate::kernel::{LANE_GROUP, Scalar};
 use crate::model::{InstId, PmStatus, Timestamp};
 use crate::program::{
     BaselineId, Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status,
@@ -91,7 +92,7 @@ impl HistoryStore {
             for kept in kept.filter(|kept| kept.set != SetId::SINGLE) {
                 let (count, width) = (state.ids(kept.set).len(), kept.scalar.bytes());
                 let column = geometry.kept(kept.to) as usize;
-                let padding = count * width..count.next_multiple_of(LANE_GROUP) * width;
+                let padding = count * width..geometry.kept_cap(kept.set) as usize * width;
                 if let Some(padding) = block.get_mut(column + padding.start..column + padding.end) {
                     padding.fill(POISON);
                 }
@@ -230,54 +231,41 @@ impl HistoryStore {
         self.blocks.resize_with(layout.sections.all.len(), Vec::new);
         let old = layout.states[section].as_deref();
         let was = old.map(Geometry::of).transpose()?;
+        let old = old.zip(was.as_ref());
         let geometry = Geometry::of(new)?;
         let block = &mut self.blocks[section];
-        if block.len() > LARGE {
-            std::mem::swap(block, former);
-        } else {
-            former.clear();
-            former.extend_from_slice(block);
-        }
-        if block.capacity() > 2 * geometry.kept_size {
-            *block = Vec::new();
-        }
-        block.truncate(geometry.kept_size);
-        block.reserve_exact(geometry.kept_size - block.len());
-        block.resize(geometry.kept_size, 0);
-        for (at, history) in layout.sections.all[section].histories.iter().enumerate() {
+        let histories = &layout.sections.all[section].histories;
+        let mut carried: Vec<Carried> = Vec::new();
+        for (at, history) in histories.iter().enumerate() {
             let entry = &mut self.entries[history.index()];
+            let Entry::Resident(stamp) = entry else { continue };
+            let from =
+                old.and_then(|(old, was)| Some((old, was, old.plan.histories[at].as_ref().ok()?)));
+            let Some((old, was, from)) = from else {
+                *entry = Entry::None(Reason::FirstSample);
+                continue;
+            };
+            let (ids, offset) = (old.ids(from.set), was.kept(from.to) as usize);
+            match &new.plan.histories[at] {
+                Ok(kept) if are_same(new.ids(kept.previous()), ids) => carried.push(Carried {
+                    from: offset,
+                    to: geometry.kept(kept.to) as usize,
+                    bytes: ids.len() * from.scalar.bytes(),
+                }),
+                _ => *entry = aside(*stamp, ids, from.scalar, &block[offset..]),
+            }
+        }
+        carry(&carried, block, geometry.kept_size, former);
+        for (at, history) in histories.iter().enumerate() {
+            let entry = &mut self.entries[history.index()];
+            let Entry::Aside(sample) = entry else { continue };
             let to = new.plan.histories[at].as_ref().ok();
-            match entry {
-                Entry::None(_) | Entry::Failed(_) => {}
-                Entry::Resident(stamp) => {
-                    let from = old.zip(was.as_ref()).and_then(|(old, was)| {
-                        Some((old, was, old.plan.histories[at].as_ref().ok()?))
-                    });
-                    let Some((old, was, from)) = from else {
-                        *entry = Entry::None(Reason::FirstSample);
-                        continue;
-                    };
-                    let ids = old.ids(from.set);
-                    let column = &former[was.kept(from.to) as usize..];
-                    let place = to.map(Kept::previous);
-                    match place.filter(|(set, _)| *new.ids(*set) == *ids) {
-                        Some((_, place)) => {
-                            let bytes = ids.len() * from.scalar.bytes();
-                            let offset = geometry.kept(place) as usize;
-                            block[offset..][..bytes].copy_from_slice(&column[..bytes]);
-                        }
-                        None => *entry = aside(*stamp, ids, from.scalar, column),
-                    }
+            if let Some(to) = to.filter(|to| are_same(new.ids(to.set), &sample.ids)) {
+                let column = &mut block[geometry.kept(to.to) as usize..];
+                for (at, bits) in sample.lanes.iter().enumerate() {
+                    write(to.scalar, column, at * to.scalar.bytes(), *bits);
                 }
-                Entry::Aside(sample) => {
-                    if let Some(to) = to.filter(|to| *new.ids(to.set) == *sample.ids) {
-                        let column = &mut block[geometry.kept(to.to) as usize..];
-                        for (at, bits) in sample.lanes.iter().enumerate() {
-                            write(to.scalar, column, at * to.scalar.bytes(), *bits);
-                        }
-                        *entry = Entry::Resident(sample.stamp);
-                    }
-                }
+                *entry = Entry::Resident(sample.stamp);
             }
         }
         Ok(())
@@ -302,11 +290,10 @@ impl HistoryStore {
             Entry::Resident(stamp) => match kept_in(layout, history) {
                 None => Previous::None(Reason::FirstSample),
                 Some((section, state, kept)) => {
-                    let (set, place) = kept.previous();
-                    let offset = frame.placed[section].offset(place) as usize;
+                    let offset = frame.placed[section].offset(kept.to) as usize;
                     let column = &self.block(section)[offset..];
                     Previous::Lanes {
-                        ids: state.ids(set),
+                        ids: state.ids(kept.previous()),
                         lanes: PreviousBits::Column(kept.scalar, column),
                         elapsed: now.interval_since(*stamp),
                     }
@@ -396,12 +383,12 @@ impl HistoryStore {
         let entry = &mut self.entries[history.index()];
         match (status, rule) {
             (Status::Values, _) | (Status::Failed(_), OnFailure::Keep) => {
-                // What is kept has its place in this state only.
+                // What is kept has its lanes in this state only.
                 if let (Entry::Resident(stamp), Some((section, state, kept))) =
                     (&*entry, kept_in(layout, history))
-                    && let Some((set, place)) = kept.other
+                    && let Some(set) = kept.other
                 {
-                    let offset = frame.placed[section].offset(place) as usize;
+                    let offset = frame.placed[section].offset(kept.to) as usize;
                     let column = &self.blocks[section][offset..];
                     *entry = aside(*stamp, state.ids(set), kept.scalar, column);
                 }
@@ -412,6 +399,36 @@ impl HistoryStore {
                 *entry = Entry::None(Reason::OperandFailed(status));
             }
         }
+    }
+}
+
+/// A sample that stays in its section's block: its offset there as it was and as
+/// it is to be, and its length.
+#[derive(Clone, Copy, Debug)]
+struct Carried {
+    from: usize,
+    to: usize,
+    bytes: usize,
+}
+
+/// Makes a block `size` bytes long, with the samples where they are to be.
+/// `former` is a buffer.
+fn carry(samples: &[Carried], block: &mut Vec<u8>, size: usize, former: &mut Vec<u8>) {
+    let all_stay = samples.iter().all(|sample| sample.from == sample.to);
+    if !all_stay && block.len() > LARGE {
+        std::mem::swap(block, former);
+    } else if !all_stay {
+        former.clear();
+        former.extend_from_slice(block);
+    }
+    block.truncate(size);
+    if block.capacity() > size + size / 2 {
+        block.shrink_to(size);
+    }
+    block.reserve_exact(size - block.len());
+    block.resize(size, 0);
+    for Carried { from, to, bytes } in samples.iter().filter(|_| !all_stay) {
+        block[*to..][..*bytes].copy_from_slice(&former[*from..][..*bytes]);
     }
 }
 

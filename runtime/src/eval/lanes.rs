@@ -62,7 +62,7 @@ impl<'a> Finder<'a> {
         if matches!(self.search, Search::Undecided) {
             self.search = match ids {
                 ids if ids.len() <= SHORT => Search::Scan,
-                ids if ids.is_sorted_by(|a, b| a < b) => Search::Halve,
+                ids if ascends(ids) => Search::Halve,
                 _ => Search::Ahead,
             };
         }
@@ -86,6 +86,41 @@ impl<'a> Finder<'a> {
         self.next = position + 1;
         Some(position)
     }
+
+    /// Position of the first of `wanted`, and how many of them stand there one
+    /// behind the other: as many calls of [`Finder::find`] in one.
+    fn find_run(&mut self, wanted: &[InstId]) -> Option<(usize, usize)> {
+        let from = self.find(*wanted.first()?)?;
+        let len = 1 + alike(&self.ids[self.next..], &wanted[1..]);
+        self.next = from + len;
+        Some((from, len))
+    }
+}
+
+/// Lanes that are compared at once: many, so that long lists of which little
+/// differs take no longer than to read them.
+const BLOCK: usize = 64;
+
+/// How many instances two lists begin with alike.
+fn alike(a: &[InstId], b: &[InstId]) -> usize {
+    let blocks = a.as_chunks::<BLOCK>().0.iter().zip(b.as_chunks::<BLOCK>().0);
+    let whole = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    whole + a[whole..].iter().zip(&b[whole..]).take_while(|(a, b)| a == b).count()
+}
+
+/// True when each instance is greater than the one before.
+fn ascends(ids: &[InstId]) -> bool {
+    let Some((_, later)) = ids.split_first() else { return true };
+    let ascends = |(a, b): (&[InstId], &[InstId])| {
+        a.iter().zip(b).fold(true, |ascends, (a, b)| ascends & (a < b))
+    };
+    ids[..later.len()].chunks(BLOCK).zip(later.chunks(BLOCK)).all(ascends)
+}
+
+/// True for the same instances in the same order.
+pub fn are_same(a: &[InstId], b: &[InstId]) -> bool {
+    // Mostly they are even the same list.
+    std::ptr::eq(a, b) || a == b
 }
 
 /// The runs that bring lanes of `source` into the order of `wanted`; `None`
@@ -93,12 +128,11 @@ impl<'a> Finder<'a> {
 pub fn align(source: &[InstId], wanted: &[InstId]) -> Option<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     let mut finder = Finder::new(source);
-    for (to, id) in (0u32..).zip(wanted) {
-        let from = finder.find(*id)? as u32;
-        match runs.last_mut() {
-            Some(run) if run.from + run.len == from => run.len += 1,
-            _ => runs.push(Run { from, to, len: 1 }),
-        }
+    let mut to = 0;
+    while to < wanted.len() {
+        let (from, len) = finder.find_run(&wanted[to..])?;
+        runs.push(Run { from: from as u32, to: to as u32, len: len as u32 });
+        to += len;
     }
     Some(runs)
 }
@@ -106,7 +140,7 @@ pub fn align(source: &[InstId], wanted: &[InstId]) -> Option<Vec<Run>> {
 /// True when an instance is in the list more than once.
 pub fn has_repeats(ids: &[InstId]) -> bool {
     // Most lists ascend.
-    if ids.is_sorted_by(|a, b| a < b) {
+    if ascends(ids) {
         return false;
     }
     let mut seen = HashSet::with_capacity(ids.len());
@@ -116,7 +150,14 @@ pub fn has_repeats(ids: &[InstId]) -> bool {
 /// The instances of `left` that `right` has as well, in the order of `left`.
 pub fn intersection(left: &[InstId], right: &[InstId]) -> Vec<InstId> {
     let mut finder = Finder::new(right);
-    left.iter().copied().filter(|id| finder.find(*id).is_some()).collect()
+    let mut both = Vec::with_capacity(left.len().min(right.len()));
+    let mut at = 0;
+    while at < left.len() {
+        let len = finder.find_run(&left[at..]).map_or(0, |(_, len)| len);
+        both.extend_from_slice(&left[at..at + len]);
+        at += len.max(1);
+    }
+    both
 }
 
 #[cfg(test)]
@@ -134,6 +175,53 @@ mod tests {
         assert_eq!(align(&[1, 2, 3], &[3, 1]), Some(vec![run(2, 0, 1), run(0, 1, 1)]));
         assert_eq!(align(&[1, 2], &[1, 5]), None);
         assert_eq!(align(&[1, 2], &[]), Some(vec![]));
+        assert_eq!(align(&[7, 7], &[7, 7, 7]), Some(vec![run(0, 0, 2), run(0, 2, 1)]));
+    }
+
+    /// Runs are those of looking for each instance by itself, wherever lists
+    /// differ and whatever they name twice.
+    #[test]
+    fn long_lists_are_compared_as_short_ones() {
+        let ascending: Vec<InstId> = (0..300).collect();
+        let mixed: Vec<InstId> = (0..300).map(|id| id * 37 % 211).collect();
+        for list in [ascending, mixed] {
+            for at in 0..list.len() {
+                let mut without = list.clone();
+                without.remove(at);
+                let mut other = list.clone();
+                other[at] = 1_000;
+                let mut turned = list.clone();
+                turned.rotate_left(at);
+                for (source, wanted) in
+                    [(&list, &without), (&without, &list), (&list, &other), (&list, &turned)]
+                {
+                    let mut finder = Finder::new(source);
+                    let found = wanted.iter().map(|id| finder.find(*id));
+                    let found: Vec<Option<usize>> = found.collect();
+                    let runs = align(source, wanted).map(|runs| {
+                        let lanes = |run: Run| run.from as usize..(run.from + run.len) as usize;
+                        runs.into_iter().flat_map(lanes).collect::<Vec<usize>>()
+                    });
+                    assert_eq!(runs, found.iter().copied().collect(), "{at}");
+                    let both = wanted.iter().zip(&found).filter(|(_, found)| found.is_some());
+                    let both: Vec<InstId> = both.map(|(id, _)| *id).collect();
+                    assert_eq!(intersection(wanted, source), both, "{at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lists_ascend_or_not() {
+        for length in [0, 1, 2, 63, 64, 65, 66, 128, 129, 200] {
+            let list: Vec<InstId> = (0..length).map(|id| id - 70).collect();
+            assert!(ascends(&list), "{length}");
+            for at in 1..list.len() {
+                let mut list = list.clone();
+                list[at] = list[at - 1];
+                assert!(!ascends(&list), "{at} of {length}");
+            }
+        }
     }
 
     #[test]

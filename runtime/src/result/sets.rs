@@ -1,6 +1,7 @@
 //! Reading value sets, whatever form they are in.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::model::{InstId, PmStatus, Pmid, RawValueRef, ValueType};
 use crate::result::ResultPart;
@@ -102,6 +103,22 @@ impl<'a> ValueSet<'a> {
     pub fn instances(&self) -> impl ExactSizeIterator<Item = InstId> + use<'a> {
         let set = *self;
         (0..self.len()).map(move |at| set.instance(at))
+    }
+
+    /// True if the values are of these instances, in that order.
+    pub(crate) fn has_instances(&self, ids: &[InstId]) -> bool {
+        match &self.content {
+            Content::Columns(columns) => columns.ids() == ids,
+            Content::Wire(wire) => wire.has_instances(ids),
+        }
+    }
+
+    /// The instances of the values, as a list of its own.
+    pub(crate) fn instance_list(&self) -> Arc<[InstId]> {
+        match &self.content {
+            Content::Columns(columns) => columns.ids().into(),
+            Content::Wire(wire) => wire.lanes().map(|lane| lane.instance).collect(),
+        }
     }
 
     /// The instances with their values, in the order delivered; `None` for a value

@@ -230,6 +230,16 @@ impl<'a> WireValues<'a> {
         self.lanes.iter().map(Lane::decode)
     }
 
+    /// True if the lanes are of these instances, in that order.
+    pub(super) fn has_instances(&self, ids: &[InstId]) -> bool {
+        // Many at once, as mostly all are the same.
+        let are_same = |(lanes, ids): (&[[u8; 8]], &[InstId])| {
+            let pairs = lanes.iter().zip(ids);
+            pairs.fold(true, |same, (lane, id)| same & (Lane::decode(lane).instance == *id))
+        };
+        self.lanes.len() == ids.len() && self.lanes.chunks(64).zip(ids.chunks(64)).all(are_same)
+    }
+
     #[inline]
     pub(super) fn lane(&self, at: usize) -> Option<Lane> {
         self.lanes.get(at).map(Lane::decode)

@@ -124,17 +124,18 @@ fn run_kernels(
             }
         }
         for (section, placed) in placed.iter().enumerate() {
-            for (call, rows) in placed.calls_of(level) {
-                let kernel = &program.kernels[rows.kernel.index()];
+            for (call, placed) in placed.calls_of(level) {
+                let kernel = &program.kernels[placed.kernel.index()];
                 let history = history.block(section);
                 let mut arenas = Arenas { work: arena, history, constants: &program.constants };
-                let rows = &rows.rows;
+                let rows = &placed.rows;
                 if kernel.run(scratch, &mut arenas, rows, 0, rows.segments()) == 0 {
                     continue;
                 }
                 // Somewhere a flag was set: find out for which metrics.
-                for (segment, row) in call.rows.iter().enumerate() {
+                for segment in 0..rows.segments() {
                     if kernel.run(scratch, &mut arenas, rows, segment, 1) != 0 {
+                        let row = &call.rows[placed.row_of(segment)];
                         let outputs = sections.dependents.get(row.step as usize).iter();
                         todo.extend(
                             outputs.map(|output| Irregular { output: *output, has_columns: false }),

@@ -53,6 +53,7 @@ impl Evaluator {
             own_domains(&self.program, batch),
         );
         let frame = buffers.frame(&layout.sections);
+        frame.give_up_waste();
         if self.stamp != Some(frame.stamp) {
             frame
                 .adopt(&self.program, &layout.states)
@@ -109,15 +110,21 @@ impl Evaluator {
             return Err(Inconsistent::ValueSets { want, got });
         }
         let mut surveys = Surveys::default();
+        let mut latest: Option<Arc<[InstId]>> = None;
         for slot in buffers.dirty_inputs(layout) {
             let Some(set) = buffers.sets[slot.index()].find(batch) else { continue };
-            let mut survey = survey(&set, self.program.inputs[slot.index()].value_type);
+            // Metrics of one domain follow each other.
+            let known = latest.iter().chain(layout.list(slot));
+            let mut survey = survey(&set, self.program.inputs[slot.index()].value_type, known);
             let is_derived = || self.list.pmids()[slot.index()].is_derived();
             if self.program.derived_is_unknown
                 && survey.status == Status::Failed(PmStatus::NOAGENT)
                 && is_derived()
             {
                 survey.status = Status::Failed(PmStatus::PMID);
+            }
+            if survey.status == Status::Values {
+                latest = Some(Arc::clone(&survey.ids));
             }
             surveys.push(slot, survey);
         }

@@ -9,6 +9,7 @@
 //! Knows neither values nor where they come from.
 
 use std::collections::HashMap;
+use std::mem::take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +18,7 @@ use super::sections::Sections;
 use super::shape::SetId;
 use super::{State, TooLarge};
 use crate::eval::lanes::{Finder, Run, align};
-use crate::kernel::{LANE_GROUP, Rows};
+use crate::kernel::{Access, LANE_GROUP, Operand, Rows};
 use crate::model::InstId;
 use crate::program::{HistoryId, KernelSlot, Program, Status};
 
@@ -35,7 +36,7 @@ pub struct Frame {
     pub placed: Vec<Placed>,
     /// Parallel to the program's inputs.
     pub inputs: Vec<Expected>,
-    /// Changes with everything that is laid out.
+    /// Changes with everything that is laid out; 0 if nothing is.
     pub stamp: u64,
     /// Where the next section can be laid out, and bytes that are not used any more.
     end: usize,
@@ -67,8 +68,8 @@ pub struct Placed {
     base: u32,
     room: usize,
     geometry: Geometry,
-    /// Offsets of columns in other lanes, parallel to the plan's.
-    aligned: Vec<u32>,
+    /// Columns in other lanes, parallel to the plan's.
+    aligned: Vec<InOtherLanes>,
     /// By level.
     pub copies: Vec<Copy>,
     /// By level, as in the plan.
@@ -79,11 +80,25 @@ pub struct Placed {
     pub saves: Vec<Save>,
 }
 
+/// A column in other lanes.
+#[derive(Clone, Debug)]
+enum InOtherLanes {
+    /// In one piece, at this offset.
+    At(u32),
+    /// In pieces of the column at this offset.
+    Pieces(u32, Arc<[Run]>),
+}
+
+/// Lanes that a piece has on average at least: shorter ones are copied together.
+const LONG: usize = 64;
+
 /// Where the columns of sets begin.
 #[derive(Clone, Debug, Default)]
 pub struct Geometry {
-    /// Lanes that a column has room for, by set.
+    /// Lanes that a column of the workspace has room for, by set.
     caps: Vec<u32>,
+    /// The same of a column of previous samples.
+    kept_caps: Vec<u32>,
     /// Offset of each set's columns in the section's part of the workspace.
     work: Vec<u32>,
     /// The same in the block of previous samples.
@@ -118,8 +133,17 @@ pub struct PlacedCall {
     pub level: u32,
     /// The kernel.
     pub kernel: KernelSlot,
-    /// Its segments, parallel to the rows of the plan's call.
+    /// Its segments: one for each row of the plan's call, or several.
     pub rows: Rows,
+    /// Row of each segment, if some may have several.
+    row_of: Vec<u32>,
+}
+
+impl PlacedCall {
+    /// Position of the row of a segment.
+    pub fn row_of(&self, segment: usize) -> usize {
+        self.row_of.get(segment).map_or(segment, |row| *row as usize)
+    }
 }
 
 /// The same bits in consecutive lanes.
@@ -162,16 +186,33 @@ impl Geometry {
     fn renew(&mut self, state: &State) -> Result<(), TooLarge> {
         let plan = &state.plan;
         self.caps.clear();
+        for set in &state.sets {
+            self.caps.push(offset(set.len().next_multiple_of(LANE_GROUP))?);
+        }
+        let count = |set: SetId| state.sets.get(set.index()).map_or(0, |ids| ids.len());
+        // What is computed piece by piece goes beyond a piece's end.
+        for one in plan.aligned.iter().filter(|one| !one.in_one_piece) {
+            if let Some(cap) = self.caps.get_mut(one.want.index()) {
+                *cap = offset((count(one.want) + LANE_GROUP).next_multiple_of(LANE_GROUP))?;
+            }
+        }
+        self.kept_caps.clear();
+        self.kept_caps.extend(state.sets.iter().map(|ids| lasting_room(ids.len() as u32)));
+        for (set, before) in &plan.displaced {
+            let room = lasting_room(count(*before) as u32);
+            if let Some(cap) = self.kept_caps.get_mut(set.index()) {
+                *cap = room.max(*cap);
+            }
+        }
         self.work.clear();
         self.kept.clear();
         let (mut work, mut kept) = (0, 0);
-        for ((set, own), previous) in state.sets.iter().zip(&plan.work).zip(&plan.kept) {
-            let cap = offset(set.len().next_multiple_of(LANE_GROUP))?;
-            self.caps.push(cap);
+        let caps = self.caps.iter().zip(&self.kept_caps);
+        for ((own, previous), (cap, kept_cap)) in plan.work.iter().zip(&plan.kept).zip(caps) {
             self.work.push(offset(work)?);
             self.kept.push(offset(kept)?);
-            work += (cap as usize * *own as usize).next_multiple_of(8);
-            kept += (cap as usize * *previous as usize).next_multiple_of(8);
+            work += (*cap as usize * *own as usize).next_multiple_of(8);
+            kept += (*kept_cap as usize * *previous as usize).next_multiple_of(8);
         }
         // Offsets within the last column must fit as well.
         offset(work)?;
@@ -188,10 +229,22 @@ impl Geometry {
     pub fn kept(&self, place: Place) -> u32 {
         match place {
             Place::Kept { set: SetId::SINGLE, unit } => unit,
-            Place::Kept { set, unit } => self.kept[set.index()] + unit * self.caps[set.index()],
+            Place::Kept { set, unit } => self.kept[set.index()] + unit * self.kept_cap(set),
             _ => 0,
         }
     }
+
+    /// Lanes that a column of previous samples of a set has room for.
+    pub fn kept_cap(&self, set: SetId) -> u32 {
+        self.kept_caps[set.index()]
+    }
+}
+
+/// Lanes to make room for where there are so many now. Those that come and go
+/// one by one mostly find room, so that the columns stay where they are.
+fn lasting_room(lanes: u32) -> u32 {
+    let step = (lanes / 32).next_power_of_two().max(LANE_GROUP as u32);
+    lanes.next_multiple_of(step)
 }
 
 /// An offset in 32 bits.
@@ -224,13 +277,39 @@ impl Placed {
                 self.base + geometry.work[set.index()] + unit * geometry.caps[set.index()]
             }
             Place::Kept { .. } => self.geometry.kept(place),
-            Place::Aligned(at) => self.aligned[at as usize],
+            Place::Aligned(at) => match self.aligned[at as usize] {
+                InOtherLanes::At(offset) | InOtherLanes::Pieces(offset, _) => offset,
+            },
         }
     }
 
     /// True for a place in the block of previous samples.
     fn is_kept(place: Place) -> bool {
         matches!(place, Place::Kept { .. })
+    }
+
+    /// How many of a row's lanes lie in one piece of all operands from `lane` on.
+    fn piece(&self, operands: &[Place], lane: u32, lanes: u32) -> u32 {
+        let runs = operands.iter().filter_map(|place| self.run(*place, lane));
+        runs.map(|run| run.to + run.len - lane).fold(lanes - lane, u32::min)
+    }
+
+    /// The piece of a column that a lane is in, if it lies in pieces.
+    fn run(&self, place: Place, lane: u32) -> Option<&Run> {
+        match &self.aligned[place.aligned()? as usize] {
+            InOtherLanes::At(_) => None,
+            InOtherLanes::Pieces(_, runs) => runs.iter().rfind(|run| run.to <= lane),
+        }
+    }
+
+    /// Offset of a lane of an operand.
+    fn lane(&self, place: Place, operand: &Operand, lane: u32) -> u32 {
+        let lane = match (self.run(place, lane), operand.access) {
+            (Some(run), _) => run.from + lane - run.to,
+            (None, Access::Column) => lane,
+            (None, Access::Single) => 0,
+        };
+        self.offset(place) + lane * operand.scalar.bytes() as u32
     }
 
     /// Makes offsets of a plan's places.
@@ -250,22 +329,40 @@ impl Placed {
         }
         self.calls.truncate(plan.calls.len());
         self.calls.reserve_exact(plan.calls.len() - self.calls.len());
+        let has_pieces = self.aligned.iter().any(|one| matches!(one, InOtherLanes::Pieces(..)));
         let mut offsets = Vec::new();
         for (at, call) in plan.calls.iter().enumerate() {
             let ir = program.kernels[call.kernel.index()].ir();
-            let mut rows = match self.calls.get_mut(at) {
-                Some(before) => std::mem::take(&mut before.rows),
-                None => Rows::new(ir),
+            let before = self.calls.get_mut(at);
+            let (mut rows, mut row_of) = match before {
+                Some(before) => (take(&mut before.rows), take(&mut before.row_of)),
+                None => (Rows::new(ir), Vec::new()),
             };
             rows.clear(ir);
             rows.reserve(call.rows.len());
-            for (at, row) in call.rows.iter().enumerate() {
-                offsets.clear();
-                offsets.extend(call.operands_of(at).iter().map(|place| self.offset(*place)));
-                let output = self.offset(row.output);
-                rows.push(ir, lanes_of(row.lanes), &offsets, output, row.constants);
+            row_of.clear();
+            for (number, row) in (0u32..).zip(&call.rows) {
+                let places = call.operands_of(number as usize);
+                let lanes = lanes_of(row.lanes);
+                if !has_pieces {
+                    offsets.clear();
+                    offsets.extend(places.iter().map(|place| self.offset(*place)));
+                    rows.push(ir, lanes, &offsets, self.offset(row.output), row.constants);
+                    continue;
+                }
+                let mut lane = 0;
+                while lane < lanes {
+                    let piece = self.piece(places, lane, lanes);
+                    let operands = places.iter().zip(&ir.operands);
+                    offsets.clear();
+                    offsets.extend(operands.map(|(place, own)| self.lane(*place, own, lane)));
+                    let output = self.offset(row.output) + lane * ir.output().bytes() as u32;
+                    rows.push(ir, piece, &offsets, output, row.constants);
+                    row_of.push(number);
+                    lane += piece;
+                }
             }
-            let placed = PlacedCall { level: call.level, kernel: call.kernel, rows };
+            let placed = PlacedCall { level: call.level, kernel: call.kernel, rows, row_of };
             match self.calls.get_mut(at) {
                 Some(before) => *before = placed,
                 None => self.calls.push(placed),
@@ -278,15 +375,19 @@ impl Placed {
     fn lay_out_copies(&mut self, plan: &Plan, state: &State) {
         self.aligned.clear();
         self.copies.clear();
-        let mut runs: HashMap<(SetId, SetId), Vec<Run>> = HashMap::new();
+        let mut runs: HashMap<(SetId, SetId), Arc<[Run]>> = HashMap::new();
         for one in &plan.aligned {
             let runs = runs.entry((one.have, one.want)).or_insert_with(|| {
                 let (have, want) = (&state.sets[one.have.index()], &state.sets[one.want.index()]);
-                align(have, want).unwrap_or_default()
+                align(have, want).unwrap_or_default().into()
             });
             let (from, to) = (self.offset(one.from), self.offset(one.to));
             if let [run] = runs[..] {
-                self.aligned.push(from + run.from * one.width);
+                self.aligned.push(InOtherLanes::At(from + run.from * one.width));
+                continue;
+            }
+            if !one.in_one_piece && runs.len() * LONG <= state.sets[one.want.index()].len() {
+                self.aligned.push(InOtherLanes::Pieces(from, Arc::clone(runs)));
                 continue;
             }
             let kept = Placed::is_kept(one.from);
@@ -298,7 +399,7 @@ impl Placed {
                 to: to + run.to * one.width,
                 bytes: run.len * one.width,
             }));
-            self.aligned.push(to);
+            self.aligned.push(InOtherLanes::At(to));
         }
         for first in &plan.firsts {
             let lane = match (state.sets.get(first.have.index()), state.sets.get(first.of.index()))
@@ -340,8 +441,18 @@ impl Frame {
         Frame { sections, arena, placed, inputs, stamp: 0, end, wasted: 0 }
     }
 
-    /// Lays out what is not laid out yet for the sections of a host. True if
-    /// that was anything.
+    /// Gives up what is laid out if much room is between it that nothing uses.
+    /// Not once something is decoded, which would not move along.
+    pub fn give_up_waste(&mut self) {
+        if self.wasted > self.end / 2 {
+            self.placed.iter_mut().for_each(Placed::give_up);
+            (self.end, self.wasted) = (self.sections.fixed_size as usize, 0);
+            self.stamp = 0;
+        }
+    }
+
+    /// Lays out what is not laid out yet for the sections of a host, and leaves
+    /// the others where they are. True if that was anything.
     ///
     /// # Errors
     /// [`TooLarge`]; then the frame is of no use until it is laid out again.
@@ -350,10 +461,6 @@ impl Frame {
         program: &Program,
         states: &[Option<Arc<State>>],
     ) -> Result<bool, TooLarge> {
-        if self.wasted > self.end / 2 {
-            self.placed.iter_mut().for_each(Placed::give_up);
-            (self.end, self.wasted) = (self.sections.fixed_size as usize, 0);
-        }
         let mut changed = false;
         for (section, state) in (0u32..).zip(states) {
             let Some(state) = state else { continue };

@@ -135,6 +135,13 @@ impl Layout {
         (input.status, state.ids(input.set))
     }
 
+    /// The list of a metric's instances, unless it is a single value.
+    pub fn list(&self, slot: InputSlot) -> Option<&Arc<[InstId]>> {
+        let home = self.sections.inputs[slot.index()];
+        let state = self.states[home.section as usize].as_ref()?;
+        state.sets.get(state.plan.shape.inputs[home.at as usize].set.index())
+    }
+
     /// The instance that a single value of a metric came with, or the first of
     /// several.
     pub fn bearer(&self, slot: InputSlot) -> Option<&InstId> {

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::sections::Sections;
 use super::shape::{NodeShape, SetId, Shape};
-use crate::kernel::Scalar;
+use crate::kernel::{Body, Scalar};
 use crate::model::PmStatus;
 use crate::program::{
     KernelSlot, NodeId, Op, Placement, PreviousLanes, Program, Status, Step, StepOperand, scalar_of,
@@ -26,6 +26,9 @@ pub struct Plan {
     pub work: Box<[u32]>,
     /// The same of the block of previous samples.
     pub kept: Box<[u32]>,
+    /// Sets whose columns in that block hold the samples of other sets until the
+    /// operands' own take their place.
+    pub displaced: Box<[(SetId, SetId)]>,
     /// Columns of inputs, parallel to the section's inputs.
     pub inputs: Box<[Place]>,
     /// Columns of nodes, parallel to the section's nodes; `None` of those without.
@@ -68,6 +71,16 @@ pub enum Place {
     Aligned(u32),
 }
 
+impl Place {
+    /// The position of a column in other lanes.
+    pub fn aligned(self) -> Option<u32> {
+        match self {
+            Place::Aligned(at) => Some(at),
+            _ => None,
+        }
+    }
+}
+
 /// A column in the lanes of another set.
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned {
@@ -83,6 +96,9 @@ pub struct Aligned {
     pub want: SetId,
     /// Bytes of a lane.
     pub width: u32,
+    /// False if only kernels read it that go lane by lane: they can do so where
+    /// the lanes are, piece by piece.
+    pub in_one_piece: bool,
 }
 
 /// The lane of a column that belongs to the first instance of a set.
@@ -165,20 +181,19 @@ pub struct Kept {
     pub set: SetId,
     /// The operand's column.
     pub from: Place,
-    /// Where it is kept.
+    /// Where it is kept, in place of the previous sample.
     pub to: Place,
     /// Type of the lanes.
     pub scalar: Scalar,
-    /// Lanes and place of the previous sample, if it has other lanes than the
-    /// operand.
-    pub other: Option<(SetId, Place)>,
+    /// Lanes of the previous sample, if they are others than the operand's.
+    pub other: Option<SetId>,
 }
 
 impl Kept {
-    /// Lanes and place of the previous sample, until the operand's column
-    /// takes its place.
-    pub fn previous(&self) -> (SetId, Place) {
-        self.other.unwrap_or((self.set, self.to))
+    /// Lanes of the previous sample, until the operand's column takes its
+    /// place.
+    pub fn previous(&self) -> SetId {
+        self.other.unwrap_or(self.set)
     }
 }
 
@@ -287,14 +302,19 @@ impl Builder<'_> {
                 kept.from = self.place(operand);
             }
         }
+        let kept = histories.iter().flatten();
+        let displaced: BTreeSet<(SetId, SetId)> =
+            kept.filter_map(|kept| Some((kept.set, kept.other?))).collect();
         let firsts = self.firsts(&histories);
         let outputs = section.outputs.iter().map(|output| self.output(*output)).collect();
+        self.find_pieces(&calls, &histories, &firsts);
         debug_assert!(self.aligned.is_sorted_by_key(|one| one.level), "steps are planned by level");
         Plan {
             section: self.section,
             shape: self.shape,
             work: self.work.into(),
             kept: self.kept.into(),
+            displaced: displaced.into_iter().collect(),
             inputs,
             columns: self.columns.into(),
             calls,
@@ -418,7 +438,7 @@ impl Builder<'_> {
                 SetId::SINGLE => Place::Kept { set: SetId::SINGLE, unit: at as u32 * 8 },
                 set => self.kept(set, width),
             };
-            let other = self.shape.before[at].map(|set| (set, self.kept(set, width)));
+            let other = self.shape.before[at];
             Ok(Kept { set: shape.set, from: Place::Fixed(0), to, scalar, other })
         });
         histories.collect()
@@ -495,8 +515,8 @@ impl Builder<'_> {
             StepOperand::Previous { history, lanes: PreviousLanes::Column } => {
                 let at = self.sections.histories[history.index()].at as usize;
                 let Ok(kept) = &histories[at] else { return Place::Fixed(0) };
-                let ((have, place), width) = (kept.previous(), kept.scalar.bytes() as u32);
-                self.aligned(place, have, width, wanted, level)
+                let width = kept.scalar.bytes() as u32;
+                self.aligned(kept.to, kept.previous(), width, wanted, level)
             }
         }
     }
@@ -513,9 +533,33 @@ impl Builder<'_> {
             _ => self.column(want, width),
         };
         let at = self.aligned.len() as u32;
-        self.aligned.push(Aligned { level, from, have, to, want, width });
+        self.aligned.push(Aligned { level, from, have, to, want, width, in_one_piece: false });
         self.aligned_of.insert((from, want), at);
         Place::Aligned(at)
+    }
+
+    /// Finds out which columns in other lanes have to lie in one piece.
+    fn find_pieces(
+        &mut self,
+        calls: &[Call],
+        histories: &[Result<Kept, Status>],
+        firsts: &[FirstLane],
+    ) {
+        let is_reduction = |call: &&Call| {
+            let ir = self.program.kernels[call.kernel.index()].ir();
+            !matches!(ir.body, Body::Map { .. }) || ir.is_single()
+        };
+        let reductions = calls.iter().filter(is_reduction);
+        let operands = reductions.flat_map(|call| &call.operands).copied();
+        let columns = self.columns.iter().flatten().copied();
+        let sources = self.aligned.iter().map(|one| one.from);
+        let saved = histories.iter().flatten().map(|kept| kept.from);
+        let firsts = firsts.iter().map(|first| first.from);
+        let whole = operands.chain(columns).chain(sources).chain(saved).chain(firsts);
+        let whole: Vec<u32> = whole.filter_map(Place::aligned).collect();
+        for at in whole {
+            self.aligned[at as usize].in_one_piece = true;
+        }
     }
 
     /// First lanes of this section's columns that others need.
@@ -533,8 +577,7 @@ impl Builder<'_> {
                 StepOperand::Previous { history, lanes: PreviousLanes::First(of) } => {
                     let at = self.sections.histories[history.index()].at as usize;
                     let kept = histories[at].as_ref().ok()?;
-                    let (have, place) = kept.previous();
-                    (place, have, of, kept.scalar.bytes() as u32)
+                    (kept.to, kept.previous(), of, kept.scalar.bytes() as u32)
                 }
                 _ => return None,
             };

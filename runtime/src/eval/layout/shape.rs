@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::{Domain, Plan, Sections, State, Taken};
 use crate::eval::decode::Surveys;
 use crate::eval::history::HistoryStore;
-use crate::eval::lanes::{align, has_repeats, intersection};
+use crate::eval::lanes::{align, are_same, has_repeats, intersection};
 use crate::eval::shared_layouts::SharedLayouts;
 use crate::eval::verdicts::{Filter, Verdicts};
 use crate::model::{InstId, PmStatus};
@@ -271,7 +271,7 @@ impl Analysis<'_> {
                 let Some(state) = before else { continue };
                 let mut input = state.plan.shape.inputs[position];
                 if let Some(ids) = state.sets.get(input.set.index()) {
-                    input.set = draft.intern(ids, before);
+                    input.set = draft.intern(Arc::clone(ids), before);
                 }
                 draft.shape.inputs.push(input);
                 continue;
@@ -280,7 +280,7 @@ impl Analysis<'_> {
             let has_values = survey.status == Status::Values;
             let is_single = draft.section == 0;
             let set = match has_values && !is_single {
-                true => draft.intern(&survey.ids, before),
+                true => draft.intern(Arc::clone(&survey.ids), before),
                 false => SetId::SINGLE,
             };
             let is_count = has_values && !is_single;
@@ -340,7 +340,7 @@ impl Analysis<'_> {
                 Ok(domain) => {
                     let ids: Vec<InstId> = domain.instances().map(|(id, _)| id).collect();
                     let regular = !has_repeats(&ids);
-                    NodeShape { regular, ..with_some(self.intern(at, &ids)) }
+                    NodeShape { regular, ..with_some(self.intern(at, ids)) }
                 }
             },
             Op::Nothing | Op::NoValue => without(Status::Empty(Reason::NoValue)),
@@ -428,7 +428,7 @@ impl Analysis<'_> {
                 let ids = &self.drafts[at].sets[operand.set.index()];
                 let ids = ids.iter().copied().filter(|have| Some(*have) == named);
                 let ids: Vec<InstId> = ids.collect();
-                with_some(self.intern(at, &ids))
+                with_some(self.intern(at, ids))
             }
             Op::Matching { operand, domain, pattern, negated } => {
                 let operand = self.node(*operand);
@@ -452,8 +452,9 @@ impl Analysis<'_> {
                 let taken: Result<Vec<InstId>, _> = ids.iter().filter_map(taken).collect();
                 match taken {
                     Ok(taken) => {
-                        let set = self.intern(at, &taken);
-                        self.drafts[at].taken.insert(id, Ok(taken.into()));
+                        let taken: Arc<[InstId]> = taken.into();
+                        let set = self.intern(at, Arc::clone(&taken));
+                        self.drafts[at].taken.insert(id, Ok(taken));
                         with_some(set)
                     }
                     Err(TooMuchWork) => {
@@ -503,7 +504,7 @@ impl Analysis<'_> {
             (Some(a), Some(b)) => intersection(a, b),
             _ => Vec::new(),
         };
-        let met = self.intern(at, &ids);
+        let met = self.intern(at, ids);
         self.drafts[at].meetings.insert((a, b), met);
         met
     }
@@ -518,10 +519,14 @@ impl Analysis<'_> {
     }
 
     /// The set of instances; `None` of none.
-    fn intern(&mut self, at: usize, ids: &[InstId]) -> Option<SetId> {
+    fn intern(
+        &mut self,
+        at: usize,
+        ids: impl AsRef<[InstId]> + Into<Arc<[InstId]>>,
+    ) -> Option<SetId> {
         let draft = &mut self.drafts[at];
         let before = self.states[draft.section as usize].as_deref();
-        if ids.is_empty() { None } else { Some(draft.intern(ids, before)) }
+        if ids.as_ref().is_empty() { None } else { Some(draft.intern(ids, before)) }
     }
 
     /// The set of a history's previous sample, if it lies where kernels read it.
@@ -536,7 +541,7 @@ impl Analysis<'_> {
             return Some(SetId::SINGLE);
         }
         let ids = Arc::clone(&state.sets[had.set.index()]);
-        self.intern(at, &ids)
+        self.intern(at, ids)
     }
 }
 
@@ -567,19 +572,30 @@ impl Draft {
 
     /// The set of these instances, which are some. `before` is what the section
     /// was like, whose lists are taken over.
-    fn intern(&mut self, ids: &[InstId], before: Option<&State>) -> SetId {
+    fn intern(
+        &mut self,
+        ids: impl AsRef<[InstId]> + Into<Arc<[InstId]>>,
+        before: Option<&State>,
+    ) -> SetId {
+        let wanted = ids.as_ref();
         if let Some(latest) = self.latest
-            && *self.sets[latest.index()] == *ids
+            && are_same(&self.sets[latest.index()], wanted)
         {
             return latest;
         }
+        // Long lists that are alike for long are compared only if need be.
+        let find = |is_meant: fn(&[InstId], &[InstId]) -> bool| {
+            let at = self.sets.iter().position(|set| is_meant(set, wanted));
+            at.map(|at| SetId(at as u32))
+        };
         let known = match self.sets.len() {
-            0..=FEW => self.sets.iter().position(|set| **set == *ids).map(|at| SetId(at as u32)),
-            _ => self.index.get(ids).copied(),
+            0..=FEW => find(|a, b| std::ptr::eq(a, b)).or_else(|| find(are_same)),
+            _ => self.index.get(wanted).copied(),
         };
         let set = known.unwrap_or_else(|| {
-            let had = before.and_then(|state| state.sets.iter().find(|set| ***set == *ids));
-            let ids = had.map_or_else(|| Arc::from(ids), Arc::clone);
+            let had =
+                before.and_then(|state| state.sets.iter().find(|set| are_same(set, ids.as_ref())));
+            let ids: Arc<[InstId]> = had.map_or_else(|| ids.into(), Arc::clone);
             self.sets.push(Arc::clone(&ids));
             let set = SetId(self.sets.len() as u32 - 1);
             if self.sets.len() == FEW + 1 {
