@@ -25,8 +25,9 @@ const METRICS: [(&str, ValueType, u32); 4] = [
     ("m.some", ValueType::U64, 1),
     ("m.other", ValueType::U64, 2),
 ];
-const TEXTS: [&str; 9] = [
+const TEXTS: [&str; 10] = [
     "rate(m.long)",
+    "rate(m.some)",
     "delta(m.word)",
     "rate(m.long) * delta(m.word)",
     "rate(m.long + m.some)",
@@ -82,7 +83,7 @@ impl Changing {
             2 if !ids.is_empty() => ids[at] = next,
             3 => ids.insert(at, next),
             4 => ids.extend((0..9).map(|more| next + more)),
-            5 => ids.truncate(ids.len() - choice(2, 12).min(ids.len())),
+            5 => drop(ids.drain(at..(at + choice(2, 12)).min(ids.len()))),
             6 => ids.rotate_left(at),
             7 if choice(2, 4) == 0 => ids.reverse(),
             8 if choice(2, 6) == 0 => ids.clear(),
