@@ -15,7 +15,8 @@ use super::layout::Domain;
 use crate::model::{InstId, InstanceDomain};
 use crate::program::{InputSlot, Op, Program, Status};
 
-/// See the module's description.
+/// Names that instances had when filters met them, and that their domains do not
+/// know any more.
 #[derive(Debug, Default)]
 pub struct Selected {
     /// By the domain's position in the program, and name.

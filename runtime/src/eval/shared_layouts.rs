@@ -30,7 +30,7 @@ impl InCommon for SharedLayouts {
     }
 }
 
-/// See the module's description.
+/// Sections, plans and states for all evaluators of one program.
 #[derive(Debug, Default)]
 pub struct SharedLayouts {
     sections: OnceLock<Arc<Sections>>,

@@ -9,7 +9,7 @@ use crate::model::InstId;
 use crate::pattern::{Pattern, TooMuchWork};
 use crate::program::NodeId;
 
-/// See the module's description.
+/// What each pattern said of each instance when it saw it first.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     /// By filter and instance; only of programs whose verdicts stay.

@@ -14,10 +14,12 @@
 //! section has a [`Shape`]: which metrics have values, which of them have the
 //! same instances, which fail. For a shape there is a [`Plan`], which all hosts
 //! share. What a host is like is its [`State`]s, a plan and the instances for each
-//! section, which hosts with the same instances share. What changes in one domain costs that section, and those that
-//! depend on its single values.
+//! section, which hosts with the same instances share. What changes in one domain
+//! costs that section, and those that depend on its single values.
 
 mod frame;
+mod geometry;
+mod placed;
 mod plan;
 mod sections;
 mod shape;
@@ -26,7 +28,9 @@ use std::sync::Arc;
 
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{HistoryId, InputSlot, NodeId, Status};
-pub use frame::{Copy, Expected, Frame, Geometry, Placed, Save};
+pub use frame::{Expected, Frame};
+pub use geometry::Geometry;
+pub use placed::{Copy, Placed, Save};
 pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
 pub use sections::Sections;
 pub use shape::{Analysis, Draft, SetId, Shape, empty_or, first_failed, first_without};

@@ -15,7 +15,7 @@ use crate::program::{
     KernelSlot, NodeId, Op, Placement, PreviousLanes, Program, Status, Step, StepOperand, scalar_of,
 };
 
-/// See the module's description.
+/// What to do in a section of a certain shape, whoever's it is.
 #[derive(Debug)]
 pub struct Plan {
     /// Position of the section.

@@ -15,7 +15,7 @@ use crate::program::{
     HistoryId, InputSlot, NodeId, Op, Placement, PreviousLanes, Program, StepOperand,
 };
 
-/// See the module's description.
+/// The sections of a program, and where each of its parts has gone.
 #[derive(Debug)]
 pub struct Sections {
     /// The sections; the first is that of single values.

@@ -33,7 +33,7 @@ impl SetId {
     }
 }
 
-/// See the module's description.
+/// What a section looks like at a fetch. Equal shapes have one plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Parallel to the section's inputs.
