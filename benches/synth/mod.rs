@@ -1,6 +1,6 @@
 //! Synthetic metrics in memory, and derived metrics over them.
 //!
-//! In: how many metrics of each type and how many instances. Out: a source
+//! Input: how many metrics of each type and how many instances. Output: a source
 //! that hands out encoded results, and evaluators over it. The time that the
 //! source takes is known, so that it can be left out of what is measured.
 #![allow(dead_code, reason = "each benchmark uses a part")]

@@ -1,6 +1,6 @@
 //! Files that have their names only once they are what they should be.
 //!
-//! In: a folder, and later a name. Out: a file to write to. Until it is given
+//! Input: a folder, and later a name. Output: a file to write to. Until it is given
 //! a name it has none at all (`O_TMPFILE` of open(2)), so that nothing stays of
 //! it however the process ends; where the file system cannot do that, it has a
 //! temporary one, which goes when the file is dropped. A process that is killed

@@ -1,7 +1,7 @@
 //! The archives that arguments name: several options make one list, and
 //! patterns become the archives that they match.
 //!
-//! In: the arguments of `-a`, as they were given. Out: a list with commas as
+//! Input: the arguments of `-a`, as they were given. Output: a list with commas as
 //! `ArchiveContext::open` takes it. Whether there are such archives is for
 //! that to find out.
 

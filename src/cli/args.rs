@@ -108,7 +108,7 @@ pub enum DiagWords {
 /// How expressions are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BackendArgument {
-    /// By native code if it is worth the while.
+    /// By native code if it is worth it.
     #[default]
     Auto,
     /// By native code from the first sample on.
@@ -119,7 +119,7 @@ pub enum BackendArgument {
 
 impl BackendArgument {
     /// The backend for a number of evaluations, if that is known: native code
-    /// is not worth the while for a single sample.
+    /// is not worth it for a single sample.
     pub fn for_samples(self, samples: Option<u64>) -> Backend {
         match self {
             BackendArgument::Auto if samples == Some(1) => Backend::Interp,

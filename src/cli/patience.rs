@@ -1,7 +1,7 @@
 //! A live source that fails for a while: when it is tried again, what is said
 //! of it meanwhile, and when it is given up.
 //!
-//! In: what each attempt to fetch came to, and a [`Clock`]. Out: pauses and
+//! Input: what each attempt to fetch came to, and a [`Clock`]. Output: pauses and
 //! messages. Nothing is fetched here, and nothing else tells the time.
 
 use std::time::{Duration, Instant};
@@ -120,7 +120,7 @@ impl Patience {
         self.trial = None;
     }
 
-    /// An attempt failed in a way that time may mend: says so, now and then,
+    /// An attempt failed in a way that may pass with time: says so, now and then,
     /// and pauses until the next one.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl Patience {
         Ok(())
     }
 
-    /// Takes attempts until one succeeds, or fails in a way that time does not mend.
+    /// Takes attempts until one succeeds, or fails in a way that time does not help.
     ///
     /// # Errors
     /// The source failed in such a way, or is given up.

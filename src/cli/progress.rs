@@ -1,7 +1,7 @@
 //! How far a scan of an archive has come: a line on standard error.
 //!
-//! In: the times that a scan begins and ends at, and the times it comes to.
-//! Out: a bar, on a terminal only, once the scan has taken a while, and gone
+//! Input: the times that a scan begins and ends at, and the times it comes to.
+//! Output: a bar, on a terminal only, once the scan has taken a while, and gone
 //! when it ends. What is scanned, and where its rows go, is not known here.
 
 use std::sync::{Mutex, PoisonError};

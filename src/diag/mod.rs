@@ -51,7 +51,7 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do, if that is known.
     pub help: Option<String>,
-    /// An edit that would mend it.
+    /// An edit that would repair it.
     pub fix: Option<Fix>,
     /// How operands came by what is wrong with them.
     pub derivations: Vec<Derivation>,
@@ -175,7 +175,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds an edit that would mend it.
+    /// Adds an edit that would repair it.
     pub fn fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
         self.fix = Some(Fix { span, text: text.into() });
         self

@@ -47,7 +47,7 @@ fn said(text: &str, language: Language) -> (Vec<String>, Vec<(Code, String)>) {
             format!("{:?}={}", setting.option, setting.value)
         }
     });
-    // Lines of blanks become empty, which is the one mistake that is mended.
+    // Lines of blanks become empty, which is the one mistake that is repaired.
     let mistakes = diagnostics.iter().filter(|diagnostic| {
         diagnostic.severity == Severity::Error || diagnostic.code != Code::BadDefinitionLine
     });

@@ -1,7 +1,7 @@
 //! A group of lanes at a time, in vectors of 16 bytes.
 //!
-//! In go the form of a kernel and the addresses of its columns, out comes the
-//! body of the loop over groups. Columns are padded to whole groups, so the
+//! Input: the form of a kernel and the addresses of its columns. Output: the body
+//! of the loop over groups. Columns are padded to whole groups, so the
 //! last one needs no loop of its own; only its flags are cut to the lanes that
 //! are there. Every operation gives the bits that it gives lane by lane; forms
 //! with an operation that vectors do not have are not [`suitable`].

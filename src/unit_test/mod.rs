@@ -2,7 +2,7 @@
 //!
 //! A test gives samples of metrics step by step, with gaps, counters that
 //! start again, instances that come and go, and fetches that fail; and it says
-//! what comes of them. In: the TOML text of a file of tests. Out: for each test
+//! what comes of them. In: the TOML text of a file of tests. Output: for each test
 //! what differs. How that is printed is for the command.
 //!
 //! | key                 | meaning                                                       |

@@ -1,6 +1,6 @@
 //! Positional reading of the files of an archive, and a sliding window over one.
 //!
-//! In: an open file, or bytes in memory. Out: the bytes at an offset, as many
+//! Input: an open file, or bytes in memory. Output: the bytes at an offset, as many
 //! as asked for unless the file ends earlier. What the bytes mean is not known
 //! here, and nothing is remembered about a file's end: it may grow.
 

@@ -1,6 +1,6 @@
 //! A context of archives: opening them, and their metadata as of a time.
 //!
-//! In: the names of archives, or files in memory. Out: what
+//! Input: the names of archives, or files in memory. Output: what
 //! [`MetadataSource`] promises. How values are fetched is the business of
 //! `fetching`; that there may be several archives, that of `opening`,
 //! `sequence` and `meta`.

@@ -12,8 +12,8 @@
 //! | 24 + 8N   | 28+8N  |       | names, each with a NUL                         |
 //! |           |        | 4     | length                                         |
 //!
-//! In: such records, which are checked at once but kept as positions in the
-//! metadata. Out: the domain in force at a time, decoded when it is asked for.
+//! Input: such records, which are checked at once but kept as positions in the
+//! metadata. Output: the domain in force at a time, decoded when it is asked for.
 //! This module does not read files.
 
 use std::collections::HashMap;

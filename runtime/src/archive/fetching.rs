@@ -1,6 +1,6 @@
 //! Fetches from an archive, in every mode of `pmSetMode(3)`.
 //!
-//! In: a position in time and a direction. Out: what [`FetchSource`]
+//! Input: a position in time and a direction. Output: what [`FetchSource`]
 //! promises. Record by record, values stay as they are encoded; what is
 //! between records comes from `interpolation`.
 

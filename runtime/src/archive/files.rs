@@ -1,7 +1,7 @@
 //! Finds the files of an archive.
 //!
-//! In: the name of an archive: its base name or that of one of its files.
-//! Out: the base name, and where metadata, index and data volumes are. Nothing
+//! Input: the name of an archive: its base name or that of one of its files.
+//! Output: the base name, and where metadata, index and data volumes are. Nothing
 //! is opened here, and other archives are not known.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Entry point for fuzzing: a whole archive from one blob.
 //!
-//! In: arbitrary bytes. Out: nothing, but every path from opening to the last
+//! Input: arbitrary bytes. Output: nothing, but every path from opening to the last
 //! fetch was taken. Nothing touches the file system.
 
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! Archives that a writer still appends to.
 //!
-//! In: an open archive. Out: how far it counts. A context that follows an
+//! Input: an open archive. Output: how far it counts. A context that follows an
 //! archive is at its end for now behind the last record that counts, until
 //! [`ArchiveContext::look`] has taken in what was written since. A record
 //! counts once it is complete and the metadata knows its metrics and

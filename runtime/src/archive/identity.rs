@@ -1,6 +1,6 @@
 //! What tells whether the files of archives are those that were read before.
 //!
-//! In: the files that a user's argument stands for. Out: an identity, if there
+//! Input: the files that a user's argument stands for. Output: an identity, if there
 //! is one that can be relied on. Nothing is opened here, and what is in the
 //! files is not known.
 

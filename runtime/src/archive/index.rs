@@ -7,7 +7,7 @@
 //! | 12        | 16 | 4, 8  | offset in the metadata |
 //! | 16        | 24 | 4, 8  | offset in the volume   |
 //!
-//! In: the index file, entries of fixed size behind its label. Out: entries
+//! Input: the index file, entries of fixed size behind its label. Output: entries
 //! that may be true; whoever uses one checks what stands at its offset, since
 //! writers have put ends of records, and worse, there.
 

@@ -1,6 +1,6 @@
 //! What is wrong with the files of an archive beside its data records.
 //!
-//! In: an archive that is open. Out: faults of its metadata that say nothing to
+//! Input: an archive that is open. Output: faults of its metadata that say nothing to
 //! any reader, and of its index, which readers have to be able to do without.
 //! Data records are only counted here: reading them tells what is wrong with them.
 

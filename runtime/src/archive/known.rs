@@ -1,7 +1,7 @@
 //! What was read of the metadata of archives, as one: shared by all contexts
 //! that read the same.
 //!
-//! In: the contents of metadata files. Out: the same for everyone who asks,
+//! Input: the contents of metadata files. Output: the same for everyone who asks,
 //! whatever time it is there. What holds at a time, and for whom, is the
 //! business of `meta`.
 //!

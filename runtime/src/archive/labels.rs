@@ -17,7 +17,7 @@
 //! the value (2), its length (2). In place of the number of labels there may
 //! be a status, and no labels.
 //!
-//! In: such records, of which the positions are kept. Out: the sets in force
+//! Input: such records, of which the positions are kept. Output: the sets in force
 //! at a time, decoded and checked when they are asked for, so that a damaged
 //! one is in the way of nobody else. This module does not read files.
 

@@ -1,8 +1,8 @@
 //! The metadata of all archives of a context, as one.
 //!
-//! In: metadata files, read from front to back when archives are opened
+//! Input: metadata files, read from front to back when archives are opened
 //! (`meta_contents`); what a writer appends later to that of the last archive
-//! is found by [`Metadata::refresh`]. Out: lookups, as of a time where that
+//! is found by [`Metadata::refresh`]. Output: lookups, as of a time where that
 //! matters. Values are not known here.
 //!
 //! Archives have to agree on what they say of a metric; instances and labels

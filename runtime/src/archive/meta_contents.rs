@@ -12,7 +12,7 @@
 //! semantics, units, number of names, and each name with its length in front,
 //! all words of 4 bytes; then the length again.
 //!
-//! In: a file, read from front to back. Out: what its records say. That there
+//! Input: a file, read from front to back. Output: what its records say. That there
 //! may be several archives is known only as the number of the file in places.
 
 use std::collections::HashMap;

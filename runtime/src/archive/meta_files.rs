@@ -1,6 +1,6 @@
 //! The metadata files of the archives of a context, for reading records again.
 //!
-//! In: files in order of their archives, and places in them. Out: the bytes
+//! Input: files in order of their archives, and places in them. Output: the bytes
 //! there. Only the file that was read last is open, so that a thousand
 //! archives cost no more than one. What the bytes mean is not known here.
 

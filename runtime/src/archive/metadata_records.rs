@@ -1,9 +1,9 @@
 //! Everything that the metadata of an archive says, in the order in which it
 //! was written: for those who copy an archive, not for those who ask about it.
 //!
-//! In: metadata files, record by record, one archive after the other. Out: descriptors, texts, labels,
-//! and whole instance domains, differences applied. Of all that only the
-//! domains are remembered.
+//! Input: metadata files, record by record, one archive after the other. Output:
+//! descriptors, texts, labels, and whole instance domains, with differences
+//! applied. Only the domains are remembered.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The name space of an archive: the names in its descriptor records.
 //!
-//! In: names with their metrics, in the order of the metadata. Out: lookups
+//! Input: names with their metrics, in the order of the metadata. Output: lookups
 //! and traversals, in libpcp's order, which puts what is new in front of its
 //! siblings. Several names of one metric are all kept; what a metric is like
 //! is not known here.

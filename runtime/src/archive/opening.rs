@@ -1,6 +1,6 @@
 //! Opens the archives of a context, and sees to it that they fit together.
 //!
-//! In: the files of each. Out: the archives in order of their starts, and
+//! Input: the files of each. Output: the archives in order of their starts, and
 //! their metadata as one, both shared with contexts of the same files
 //! (`identity`, `known`). What is wrong with one archive of several is no
 //! reason to do without the others; that they contradict each other is. That

@@ -1,7 +1,7 @@
 //! The order of an archive's records in time.
 //!
-//! In: the times of records one after the other, in either direction, each
-//! with that of the record beyond it. Out: whether a record is where its time
+//! Input: the times of records one after the other, in either direction, each
+//! with that of the record beyond it. Output: whether a record is where its time
 //! belongs, and one message for all in a row that are not, which are left out.
 //!
 //! Where two neighbours contradict each other, one of them has a wrong time: if

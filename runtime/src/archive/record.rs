@@ -1,7 +1,7 @@
 //! What all records of an archive share: framing by length words, big-endian
 //! fields, time stamps, and how damage is described.
 //!
-//! In: bytes of one record and where they stand in their file. Out: fields,
+//! Input: bytes of one record and where they stand in their file. Output: fields,
 //! or a [`Damage`] that names the field and its offset. This module knows no
 //! particular kind of record.
 

@@ -7,7 +7,7 @@
 //! | several of these, with commas     | all of them; a comma at the    |
 //! |                                   | end is harmless                |
 //!
-//! In: the argument. Out: the files of each archive, or why there are none.
+//! Input: the argument. Output: the files of each archive, or why there are none.
 //! A directory is read once, however many archives are in it.
 
 use std::collections::HashMap;

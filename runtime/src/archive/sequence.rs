@@ -5,8 +5,8 @@
 //!   ─ volumes ─  mark    ──── volumes ────  mark   ── volumes ──
 //! ```
 //!
-//! In: archives in order of their starts, of which one is open at a time.
-//! Out: their records, and between two archives a mark that stands in none of
+//! Input: archives in order of their starts, of which one is open at a time.
+//! Output: their records, and between two archives a mark that stands in none of
 //! them: nobody knows what was between them. Of a single archive nothing is
 //! added. Records are not looked into here beyond their headers.
 

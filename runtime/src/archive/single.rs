@@ -1,6 +1,6 @@
 //! One of the archives of a context: its files, its label, its index and its end.
 //!
-//! In: the files. Out: what is true of the archive whatever is read of it.
+//! Input: the files. Output: what is true of the archive whatever is read of it.
 //! Nothing stays open here, and other archives are not known.
 
 use std::sync::OnceLock;

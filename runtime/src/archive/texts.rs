@@ -9,7 +9,7 @@
 //! | 16     |      | the text, with a NUL                                     |
 //! |        | 4    | length                                                   |
 //!
-//! In: such records, of which the positions are kept. Out: where a text is to
+//! Input: such records, of which the positions are kept. Output: where a text is to
 //! be found. Texts have no time. This module does not read files.
 
 use std::collections::{HashMap, HashSet};

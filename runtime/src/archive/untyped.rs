@@ -1,7 +1,7 @@
 //! Numbers of 64 bits in blocks without a type, as pmlogger wrote them in 1995
 //! and 1996.
 //!
-//! In: value sets of a record. Out: the same, in blocks that have the type of
+//! Input: value sets of a record. Output: the same, in blocks that have the type of
 //! their metric, so that nobody else has to know of such archives.
 
 use crate::model::{Pmid, ValueType};

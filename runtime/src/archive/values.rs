@@ -1,7 +1,7 @@
 //! The value sets of a data record.
 //!
-//! In: the bytes of a record between its header and its trailing length word,
-//! and the metrics of a fetch. Out: where the sets of these metrics are. The
+//! Input: the bytes of a record between its header and its trailing length word,
+//! and the metrics of a fetch. Output: where the sets of these metrics are. The
 //! encoding of a value set is that of [`crate::result::Wire`]; values
 //! themselves are not decoded here.
 

@@ -8,7 +8,7 @@
 //! | 16        | 20 |       | value sets, then value blocks     |
 //! |           |    | 4     | length of the record              |
 //!
-//! In: the file of a volume. Out: records, framed and bounded; each is read
+//! Input: the file of a volume. Output: records, framed and bounded; each is read
 //! into a sliding window and never copied here. What is in the value sets is
 //! the business of `values`.
 

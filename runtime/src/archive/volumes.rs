@@ -1,6 +1,6 @@
 //! The data volumes of one archive as one sequence of records.
 //!
-//! In: the files of an archive. Out: records in order, volume after volume,
+//! Input: the files of an archive. Output: records in order, volume after volume,
 //! and the place in the volumes where a time begins. Records are not looked
 //! into here beyond their headers, and what comes before or after the archive
 //! is not known.

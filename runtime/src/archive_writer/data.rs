@@ -1,8 +1,8 @@
 //! Results as data records (layout: see `archive::volume`; the encoding of
 //! value sets is that of [`crate::result::Wire`]).
 //!
-//! In: value sets, wherever they come from, and what is known of their metrics
-//! and instances. Out: the bytes of one record, every value of the type that
+//! Input: value sets, wherever they come from, and what is known of their metrics
+//! and instances. Output: the bytes of one record, every value of the type that
 //! its descriptor says and every instance with a name; or what is wrong.
 
 use crate::archive::record::{LENGTH_WORD, Version};

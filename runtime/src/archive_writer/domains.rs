@@ -1,7 +1,7 @@
 //! Instance domains: what was written of each last, and the record that
 //! brings it up to date (layout: see `archive::domains`).
 //!
-//! In: the instances of a domain. Out: a record with all of them, or in
+//! Input: the instances of a domain. Output: a record with all of them, or in
 //! version 3 one with those that came and went, whichever is shorter; none
 //! when nothing changed. Time and files are not known here.
 

@@ -2,7 +2,7 @@
 //! lengths around them; and the records that are made of nothing else: labels
 //! of archives, entries of the index, and marks.
 //!
-//! In: values that are known to fit. Out: bytes. Limits are checked where
+//! Input: values that are known to fit. Output: bytes. Limits are checked where
 //! values come in (`mod`), so that nothing here can fail but for the length
 //! of a whole record.
 

@@ -1,7 +1,7 @@
 //! Entry point for fuzzing: what is written is what is read.
 //!
-//! In: arbitrary bytes, taken for a sequence of calls, of which many are
-//! wrong. Out: nothing; but what the writer took, our reader gives back, in
+//! Input: arbitrary bytes, taken for a sequence of calls, of which many are
+//! wrong. Output: nothing; but what the writer took, our reader gives back, in
 //! order and at its time, and what it refused left no trace. Nothing touches
 //! the file system.
 

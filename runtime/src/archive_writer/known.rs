@@ -1,6 +1,6 @@
 //! What an archive says so far, and whether something new may be said.
 //!
-//! In: descriptors, names, texts and labels as callers give them. Out: what of
+//! Input: descriptors, names, texts and labels as callers give them. Output: what of
 //! it is new, or why it cannot be. The writer's other half, values, looks
 //! metrics and domains up here. Bytes are not known here.
 

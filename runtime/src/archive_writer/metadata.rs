@@ -1,7 +1,7 @@
 //! Descriptors, help texts and labels as records (layouts: see
 //! `archive::meta`, `archive::texts` and `archive::labels`).
 //!
-//! In: what was checked in `known`. Out: bytes of one record. Gives the length
+//! Input: what was checked in `known`. Output: bytes of one record. Gives the length
 //! back when the record would be too long.
 
 use crate::archive::layout;

@@ -1,7 +1,7 @@
 //! The files of an archive that is being written. This is the one module of
 //! the writer that touches files.
 //!
-//! In: whole files to be created and whole records to be appended. Out: files
+//! Input: whole files to be created and whole records to be appended. Output: files
 //! that appear complete with their first bytes, and grow by one write for each
 //! record; of a record that cannot be written whole nothing stays. What the
 //! bytes mean is not known here.

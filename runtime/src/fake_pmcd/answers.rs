@@ -1,5 +1,6 @@
-//! What pmcd 6 answers to requests for metadata: in go the bytes of one
-//! request, out come those of the reply.
+//! What pmcd 6 answers to requests for metadata.
+//!
+//! Input: the bytes of one request. Output: those of the reply.
 //!
 //! Where pmcd 6.0.3 takes requests that the layouts of [`crate::pdu`] do not
 //! allow, so does this: a client must not depend on a peer that is stricter.

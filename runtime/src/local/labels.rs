@@ -1,7 +1,7 @@
 //! Labels of this host and process: what a pmcd here would say of itself.
 //!
-//! In: the names of the host, `/etc/machine-id`, and the files with which a
-//! site adds labels of its own. Out: one set of the level of the context
+//! Input: the names of the host, `/etc/machine-id`, and the files with which a
+//! site adds labels of its own. Output: one set of the level of the context
 //! (`pmGetContextLabels(3)`), and a word about each file that is left out.
 //! What agents say of their metrics is not known here.
 

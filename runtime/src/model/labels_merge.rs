@@ -1,6 +1,6 @@
 //! Merging sets of labels: what holds for a metric or instance in the end.
 //!
-//! In: sets from the most general level to the most special one. Out: one set
+//! Input: sets from the most general level to the most special one. Output: one set
 //! in the form that `pmMergeLabelSets(3)` gives: names in order of their bytes,
 //! each once, without white space between them. Where sets come from is not
 //! known here.

@@ -1,8 +1,8 @@
 //! Reads labels from a text that comes without a table of their places, as
 //! files in `/etc/pcp/labels` do (`pmParseLabelSet(3)`).
 //!
-//! In: one JSON object. Objects within it become labels with compound names.
-//! Out: a [`LabelSet`], or what is wrong and where. The text is checked as a
+//! Input: one JSON object. Objects within it become labels with compound names.
+//! Output: a [`LabelSet`], or what is wrong and where. The text is checked as a
 //! whole; how deep it may nest is bounded.
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The messages (PDUs) that a PMAPI client and pmcd exchange, encoded and decoded.
 //!
-//! In go the bytes of one complete PDU, out come plain values that borrow from
-//! them, and the other way round. Every PDU begins with a [`Header`]; one file
+//! Input: the bytes of one complete PDU. Output: plain values that borrow from
+//! them; and the other way round. Every PDU begins with a [`Header`]; one file
 //! per exchange holds the layout of the rest. This module performs no IO and
 //! knows nothing of the order of messages, see [`crate::proto`] for that.
 //!

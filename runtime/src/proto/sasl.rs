@@ -1,7 +1,7 @@
 //! Authentication: the client's side of an exchange of SASL messages.
 //!
-//! In go the messages of pmcd, out come those of the client; when the exchange
-//! is over, pmcd's silence means success. The mechanisms are `rsasl`'s. What is
+//! Input: the messages of pmcd. Output: those of the client. When the exchange is
+//! over, pmcd's silence means success. The mechanisms are `rsasl`'s. What is
 //! decided here: which mechanism, how much work and how many messages a peer
 //! can ask for, and what its refusals mean in words.
 

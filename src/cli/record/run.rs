@@ -44,7 +44,7 @@ impl Run<'_> {
     /// Records until the end.
     ///
     /// # Errors
-    /// The source failed in a way that time does not mend, or the archive
+    /// The source failed in a way that time does not help, or the archive
     /// cannot be written any more.
     pub fn run(&mut self) -> Result<(), RecorderError> {
         let mut taken = 0;

@@ -9,7 +9,7 @@
 //!   Bytes ◄── at any offset ◄── Expansion: a temporary file without a name
 //! ```
 //!
-//! In: a file and what its suffix says. Out: [`Bytes`] at any offset of the
+//! Input: a file and what its suffix says. Output: [`Bytes`] at any offset of the
 //! expanded contents. Units are expanded when they are asked for, and only
 //! whole: what a checksum contradicts is not given out. Of a file that was cut
 //! within a unit, what is left of that is. All readers of a file share one

@@ -1,7 +1,7 @@
 //! The instances that a metric may have values of, over the whole archive.
 //!
-//! In: all instances of a domain with their lives, and the instances that
-//! value sets have. Out: lanes, one per instance in the order in which libpcp
+//! Input: all instances of a domain with their lives, and the instances that
+//! value sets have. Output: lanes, one per instance in the order in which libpcp
 //! delivers them, and for every list of instances in a value set, where its
 //! lanes are. No values here.
 

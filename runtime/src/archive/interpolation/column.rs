@@ -1,6 +1,6 @@
 //! The values of one value set, decoded.
 //!
-//! In: a record, the bytes of a set in it, and the type of the metric. Out: the
+//! Input: a record, the bytes of a set in it, and the type of the metric. Output: the
 //! instances, and bits or bytes by position. Which instances these are, and
 //! when, is not known here. A few sets are kept for all metrics together, since
 //! lane after lane of a metric asks for the same ones.

@@ -1,6 +1,6 @@
 //! The records around the time of a fetch, as far as they were looked at.
 //!
-//! In: the data volumes. Out: consecutive records with their times and places,
+//! Input: the data volumes. Output: consecutive records with their times and places,
 //! numbered by ordinals that stay the same while the stretch grows at both
 //! ends, and the marks among them. Which metrics are in a record is for
 //! others to keep.

@@ -1,8 +1,8 @@
 //! What lies so far from the time of a fetch that not all records up to there
 //! can be remembered.
 //!
-//! In: the lanes for which it is unknown what ends their stretch on a side.
-//! Out: their ends, all found in one pass over the records on that side, which
+//! Input: the lanes for which it is unknown what ends their stretch on a side.
+//! Output: their ends, all found in one pass over the records on that side, which
 //! goes as far as it must, and of which nothing else is kept. Where instances
 //! leave for good, a pass for each would read all the rest of the archive; so
 //! when one has come to nothing, the next one notes where every lane occurs

@@ -1,7 +1,7 @@
 //! How much interpolation remembers, so that memory is bounded whatever the
 //! length of the archive and the distance of the records that matter.
 //!
-//! In: the time of a fetch among the records covered. Out: which of these stay.
+//! Input: the time of a fetch among the records covered. Output: which of these stay.
 //! What is forgotten is read again if it is needed; what lies too far ahead to
 //! be remembered is found by `far`.
 

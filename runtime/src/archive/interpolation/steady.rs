@@ -1,6 +1,6 @@
 //! The values of a metric while no record that matters to it is passed.
 //!
-//! In: what was found for each lane at one time. Out: the values at other times
+//! Input: what was found for each lane at one time. Output: the values at other times
 //! for which the same would be found, without looking. Metrics of numbers only.
 
 use crate::archive::interpolation::coverage::Ordinal;

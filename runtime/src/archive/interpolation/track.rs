@@ -1,7 +1,7 @@
 //! One metric in the stretch of records that is covered: where it occurs, and
 //! for each of its instances the values around the time of the fetch.
 //!
-//! In: value sets as they are met in records, and a time. Out: for each lane
+//! Input: value sets as they are met in records, and a time. Output: for each lane
 //! the value set before and after that time that holds a value of it. Each
 //! lane remembers a stretch of ordinals in which it is known not to occur, so
 //! that going on costs nothing while the time stays within it, and one look

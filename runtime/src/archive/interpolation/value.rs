@@ -1,7 +1,7 @@
 //! The value of a metric between two records.
 //!
-//! In: the values of both records as bits, of a known type, and the times.
-//! Out: bits of the same type. Which records these are is not known here.
+//! Input: the values of both records as bits, of a known type, and the times.
+//! Output: bits of the same type. Which records these are is not known here.
 
 use crate::archive::interpolation::rules::{InterpolationRules, Neighbour, Overflow};
 use crate::model::{Semantics, ValueType};

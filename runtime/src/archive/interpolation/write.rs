@@ -1,7 +1,7 @@
 //! Writes the part of a fetch: for each metric what is found for its lanes, or
 //! as long as nothing else would be found, the numbers of the time.
 //!
-//! In: a time among the records covered. Out: columns, with the identity of their
+//! Input: a time among the records covered. Output: columns, with the identity of their
 //! layout where the next fetch may have nothing but other numbers.
 
 use crate::archive::interpolation::Interpolator;

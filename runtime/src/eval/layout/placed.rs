@@ -170,7 +170,6 @@ impl Placed {
         self.offset(place) + lane * operand.scalar.bytes() as u32
     }
 
-    /// Makes offsets of a plan's places.
     /// Begins to lay it out for a host; gives the bytes that it needs. Until it
     /// is through, it is for nothing.
     ///
@@ -209,6 +208,7 @@ impl Placed {
         self.state = Some(Arc::clone(state));
     }
 
+    /// Makes offsets of a plan's places.
     fn lay_out_plan(&mut self, program: &Program, plan: &Plan, state: &State) {
         self.lay_out_copies(plan, state);
         let lanes_of = |set: SetId| state.ids(set).len() as u32;

@@ -1,6 +1,6 @@
 //! What the files of processes say, as values.
 //!
-//! In go the contents of one file of one process, out comes at most one value.
+//! Input: the contents of one file of one process. Output: at most one value.
 //! A file that is not as the kernel writes it gives none.
 
 use std::collections::HashMap;
