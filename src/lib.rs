@@ -111,3 +111,8 @@ pub mod fuzz {
     pub use crate::syntax::{fuzz_definitions, fuzz_parse};
     pub use crate::unit_test::{fuzz_test_file, fuzz_timeline};
 }
+
+/// Tests the examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
