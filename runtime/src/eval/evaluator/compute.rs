@@ -63,6 +63,9 @@ impl Evaluator {
         // What was evaluated without columns may have them now.
         if was_without_columns {
             self.find_irregular();
+        } else {
+            // Where each fetch goes back in time, all of them need it again and again.
+            self.shrink_irregular();
         }
         let (timestamp, layout) = (clock.timestamp, self.layout.as_ref());
         let buffers: &'w Buffers = buffers;

@@ -270,7 +270,7 @@ impl Evaluator {
         irregular.clear();
         let outputs = 0..self.program.outputs.len() as u32;
         irregular.extend(outputs.filter_map(|output| self.irregular_output(output)));
-        self.keep_irregular(irregular);
+        self.irregular = irregular;
     }
 
     /// The same where something has changed in some sections only.
@@ -287,13 +287,15 @@ impl Evaluator {
         irregular.retain(|one| outputs.binary_search(&one.output).is_err());
         irregular.extend(outputs.iter().filter_map(|output| self.irregular_output(*output)));
         irregular.sort_unstable();
-        self.keep_irregular(irregular);
+        self.irregular = irregular;
     }
 
-    /// There are many at first and after a gap, and hardly any later.
-    fn keep_irregular(&mut self, mut irregular: Vec<Irregular>) {
-        irregular.shrink_to(2 * irregular.len());
-        self.irregular = irregular;
+    /// Gives back what outputs needed that are regular now: mostly all of them,
+    /// which had no previous samples at first.
+    fn shrink_irregular(&mut self) {
+        if self.irregular.capacity() > 2 * self.irregular.len() {
+            self.irregular.shrink_to(self.irregular.len());
+        }
     }
 
     /// An output, if it needs the general path.
