@@ -2,8 +2,12 @@
 //! kernels over columns that stay where they are, move and change their lanes
 //! give what the general path gives node by node.
 
+#[path = "../runtime/tests/shared/mix.rs"]
+mod mix;
+
 use std::sync::Arc;
 
+use mix::mix;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registered, Registry};
@@ -39,15 +43,6 @@ const TEXTS: [&str; 10] = [
 ];
 const SEEDS: u64 = 12;
 const FETCHES: u64 = 50;
-
-fn mix(parts: &[u64]) -> u64 {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    for part in parts {
-        state = (state ^ part).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        state ^= state >> 32;
-    }
-    state
-}
 
 /// Instance lists that change as the seed and the number of the fetch say.
 struct Changing {

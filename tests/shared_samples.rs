@@ -7,8 +7,12 @@
 //! evaluator of its own, which sees the samples that were fetched while the
 //! definition was selected.
 
+#[path = "../runtime/tests/shared/mix.rs"]
+mod mix;
+
 use std::collections::HashMap;
 
+use mix::mix;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
@@ -52,15 +56,6 @@ const WINDOWS: [&str; 8] = [
 ];
 const DOMAIN: InDom = InDom::new(7, 1);
 const STEPS: u32 = 40;
-
-fn mix(parts: &[u64]) -> u64 {
-    let mut state = 0x9e37_79b9_7f4a_7c15u64;
-    for part in parts {
-        state = (state ^ part).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        state ^= state >> 32;
-    }
-    state
-}
 
 /// Samples that depend on the seed, the number of the fetch and the metric
 /// only, not on what else is fetched.

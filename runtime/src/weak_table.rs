@@ -62,17 +62,6 @@ impl<T> WeakTable<T> {
         self.by_hash.values().flatten().filter_map(Weak::upgrade).collect()
     }
 
-    /// True if so many things are in use, or more.
-    pub fn is_full(&self, limit: usize) -> bool {
-        // Counting takes a while, and there is mostly no need to.
-        self.entries() >= limit && self.count() >= limit
-    }
-
-    /// How many things are entered, those that nobody uses any more included.
-    fn entries(&self) -> usize {
-        self.by_hash.values().map(Vec::len).sum()
-    }
-
     /// How many things are in use.
     pub fn count(&self) -> usize {
         self.by_hash.values().flatten().filter(|one| one.strong_count() > 0).count()

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use pmderive_runtime::context::AsyncHostContext;
+use pmderive_runtime::context::{AsyncHostContext, HostSpec};
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::transport::Transport;
 
@@ -95,7 +95,7 @@ impl Engine {
         host: &mut AsyncHostContext<T>,
     ) -> Result<Arc<Compiled>, SourceError> {
         let found = ask_apart(selection, host).await?;
-        self.compiled_elsewhere(selection, &found, host.spec().to_string()).await
+        self.compiled_elsewhere(selection, &found, host.spec()).await
     }
 
     /// [`Engine::compile`] for a host, without blocking: as
@@ -113,7 +113,7 @@ impl Engine {
     ) -> Result<Arc<Compiled>, SourceError> {
         let selection = Arc::new(Selection::new(registry, selection));
         let found = ask_apart(&selection, host).await?;
-        let compiled = self.compiled_elsewhere(&selection, &found, host.spec().to_string()).await?;
+        let compiled = self.compiled_elsewhere(&selection, &found, host.spec()).await?;
         let names = if compiled.misses_names() { host.traverse("").await? } else { Vec::new() };
         self.tell(&compiled, &found, &names, diagnostics);
         Ok(compiled)
@@ -125,9 +125,9 @@ impl Engine {
         self: &Arc<Self>,
         selection: &Arc<Selection>,
         found: &[Found],
-        name: String,
+        spec: &HostSpec,
     ) -> Result<Arc<Compiled>, SourceError> {
-        let (class, identities) = self.class_of(selection, found, || name)?;
+        let (class, identities) = self.class_of(selection, found, || spec.to_string())?;
         if !class.is_built() {
             let mut work = Some((found.to_vec(), identities.clone()));
             poll_fn(|context| {

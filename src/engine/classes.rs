@@ -126,7 +126,7 @@ impl Classes {
         let mut table = lock(&self.table);
         let known = table.find(hash, is_same);
         known.or_else(|| {
-            if table.is_full(limit) {
+            if table.count() >= limit {
                 return None;
             }
             let class = Arc::new(Class {

@@ -108,13 +108,8 @@ impl<S: FetchSource> Session<S> {
             self.put_in_force(InForce::Choice);
         }
         let Session { engine, source, choice, running, .. } = self;
-        let (values, events) = match running.fetch(engine, source, &mut space.workspace) {
-            Ok(fetched) => fetched,
-            Err(error) => {
-                choice.lost |= error.is_transient();
-                return Err(error);
-            }
-        };
+        let fetched = running.fetch(engine, source, &mut space.workspace);
+        let (values, events) = fetched.inspect_err(|error| choice.lost |= error.is_transient())?;
         let Choice { compiled, lost, .. } = choice;
         Ok(Sample { metrics: metrics(compiled), values, source, events, lost })
     }

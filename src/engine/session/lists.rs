@@ -368,13 +368,8 @@ impl<S: FetchSource> Session<S> {
         list: &FetchList,
         batch: &mut ResultBatch,
     ) -> Result<FetchEvents, SourceError> {
-        let events = match self.source.fetch(list, batch) {
-            Ok(events) => events,
-            Err(error) => {
-                self.lost |= error.is_transient();
-                return Err(error);
-            }
-        };
+        let fetched = self.source.fetch(list, batch);
+        let events = fetched.inspect_err(|error| self.lost |= error.is_transient())?;
         if events.gap && self.dialect() == Dialect::Fixed {
             // The source says so only once.
             self.running.evaluator.forget_history();
@@ -389,14 +384,8 @@ impl<S: FetchSource> Session<S> {
             self.put_in_force(wanted);
         }
         let Space { workspace, places } = space;
-        match self.running.fetch(&self.engine, &mut self.source, workspace) {
-            Ok((values, events)) => {
-                Ok(Readings::computed(&self.plans[0].needs, values, places, events))
-            }
-            Err(error) => {
-                self.lost |= error.is_transient();
-                Err(error)
-            }
-        }
+        let fetched = self.running.fetch(&self.engine, &mut self.source, workspace);
+        let (values, events) = fetched.inspect_err(|error| self.lost |= error.is_transient())?;
+        Ok(Readings::computed(&self.plans[0].needs, values, places, events))
     }
 }
