@@ -73,6 +73,7 @@ mod equivalent_domains;
 pub mod explain;
 pub mod export;
 mod format;
+mod functions;
 #[cfg(feature = "jit")]
 #[doc(hidden)]
 pub mod jit;
