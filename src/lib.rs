@@ -101,7 +101,7 @@ pub use pmderive_runtime::escape;
 
 /// What fuzzers call: each takes arbitrary bytes and panics where a promise is
 /// broken.
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz {
     pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
     pub use crate::equivalent_domains::fuzz_equivalent_domains;

@@ -23,6 +23,7 @@ mod control;
 mod delimiters;
 mod explain;
 mod extension_calls;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 pub(crate) mod keywords;
 mod lexer;
@@ -59,6 +60,7 @@ pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
 pub use control::{ControlOption, Setting, parse_control};
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 pub use load::{
