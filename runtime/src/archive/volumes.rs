@@ -107,6 +107,11 @@ impl Volumes {
         Ok(duplicate)
     }
 
+    /// Holds nothing of the files until something is read again.
+    pub(super) fn rest(&mut self) {
+        self.volume.rest();
+    }
+
     /// The archive, with the volumes that were found since it was opened.
     pub(super) fn archive(&self) -> &Arc<SingleArchive> {
         &self.archive

@@ -5,13 +5,11 @@
 //! What is forgotten is read again if it is needed; what lies too far ahead to
 //! be remembered is found by `far`.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::archive::interpolation::Interpolator;
-use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
-use crate::archive::interpolation::track::{Cut, Track};
+use crate::archive::interpolation::lane::Cut;
 
 /// How much is remembered of the records covered.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +32,7 @@ impl Default for Room {
 impl Interpolator {
     /// True when more is remembered than there is room for.
     fn is_crowded(&self) -> bool {
-        let shapes: usize = self.domains.iter().map(Candidates::size).sum();
-        self.coverage.len() + self.noted + shapes > self.room.remembered
+        self.coverage.len() + self.metrics.size() > self.room.remembered
     }
 
     /// True when the records covered may become more on a side of a time.
@@ -71,7 +68,7 @@ impl Interpolator {
     pub(super) fn prune(&mut self, cut: &Cut) {
         let kept = if self.is_crowded() { self.room.kept_at_least } else { self.room.kept };
         let (first, end) = (self.coverage.first(), self.coverage.end());
-        let is_backward = self.last.is_some_and(|last| cut.time < last);
+        let is_backward = self.phase.last().is_some_and(|last| cut.time < last);
         if is_backward && end - cut.after > 2 * kept {
             self.keep(first..cut.after + kept);
         } else if !is_backward && cut.from - first > 2 * kept {
@@ -83,15 +80,7 @@ impl Interpolator {
     fn keep(&mut self, records: Range<Ordinal>) {
         self.coverage.keep_from(records.start);
         self.coverage.keep_up_to(records.end);
-        let records = self.coverage.first()..self.coverage.end();
-        self.noted = self.tracks.iter_mut().map(|track| track.keep(records.clone())).sum();
-        for (at, domain) in self.domains.iter_mut().enumerate() {
-            if domain.is_crowded() {
-                let tracks = self.tracks.iter().filter(|track| track.domain == at);
-                let used: HashSet<u32> = tracks.flat_map(Track::shapes).collect();
-                domain.keep_shapes(&used);
-            }
-        }
+        self.metrics.keep(self.coverage.first()..self.coverage.end());
     }
 }
 
@@ -135,7 +124,7 @@ mod tests {
             match context.fetch(&list, &mut batch) {
                 Ok(_) => delivered.push(FetchResult::of_batch(&batch, Default::default())),
                 Err(error) => {
-                    let passed = context.interpolator.as_ref().map_or(0, |used| used.passed);
+                    let passed = context.interpolator.as_ref().map_or(0, |used| used.far.passed);
                     return (delivered, error.to_string(), passed);
                 }
             }
