@@ -13,7 +13,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::archive::domains::{DomainRecord, NamesOverTime, Observation};
+use crate::archive::domain_record::DomainRecord;
+use crate::archive::domains::{NamesOverTime, Observation};
 use crate::archive::identity::Identity;
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;

@@ -19,7 +19,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::archive::bytes::Window;
-use crate::archive::domains::{Change, DomainHistory, DomainRecord, Observation};
+use crate::archive::domain_record::{Change, DomainRecord};
+use crate::archive::domains::{DomainHistory, Observation};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::layout;
 use crate::archive::meta_files::RecordPlace;

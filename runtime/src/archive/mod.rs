@@ -49,10 +49,12 @@
 //! know that there may be more, and only one data volume and one metadata file
 //! are open for each reader.
 
+mod answers;
 mod bytes;
 mod context;
 mod decompress;
-pub(crate) mod domains;
+pub(crate) mod domain_record;
+mod domains;
 mod fetching;
 pub(crate) mod files;
 mod fuzz;
@@ -75,6 +77,7 @@ mod opening;
 mod order;
 pub(crate) mod record;
 mod resolve;
+mod selection;
 mod sequence;
 mod single;
 mod texts;

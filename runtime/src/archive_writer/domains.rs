@@ -5,7 +5,7 @@
 //! version 3 one with those that came and went, whichever is shorter; none
 //! when nothing changed. Time and files are not known here.
 
-use crate::archive::domains::REMOVED;
+use crate::archive::domain_record::REMOVED;
 use crate::archive::layout;
 use crate::archive::record::Version;
 use crate::archive_writer::WriteError;

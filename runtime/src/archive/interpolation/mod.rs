@@ -97,11 +97,25 @@ impl Phase {
         }
     }
 
-    /// What the fetch before wrote, which counts no more.
-    fn take_written(&mut self) -> Option<Written> {
+    /// What the fetch before wrote, while it holds.
+    fn written(&self) -> Option<&Written> {
         match self {
-            Phase::Continuing { written, .. } => written.take(),
+            Phase::Continuing { written, .. } => written.as_ref(),
             Phase::Beginning | Phase::Stopped { .. } => None,
+        }
+    }
+
+    /// What the fetch before wrote holds no more.
+    fn forget_written(&mut self) {
+        if let Phase::Continuing { written, .. } = self {
+            *written = None;
+        }
+    }
+
+    /// A fetch wrote the same as the one before, at another time.
+    fn go_on(&mut self, time: f64) {
+        if let Phase::Continuing { last, .. } = self {
+            *last = time;
         }
     }
 
@@ -170,7 +184,7 @@ impl Interpolator {
     /// Takes over which instances are delivered.
     pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
         self.metrics.set_profile(profile);
-        self.phase.take_written();
+        self.phase.forget_written();
     }
 
     /// Takes in what was written since; records count up to `last_counted` if
@@ -253,14 +267,17 @@ impl Interpolator {
             self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)))
         });
         let here = (time, &cut);
-        let written = self.phase.take_written().filter(|_| !is_crossed);
-        let written = match written.filter(|written| self.write_again(written, here, batch)) {
-            Some(written) => Some(written),
-            None => self.write(list, here, is_crossed, batch)?,
-        };
-        self.prune(&cut);
-        self.coverage.rest();
-        self.phase = Phase::Continuing { last: cut.time, written };
+        let written = self.phase.written().filter(|_| !is_crossed);
+        if written.is_some_and(|written| self.write_again(written, here, batch)) {
+            self.prune(&cut);
+            self.phase.go_on(cut.time);
+        } else {
+            self.phase.forget_written();
+            let written = self.write(list, here, is_crossed, batch)?;
+            self.prune(&cut);
+            self.coverage.rest();
+            self.phase = Phase::Continuing { last: cut.time, written };
+        }
         Ok(is_crossed)
     }
 
@@ -303,7 +320,7 @@ impl Interpolator {
     ) -> Result<(), SourceError> {
         match self.metrics.prepare(list, around)? {
             Change::Nothing => {}
-            Change::List => drop(self.phase.take_written()),
+            Change::List => self.phase.forget_written(),
             // The records covered were not searched for the new ones.
             Change::Metrics => self.forget(),
         }
@@ -311,7 +328,7 @@ impl Interpolator {
     }
 
     fn forget(&mut self) {
-        self.phase.take_written();
+        self.phase.forget_written();
         self.coverage.clear();
         self.columns.forget();
         self.metrics.forget();

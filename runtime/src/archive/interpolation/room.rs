@@ -14,10 +14,11 @@ use crate::archive::interpolation::lane::Cut;
 /// How much is remembered of the records covered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Records kept on the side that the times move away from.
+    /// Records kept on the side that the times move away from. Hardly anything
+    /// is looked for there, and each metric takes 16 bytes for each.
     kept: Ordinal,
-    /// Records kept on each side where there is no room for more.
-    kept_at_least: Ordinal,
+    /// Records covered on each side where there is no room for more.
+    covered: Ordinal,
     /// Records, value sets that were asked for, and instances in lists of
     /// instances that are not the same as others; each is a few dozen bytes.
     remembered: usize,
@@ -25,7 +26,7 @@ pub(super) struct Room {
 
 impl Default for Room {
     fn default() -> Room {
-        Room { kept: 256, kept_at_least: 16, remembered: 256 * 1024 }
+        Room { kept: 8, covered: 16, remembered: 256 * 1024 }
     }
 }
 
@@ -41,12 +42,12 @@ impl Interpolator {
             Side::Ahead => self.coverage.end() - cut.after,
             Side::Behind => cut.from - self.coverage.first(),
         };
-        covered < self.room.kept_at_least || !self.is_crowded()
+        covered < self.room.covered || !self.is_crowded()
     }
 
     /// On the long way to a time that lies on one side, forgets records on the other.
     pub(super) fn make_room(&mut self, side: Side, time: f64) {
-        let kept = self.room.kept_at_least;
+        let kept = self.room.covered;
         let (first, end) = (self.coverage.first(), self.coverage.end());
         if end - first <= 2 * kept || !self.is_crowded() {
             return;
@@ -66,12 +67,14 @@ impl Interpolator {
 
     /// Forgets what lies far on the side that the times move away from.
     pub(super) fn prune(&mut self, cut: &Cut) {
-        let kept = if self.is_crowded() { self.room.kept_at_least } else { self.room.kept };
+        let kept = self.room.kept;
+        // A few at a time.
+        let limit = kept + kept / 2;
         let (first, end) = (self.coverage.first(), self.coverage.end());
         let is_backward = self.phase.last().is_some_and(|last| cut.time < last);
-        if is_backward && end - cut.after > 2 * kept {
+        if is_backward && end - cut.after > limit {
             self.keep(first..cut.after + kept);
-        } else if !is_backward && cut.from - first > 2 * kept {
+        } else if !is_backward && cut.from - first > limit {
             self.keep(cut.from - kept..end);
         }
     }
@@ -98,7 +101,7 @@ mod tests {
     use crate::result::{FetchResult, InstanceValue, MetricValues, ResultBatch};
     use crate::source::{FetchList, FetchSource, MetadataSource, Mode};
 
-    const NARROW: Room = Room { kept: 3, kept_at_least: 3, remembered: 0 };
+    const NARROW: Room = Room { kept: 3, covered: 3, remembered: 0 };
 
     /// All that a scan delivers, and why it stopped.
     fn scan(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String) {
@@ -200,7 +203,7 @@ mod tests {
             for step in [300_000_000, 7_000_000_000, -300_000_000, -7_000_000_000] {
                 let wide = scan(&base, step, Room::default());
                 for kept in [1, 3] {
-                    let room = Room { kept, kept_at_least: kept, remembered: 0 };
+                    let room = Room { kept, covered: kept, remembered: 0 };
                     assert!(scan(&base, step, room) == wide, "{base:?} {step} {kept}");
                     scans += 1;
                 }
