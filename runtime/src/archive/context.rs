@@ -1,9 +1,9 @@
-//! A context of archives: opening them, and their metadata as of a time.
+//! A context of archives: opening them, and how they are read.
 //!
-//! Input: the names of archives, or files in memory. Output: what
-//! [`MetadataSource`] promises. How values are fetched is the business of
-//! `fetching`; that there may be several archives, that of `opening`,
-//! `sequence` and `meta`.
+//! Input: the names of archives, or files in memory. Output: a context, with what is
+//! wrong with its archives. How values are fetched is the business of
+//! `fetching`, metadata as of a time that of `answers`; that there may be
+//! several archives, that of `opening`, `sequence` and `meta`.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -137,6 +137,11 @@ impl Coverage {
         self.last_counted = last_counted;
     }
 
+    /// True where the archive is followed.
+    pub(super) fn is_followed(&self) -> bool {
+        self.last_counted.is_some()
+    }
+
     /// Time of the last record that is covered, in seconds since the start.
     pub(super) fn last_time(&self) -> f64 {
         self.records.back().map_or(f64::NEG_INFINITY, |last| last.time)

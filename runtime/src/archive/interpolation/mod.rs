@@ -24,6 +24,8 @@ mod coverage;
 mod far;
 mod lane;
 mod metrics;
+mod occurrences;
+mod phase;
 mod room;
 mod rules;
 mod steady;
@@ -41,11 +43,11 @@ use self::coverage::{Coverage, Ordinal, Side};
 use self::far::Far;
 use self::lane::{Cut, Found};
 use self::metrics::{Change, Metrics};
+use self::phase::Phase;
 use self::room::Room;
 use self::steady::SteadyLane;
 use self::track::{Search, Sources, Track};
 use self::value::looks_ahead;
-use self::write::Written;
 use crate::archive::sequence::{Place, Sequence, Travel};
 use crate::archive::untyped::UntypedOrder;
 use crate::model::{InstanceProfile, Semantics, Timestamp};
@@ -70,64 +72,6 @@ pub(super) struct Interpolator {
     left_out: Vec<SourceError>,
     /// Lanes of the metric that is written.
     found_lanes: Vec<SteadyLane>,
-}
-
-/// What a fetch follows.
-enum Phase {
-    /// None that counts: time begins to pass with it.
-    Beginning,
-    /// One of a time, in seconds since the start of the archive.
-    Continuing {
-        last: f64,
-        /// What it wrote, if another one may have nothing but other numbers.
-        written: Option<Written>,
-    },
-    /// One that failed because of damage, which was told of once: the next one
-    /// goes on behind it. The one before that was of a time, if it counts.
-    Stopped { last: Option<f64> },
-}
-
-impl Phase {
-    /// Time of the fetch before, while it counts.
-    fn last(&self) -> Option<f64> {
-        match self {
-            Phase::Beginning => None,
-            Phase::Continuing { last, .. } => Some(*last),
-            Phase::Stopped { last } => *last,
-        }
-    }
-
-    /// What the fetch before wrote, while it holds.
-    fn written(&self) -> Option<&Written> {
-        match self {
-            Phase::Continuing { written, .. } => written.as_ref(),
-            Phase::Beginning | Phase::Stopped { .. } => None,
-        }
-    }
-
-    /// What the fetch before wrote holds no more.
-    fn forget_written(&mut self) {
-        if let Phase::Continuing { written, .. } = self {
-            *written = None;
-        }
-    }
-
-    /// A fetch wrote the same as the one before, at another time.
-    fn go_on(&mut self, time: f64) {
-        if let Phase::Continuing { last, .. } = self {
-            *last = time;
-        }
-    }
-
-    /// Goes on behind damage. True if it was in the way.
-    fn pass(&mut self) -> bool {
-        let Phase::Stopped { last } = *self else { return false };
-        *self = match last {
-            Some(last) => Phase::Continuing { last, written: None },
-            None => Phase::Beginning,
-        };
-        true
-    }
 }
 
 impl Interpolator {

@@ -17,6 +17,9 @@ pub(super) struct Room {
     /// Records kept on the side that the times move away from. Hardly anything
     /// is looked for there, and each metric takes 16 bytes for each.
     kept: Ordinal,
+    /// The same where the archive is followed: how often metrics occur tells
+    /// how long their next values are awaited.
+    kept_to_learn: Ordinal,
     /// Records covered on each side where there is no room for more.
     covered: Ordinal,
     /// Records, value sets that were asked for, and instances in lists of
@@ -26,7 +29,7 @@ pub(super) struct Room {
 
 impl Default for Room {
     fn default() -> Room {
-        Room { kept: 8, covered: 16, remembered: 256 * 1024 }
+        Room { kept: 8, kept_to_learn: 256, covered: 16, remembered: 256 * 1024 }
     }
 }
 
@@ -67,7 +70,10 @@ impl Interpolator {
 
     /// Forgets what lies far on the side that the times move away from.
     pub(super) fn prune(&mut self, cut: &Cut) {
-        let kept = self.room.kept;
+        let kept = match self.coverage.is_followed() && !self.is_crowded() {
+            true => self.room.kept_to_learn,
+            false => self.room.kept,
+        };
         // A few at a time.
         let limit = kept + kept / 2;
         let (first, end) = (self.coverage.first(), self.coverage.end());
@@ -101,7 +107,7 @@ mod tests {
     use crate::result::{FetchResult, InstanceValue, MetricValues, ResultBatch};
     use crate::source::{FetchList, FetchSource, MetadataSource, Mode};
 
-    const NARROW: Room = Room { kept: 3, covered: 3, remembered: 0 };
+    const NARROW: Room = Room { kept: 3, kept_to_learn: 3, covered: 3, remembered: 0 };
 
     /// All that a scan delivers, and why it stopped.
     fn scan(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String) {
@@ -203,7 +209,7 @@ mod tests {
             for step in [300_000_000, 7_000_000_000, -300_000_000, -7_000_000_000] {
                 let wide = scan(&base, step, Room::default());
                 for kept in [1, 3] {
-                    let room = Room { kept, covered: kept, remembered: 0 };
+                    let room = Room { kept, kept_to_learn: kept, covered: kept, remembered: 0 };
                     assert!(scan(&base, step, room) == wide, "{base:?} {step} {kept}");
                     scans += 1;
                 }

@@ -7,13 +7,13 @@
 //! that going on costs nothing while the time stays within it, and one look
 //! into the next value set when it does not.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::archive::interpolation::candidates::{Candidates, NO_LANES};
 use crate::archive::interpolation::column::{Column, Columns, instances};
 use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
 use crate::archive::interpolation::lane::{Cut, End, Found, Lane};
+use crate::archive::interpolation::occurrences::{Occurrence, Occurrences};
 use crate::archive::interpolation::steady::Steady;
 use crate::archive::interpolation::value::{Sample, is_number};
 use crate::archive::sequence::Sequence;
@@ -36,25 +36,14 @@ pub(super) struct Track {
     pub(super) in_blocks: bool,
     /// A value set was met whose values are not of the metric's type.
     pub(super) is_unsound: bool,
-    occurrences: VecDeque<Occurrence>,
+    occurrences: Occurrences,
     /// Shape met last.
     shape: u32,
     lanes: Box<[Lane]>,
     /// Contents of values that are no numbers, parallel to `lanes`.
     texts: Box<[[Vec<u8>; 2]]>,
-    /// Where an occurrence was looked for last.
-    cursor: usize,
     /// What was found at the time of the fetch before.
     pub(super) steady: Steady,
-}
-
-/// A value set with values of the metric.
-#[derive(Clone, Copy, Debug)]
-struct Occurrence {
-    record: Ordinal,
-    /// Offset in the record.
-    set: u32,
-    shape: u32,
 }
 
 /// What became of the search for what surrounds a time in a lane.
@@ -90,11 +79,10 @@ impl Track {
             last_count: 0,
             in_blocks: !in_place,
             is_unsound: false,
-            occurrences: VecDeque::new(),
+            occurrences: Occurrences::default(),
             shape: NO_LANES,
             lanes: vec![Lane::fresh(0); lane_count].into(),
             texts: (0..texts).map(|_| Default::default()).collect(),
-            cursor: 0,
             steady: Steady::default(),
         }
     }
@@ -112,8 +100,8 @@ impl Track {
     /// long as the metric has occurred only once.
     pub(super) fn is_awaited(&self, lane: usize, interval: f64, coverage: &Coverage) -> bool {
         let Lane { before, after } = self.lanes[lane];
-        let mut newest = self.occurrences.iter().rev();
-        let mut time = || Some(coverage.record(newest.next()?.record)?.time);
+        let mut newest = self.occurrences.records().rev();
+        let mut time = || Some(coverage.record(newest.next()?)?.time);
         let interval = time().zip(time()).map_or(interval, |(last, previous)| last - previous);
         let is_open = !after.is_value() && after.record() == Ordinal::MAX;
         is_open && coverage.last_time() <= before.sample().time + PATIENCE * interval
@@ -134,37 +122,17 @@ impl Track {
         }
         self.shape = candidates.shape(instances, self.shape, scratch);
         let set = u32::try_from(offset).unwrap_or(u32::MAX);
-        let occurrence = Occurrence { record, set, shape: self.shape };
-        let newest = match side {
-            Side::Ahead => self.occurrences.back(),
-            Side::Behind => self.occurrences.front(),
-        };
-        // Of two sets of one metric in a record the first counts.
-        if newest.is_some_and(|newest| newest.record == record) {
-            return;
-        }
-        match side {
-            Side::Ahead => self.occurrences.push_back(occurrence),
-            Side::Behind => self.occurrences.push_front(occurrence),
-        }
+        self.occurrences.add(side, Occurrence { record, set, shape: self.shape });
     }
 
     /// Forgets occurrences outside of a stretch of records. Gives the number of those left.
     pub(super) fn keep(&mut self, records: Range<Ordinal>) -> usize {
-        let is_before = |occurrence: &Occurrence| occurrence.record < records.start;
-        while self.occurrences.front().is_some_and(is_before) {
-            self.occurrences.pop_front();
-        }
-        while self.occurrences.back().is_some_and(|one| one.record >= records.end) {
-            self.occurrences.pop_back();
-        }
-        self.occurrences.len()
+        self.occurrences.keep(records)
     }
 
     /// Shapes that it knows by their numbers.
     pub(super) fn shapes(&self) -> impl Iterator<Item = u32> + '_ {
-        let shapes = self.occurrences.iter().map(|occurrence| occurrence.shape);
-        shapes.chain(std::iter::once(self.shape))
+        self.occurrences.shapes().chain(std::iter::once(self.shape))
     }
 
     /// Number of the shape of a value set that is not noted.
@@ -336,36 +304,17 @@ impl Track {
         records: Range<Ordinal>,
         sources: &mut Sources<'_>,
     ) -> Result<Option<End>, SourceError> {
-        let mut at = self.occurrence_from(match side {
-            Side::Ahead => records.start,
-            Side::Behind => records.end,
-        });
-        loop {
-            let here = match side {
-                Side::Ahead => Some(at),
-                Side::Behind => at.checked_sub(1),
-            };
-            let occurrence = here.and_then(|here| self.occurrences.get(here)).copied();
-            let Some(occurrence) = occurrence.filter(|one| records.contains(&one.record)) else {
-                return Ok(None);
-            };
+        let mut at = self.occurrences.position(&records, side);
+        while let Some(occurrence) = self.occurrences.get(at, side) {
+            if !records.contains(&occurrence.record) {
+                break;
+            }
             if let Some(value) = self.value((lane, side), occurrence, sources)? {
                 return Ok(Some(value));
             }
             at = if side == Side::Ahead { at + 1 } else { at - 1 };
         }
-    }
-
-    /// Position of the first occurrence in a record or a later one.
-    fn occurrence_from(&mut self, record: Ordinal) -> usize {
-        let is_before = |at: usize| self.occurrences.get(at).is_some_and(|o| o.record < record);
-        // Lane after lane asks for the same one.
-        let at = self.cursor;
-        if !is_before(at) && at <= self.occurrences.len() && (at == 0 || is_before(at - 1)) {
-            return at;
-        }
-        self.cursor = self.occurrences.partition_point(|o| o.record < record);
-        self.cursor
+        Ok(None)
     }
 
     /// The value of a lane in an occurrence; its text goes to one of the two ends.
