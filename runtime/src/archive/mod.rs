@@ -22,7 +22,7 @@
 //!                 sequence ──► │ ──► a record: length │ stamp │ value sets │ blocks │ length
 //!          of all archives,    │                                   │
 //!          with marks between  │                          values   │ walks the headers of the sets
-//!                              │                                   ▼ and finds those of the fetch
+//!                              │                       selection   ▼ and finds those of the fetch
 //!                              │        Wire.bytes = the record │ its chosen sets, in order      
 //!                              │                                        ▲ first_set
 //!                              └─────►  ResultBatch.domains               block_origin = -8
