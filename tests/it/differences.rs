@@ -326,7 +326,8 @@ fn print(rows: &BTreeMap<String, Row>) -> String {
             differences.iter().for_each(|text| out += &format!("    {text}\n"));
         }
     }
-    out += "\n# Of such walks no answers are recorded; tests/it/differential.rs leaves these out.\n";
+    out +=
+        "\n# Of such walks no answers are recorded; tests/it/differential.rs leaves these out.\n";
     for (group, what) in OF_WALKS {
         let _ = writeln!(out, "\n== {group}\n{what}");
     }
