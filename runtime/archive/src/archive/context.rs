@@ -300,7 +300,7 @@ impl ArchiveContext {
     }
 
     /// Looks names of instances up as libpcp does it, see
-    /// [`InstanceDomain::with_lookup_by_beginning`]. To be called before
+    /// `InstanceDomain::with_lookup_by_beginning`. To be called before
     /// anything else.
     pub fn look_up_instances_by_beginning(&mut self) {
         self.metadata.look_up_by_beginning();
