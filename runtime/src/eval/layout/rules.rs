@@ -106,7 +106,11 @@ impl Analysis<'_> {
                 let statuses = [guard, branch].map(|id| self.node(*id).status);
                 match first_without(&statuses) {
                     Some(status) => without(status),
-                    None => NodeShape { regular, ..self.node(*branch) },
+                    // What no kernel computes has no flag that would tell.
+                    None => {
+                        let regular = regular && self.is_placed(*guard);
+                        NodeShape { regular, ..self.node(*branch) }
+                    }
                 }
             }
             Op::Reduce { op, operand } => match self.node(*operand).status {
@@ -121,7 +125,12 @@ impl Analysis<'_> {
                 // Zero of no lanes: rare, and there is no column to reduce.
                 Status::Empty(_) => NodeShape { regular: false, ..with(SetId::SINGLE) },
             },
-            Op::Count(_) => with(SetId::SINGLE),
+            // The same.
+            Op::Count(operand) => {
+                let is_known = self.node(*operand).status != Status::Values;
+                let regular = regular && (is_known || self.is_placed(*operand));
+                NodeShape { regular, ..with(SetId::SINGLE) }
+            }
             Op::Named { operand, domain, name } => {
                 let operand = self.node(*operand);
                 if operand.status != Status::Values || operand.set == SetId::SINGLE {
