@@ -119,6 +119,7 @@ impl Buffers {
             let new = || Frame::new(program, Arc::clone(sections));
             let mut frame = known.map_or_else(new, |at| self.frames.remove(at));
             frame.take_arena(self.frames.last_mut());
+            self.frames.retain(Frame::is_in_use);
             let surplus = (self.frames.len() + 1).saturating_sub(FRAMES_KEPT);
             self.frames.drain(..surplus);
             self.frames.push(frame);

@@ -82,6 +82,11 @@ impl Frame {
             && Arc::ptr_eq(&self.sections, sections)
     }
 
+    /// False if its program is gone.
+    pub fn is_in_use(&self) -> bool {
+        self.program.strong_count() > 0
+    }
+
     /// Goes on with the memory of another frame, which is not in use now.
     pub fn take_arena(&mut self, other: Option<&mut Frame>) {
         if let Some(other) = other {
