@@ -1,0 +1,197 @@
+//! Writes the part of a fetch: for each metric what is found for its lanes, or
+//! as long as nothing else would be found, the numbers of the time.
+//!
+//! Input: a time among the records covered. Output: columns, with the identity of their
+//! layout where the next fetch may have nothing but other numbers.
+
+use pmderive_core::model::{MetricDesc, PmStatus, RawValueRef, Semantics, Timestamp, ValueType};
+use pmderive_core::result::{LayoutId, ResultBatch, ResultWriter};
+use pmderive_core::source::{FetchList, SourceError};
+
+use crate::archive::interpolation::Interpolator;
+use crate::archive::interpolation::coverage::Side;
+use crate::archive::interpolation::steady::{SteadyLane, Stretch};
+use crate::archive::interpolation::track::{Cut, Found, Sources, Track};
+use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
+
+impl Interpolator {
+    /// Adds the part with all values of a list.
+    pub(super) fn write(
+        &mut self,
+        list: &FetchList,
+        (time, cut): (Timestamp, &Cut),
+        is_crossed: bool,
+        batch: &mut ResultBatch,
+    ) -> Result<(), SourceError> {
+        self.unchanged = None;
+        let part = batch.add_part();
+        let mut writer = ResultWriter::new(part, time);
+        let mut is_steady = true;
+        for (slot, pmid) in list.pmids().iter().enumerate() {
+            match self.wanted[slot] {
+                Err(status) => writer.status(*pmid, status),
+                Ok(track) => {
+                    writer.set(*pmid);
+                    is_steady &= self.write_values(track, cut, is_crossed, &mut writer)?;
+                }
+            }
+        }
+        let tracks = self.wanted.iter().flatten().map(|track| &self.tracks[*track]);
+        let stretches = tracks.map(|track| track.steady.stretch());
+        let stretch = stretches.fold(Stretch::ALL, Stretch::and);
+        self.unchanged = (is_steady && stretch.holds(cut)).then(|| (LayoutId::fresh(), stretch));
+        if let (Some((layout, _)), Some(columns)) = (self.unchanged, part.columns_mut()) {
+            columns.set_layout(layout);
+        }
+        Ok(())
+    }
+
+    /// Adds the part that was written before with the numbers of another time,
+    /// if those are all that differs. False, with nothing added, if not.
+    pub(super) fn write_again(
+        &self,
+        (time, cut): (Timestamp, &Cut),
+        batch: &mut ResultBatch,
+    ) -> bool {
+        let Some((layout, stretch)) = self.unchanged else { return false };
+        if !stretch.holds(cut) {
+            return false;
+        }
+        let Some(part) = batch.add_part_again(layout) else { return false };
+        part.timestamp = time;
+        let Some(columns) = part.columns_mut() else { return false };
+        for (track, lanes) in self.wanted.iter().zip(columns.number_lanes_mut()) {
+            if let (Ok(track), false) = (track, lanes.is_empty()) {
+                self.tracks[*track].steady.overwrite(&self.rules, cut.time, lanes);
+            }
+        }
+        true
+    }
+
+    /// Writes the values of a metric. True if what was found before holds.
+    fn write_values(
+        &mut self,
+        number: usize,
+        cut: &Cut,
+        is_crossed: bool,
+        writer: &mut ResultWriter<'_>,
+    ) -> Result<bool, SourceError> {
+        let rules = self.rules;
+        let Track { desc, domain, last_count, mut in_blocks, .. } = self.tracks[number];
+        let MetricDesc { value_type, semantics, .. } = desc;
+        let rule = Rule::of(value_type, semantics, &rules);
+        let steady = &self.tracks[number].steady;
+        if !is_crossed && steady.stretch().holds(cut) {
+            steady.write(&rules, cut.time, in_blocks, writer);
+            self.tracks[number].last_count = writer.count();
+            return Ok(true);
+        }
+        let is_counter = semantics == Semantics::Counter;
+        let is_typed = is_number(value_type);
+        // No client shall compute a rate across a mark.
+        let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
+        let lanes = if is_suppressed { 0 } else { self.domains[domain].lanes().len() };
+        let needs_later = semantics != Semantics::Discrete;
+        let looks_ahead = needs_later || looks_ahead(value_type, &rules);
+        let mut steady = std::mem::take(&mut self.tracks[number].steady);
+        steady.begin();
+        let mut found_lanes = std::mem::take(&mut self.found_lanes);
+        found_lanes.clear();
+        let mut is_steady = is_typed && !is_suppressed;
+        let mut was_in_vain = false;
+        let mut lane = 0;
+        while lane < lanes {
+            let candidate = self.domains[domain].lanes()[lane];
+            let (instance, (birth, death)) = (candidate.instance, candidate.life);
+            steady.keep_life((birth, death), cut.time);
+            if !candidate.is_admitted || cut.time < birth || cut.time > death {
+                lane += 1;
+                continue;
+            }
+            let mut sources = Sources {
+                coverage: &self.coverage,
+                candidates: &self.domains[domain],
+                reader: &mut self.reader,
+                columns: &mut self.columns,
+            };
+            let found = self.tracks[number].find(lane, cut, looks_ahead, &mut sources)?;
+            if let Found::Need(side) = found {
+                match self.may_extend(side, cut) {
+                    true => self.extend(side),
+                    false => self.look_far(side, cut)?,
+                }
+                continue;
+            }
+            let track = &self.tracks[number];
+            let (before, after) = track.ends(lane);
+            steady.keep_between(&before, &after);
+            let (earlier, later) = (before.sample(), after.sample());
+            let between = match found {
+                Found::At(Side::Ahead) => Some(Between::Later),
+                Found::At(Side::Behind) => Some(Between::Earlier),
+                Found::Before if !needs_later => Some(Between::Earlier),
+                Found::Both => Some(rule.between(value_type, &rules, cut.time, earlier, later)),
+                Found::Before | Found::Neither | Found::Need(_) => None,
+            };
+            if is_counter && !is_typed && between.is_some() {
+                writer.fail(PmStatus::TYPE);
+                self.tracks[number].last_count = 0;
+                return Ok(false);
+            }
+            match found {
+                Found::At(_) => is_steady = false,
+                Found::Both => found_lanes.push(SteadyLane { instance, earlier, later }),
+                // It is near to itself at all times.
+                Found::Before if !needs_later => {
+                    found_lanes.push(SteadyLane { instance, earlier, later: earlier });
+                }
+                _ => {}
+            }
+            let (bits, side) = match between {
+                None => {
+                    was_in_vain = true;
+                    lane += 1;
+                    continue;
+                }
+                Some(Between::Earlier) => (before.bits, Side::Behind),
+                Some(Between::Later) => (after.bits, Side::Ahead),
+                Some(Between::Number(bits)) => (bits, Side::Behind),
+            };
+            match is_typed {
+                true => {
+                    // The first value decides of old archives' single precision.
+                    in_blocks = if writer.count() == 0 { track.in_blocks } else { in_blocks };
+                    writer.value(instance, as_delivered(value_type, in_blocks, bits));
+                }
+                false => {
+                    // Blocks have no room for codes without a meaning.
+                    let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
+                    writer.pieces(instance, code, &[track.text(lane, side)]);
+                }
+            }
+            lane += 1;
+        }
+        if was_in_vain && writer.count() == 0 && self.tracks[number].is_unsound {
+            // There are values, but nobody can tell what they are.
+            writer.fail(PmStatus::LOGREC);
+            is_steady = false;
+        }
+        match is_steady {
+            true => steady.finish(&found_lanes, (value_type, rule), &rules),
+            false => steady.forget(),
+        }
+        self.found_lanes = found_lanes;
+        self.tracks[number].steady = steady;
+        self.tracks[number].last_count = writer.count();
+        Ok(false)
+    }
+}
+
+/// A number in the form in which it is delivered.
+fn as_delivered(value_type: ValueType, in_blocks: bool, bits: u64) -> RawValueRef<'static> {
+    match value_type {
+        ValueType::I32 | ValueType::U32 => RawValueRef::InPlace(bits as u32),
+        ValueType::F32 if !in_blocks => RawValueRef::InPlace(bits as u32),
+        _ => RawValueRef::Number { value_type, bits },
+    }
+}
