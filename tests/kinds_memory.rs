@@ -5,8 +5,6 @@
 //! Bytes are counted, so that this does not depend on the machine. The hosts and
 //! definitions are those of `benches/fleet`, which measures the same from outside.
 
-#[path = "../runtime/tests/shared/counting.rs"]
-mod counting;
 #[allow(dead_code)]
 #[path = "../benches/fleet/definitions.rs"]
 mod definitions;
@@ -16,7 +14,6 @@ mod plan;
 
 use std::sync::Arc;
 
-use counting::held_bytes;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
@@ -28,6 +25,10 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+use pmderive_testkit::counting::{Counting, held_bytes};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 const KINDS: u32 = 20;
 
