@@ -1,20 +1,24 @@
 //! What a scan of a long archive relies on: it allocates nothing while the
 //! instances stay the same.
 
-#[path = "../runtime/tests/shared/counting.rs"]
-mod counting;
 #[path = "../benches/synth/mod.rs"]
 mod synth;
 
 use std::path::Path;
 
-use counting::allocations;
 use pmderive::diag::Diagnostics;
 use pmderive::engine::{Backend, Engine};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::{Evaluator, Workspace};
-use pmderive_runtime::source::{FetchSource, Mode};
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
+use pmderive_testkit::counting;
+
+use counting::{allocations, held_bytes};
 use synth::{LANGUAGE, Synth, definitions, register, write_archive};
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// A scan with derived metrics in progress.
 struct Scan {
@@ -65,5 +69,46 @@ fn steady_scans_allocate_nothing() {
         assert_eq!(scan.fetch(before), before, "{mode:?}");
         let made = allocations(|| assert_eq!(scan.fetch(during), during, "{mode:?}"));
         assert_eq!(made, 0, "{mode:?}");
+    }
+}
+
+/// What a further context of an archive holds between records, however far it
+/// has come: thousands of them are open at a time.
+#[test]
+fn a_further_context_between_records_is_small() {
+    const METRICS: usize = 100;
+    const VALUES: usize = 10 * METRICS;
+    // Windows and what is there once; then what each metric and each value takes.
+    const MOST: usize = 64 * 1024 + 650 * METRICS + 120 * VALUES;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("small");
+    write_archive(&path, Synth::new(34, 10), 400);
+    let mut first = ArchiveContext::open(&path).expect("an archive");
+    let names = first.traverse("").expect("it has names");
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids = first.lookup_names(&names).expect("it knows its names");
+    let list = FetchList::new(pmids.into_iter().flatten().take(METRICS).collect(), Vec::new());
+    assert_eq!(list.pmids().len(), METRICS);
+    for step in [500_000_000, -500_000_000] {
+        let mut batch = ResultBatch::default();
+        let mut fetch = |context: &mut ArchiveContext, times: usize| {
+            for _ in 0..times {
+                context.fetch(&list, &mut batch).expect("there is more");
+            }
+        };
+        let origin = match step > 0 {
+            true => first.label().start,
+            false => first.end_time().expect("it has records"),
+        };
+        first.set_mode(Mode::Interpolated { step }, Some(origin)).expect("archives have it");
+        fetch(&mut first, 20);
+        let before = held_bytes();
+        let mut further = ArchiveContext::open(&path).expect("an archive");
+        further.set_mode(Mode::Interpolated { step }, Some(origin)).expect("archives have it");
+        for times in [10, 100, 500] {
+            fetch(&mut further, times);
+            let held = (held_bytes() - before).unsigned_abs();
+            assert!(held < MOST, "{step}: {held} bytes after {times} fetches, {MOST} may be");
+        }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// How much is read at a time: a label at first, more while reading goes on.
 /// Thousands of contexts have a window each or more.
 const FIRST_CHUNK: usize = 1024;
-const CHUNK: usize = 32 * 1024;
+const CHUNK: usize = 16 * 1024;
 
 /// Lengths beyond this are compared with the size of the file before a buffer grows for them.
 const TRUSTED_LENGTH: usize = 1024 * 1024;
@@ -127,6 +127,11 @@ impl Window {
             }
         }
         Ok(Some(bytes))
+    }
+
+    /// Gives the buffer back, until something is read again.
+    pub(super) fn rest(&mut self) {
+        (self.buffer, self.filled) = (Vec::new(), 0);
     }
 
     /// Present size of the file in bytes.

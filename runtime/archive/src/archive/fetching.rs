@@ -54,7 +54,11 @@ impl ArchiveContext {
         match mode {
             Mode::Forward => self.records.seek(when),
             Mode::Backward => self.records.seek_behind(when),
-            Mode::Interpolated { .. } | Mode::Live => Ok(()),
+            Mode::Interpolated { .. } | Mode::Live => {
+                // The interpolator reads for itself.
+                self.records.rest();
+                Ok(())
+            }
         }
     }
 

@@ -17,7 +17,8 @@ use pmderive_core::model::{InDom, InstanceDomain, Pmid};
 use pmderive_core::source::SourceError;
 use pmderive_core::weak_table::WeakTable;
 
-use crate::archive::domains::{DomainRecord, NamesOverTime, Observation};
+use crate::archive::domain_record::DomainRecord;
+use crate::archive::domains::{NamesOverTime, Observation};
 use crate::archive::identity::Identity;
 use crate::archive::meta_contents::Contents;
 use crate::archive::meta_files::MetadataFiles;

@@ -23,7 +23,8 @@ use pmderive_core::model::{
 };
 
 use crate::archive::bytes::Window;
-use crate::archive::domains::{Change, DomainHistory, DomainRecord, Observation};
+use crate::archive::domain_record::{Change, DomainRecord};
+use crate::archive::domains::{DomainHistory, Observation};
 use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
 use crate::archive::layout;
 use crate::archive::meta_files::RecordPlace;

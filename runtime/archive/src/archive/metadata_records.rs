@@ -16,7 +16,7 @@ use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
 use crate::archive::context::OpenOptions;
-use crate::archive::domains::{Change, DomainRecord};
+use crate::archive::domain_record::{Change, DomainRecord};
 use crate::archive::files::Member;
 use crate::archive::label::{ArchiveLabel, Role};
 use crate::archive::labels::LabelRecord;

@@ -22,7 +22,7 @@
 //!                 sequence ──► │ ──► a record: length │ stamp │ value sets │ blocks │ length
 //!          of all archives,    │                                   │
 //!          with marks between  │                          values   │ walks the headers of the sets
-//!                              │                                   ▼ and finds those of the fetch
+//!                              │                       selection   ▼ and finds those of the fetch
 //!                              │        Wire.bytes = the record │ its chosen sets, in order      
 //!                              │                                        ▲ first_set
 //!                              └─────►  ResultBatch.domains               block_origin = -8
@@ -49,10 +49,12 @@
 //! know that there may be more, and only one data volume and one metadata file
 //! are open for each reader.
 
+mod answers;
 mod bytes;
 mod context;
 mod decompress;
-pub(crate) mod domains;
+pub(crate) mod domain_record;
+mod domains;
 mod fetching;
 pub(crate) mod files;
 #[cfg(any(test, feature = "fuzz"))]
@@ -76,6 +78,7 @@ mod opening;
 mod order;
 pub(crate) mod record;
 mod resolve;
+mod selection;
 mod sequence;
 mod single;
 mod texts;

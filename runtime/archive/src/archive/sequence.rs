@@ -96,7 +96,9 @@ impl Sequence {
     /// The same archives with a position of their own: at the first record. It
     /// gives no records that are out of order.
     pub(super) fn another(&self) -> Result<Sequence, SourceError> {
-        let first = self.volumes_of(0)?;
+        let mut first = self.volumes_of(0)?;
+        // It was the label that was read.
+        first.rest();
         let passes_over_damage = self.passes_over_damage;
         let archives = Arc::clone(&self.archives);
         let mut another = Sequence { passes_over_damage, ..Sequence::new(archives, first) };
@@ -112,6 +114,11 @@ impl Sequence {
         let volumes = self.volumes.duplicate()?;
         let archives = Arc::clone(&self.archives);
         Ok(Sequence { archives, volumes, tails: Vec::new(), ..*self })
+    }
+
+    /// Holds nothing of the files until something is read again; the position stays.
+    pub(super) fn rest(&mut self) {
+        self.volumes.rest();
     }
 
     /// Damage is in the way for good, as with libpcp before 7.1.4: unless the

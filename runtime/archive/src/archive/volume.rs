@@ -82,6 +82,11 @@ impl Volume {
         (self.next, self.condition) = (other.next, other.condition);
     }
 
+    /// Holds nothing of the file until something is read again.
+    pub(super) fn rest(&mut self) {
+        self.window.rest();
+    }
+
     /// Gives the rest of the volume up: it will not become readable.
     pub(super) fn abandon(&mut self) {
         self.condition = Condition::Lost;

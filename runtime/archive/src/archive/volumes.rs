@@ -5,9 +5,11 @@
 //! into here beyond their headers, and what comes before or after the archive
 //! is not known.
 
+mod seeking;
+
 use std::sync::Arc;
 
-use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::model::PmStatus;
 use pmderive_core::source::SourceError;
 
 use crate::archive::bytes::Window;
@@ -18,9 +20,6 @@ use crate::archive::record::{Damage, ReadError};
 use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::{Record, Volume};
-
-/// How many entries of the index are tried before the volume is read from its start.
-const INDEX_TRIES: usize = 8;
 
 /// All data volumes and a position in them.
 pub(super) struct Volumes {
@@ -106,6 +105,11 @@ impl Volumes {
         (duplicate.current, duplicate.lost) = (self.current, self.lost);
         duplicate.order = self.order.clone();
         Ok(duplicate)
+    }
+
+    /// Holds nothing of the files until something is read again.
+    pub(super) fn rest(&mut self) {
+        self.volume.rest();
     }
 
     /// The archive, with the volumes that were found since it was opened.
@@ -267,112 +271,6 @@ impl Volumes {
         Ok(false)
     }
 
-    /// Moves behind the last record of the volume being read, and notes what is
-    /// behind that and no record.
-    fn go_to_end_of_volume(&mut self) {
-        // The size of a damaged compressed volume is unknown: that is read forward.
-        let size = self.volume.size().unwrap_or(u64::MAX);
-        if self.volume.sound_record_before(size).is_some() {
-            self.volume.seek(size);
-            return;
-        }
-        let boundary = self.boundary_before(size);
-        self.volume.seek(boundary);
-        // The last boundary before the limit may have a whole record behind it.
-        let (end, read) = loop {
-            let at = self.volume.position();
-            match self.volume.next() {
-                Ok(Some(_)) => {}
-                read => break (at, read),
-            }
-        };
-        let is_behind = self.volume.position() != end;
-        let end = self.volume.position();
-        self.volume.seek(end);
-        // A record that is damaged in itself is met on the way back.
-        if let Err(error) = read
-            && !is_behind
-        {
-            let error = error.in_file(&self.name);
-            if self.is_taken_for_end() {
-                self.tail = Some(error);
-                return;
-            }
-            self.pass_over(error);
-        }
-    }
-
-    /// The last end of a record before an offset of the volume being read.
-    fn boundary_before(&mut self, offset: u64) -> u64 {
-        let number = self.archive.files.volumes[self.entered].0;
-        let first = self.volume.first_offset();
-        let hint = self
-            .archive
-            .index()
-            .iter()
-            .rev()
-            .filter(|entry| entry.volume == number && entry.offset < offset)
-            .take(INDEX_TRIES)
-            .find(|entry| self.volume.stamp_at(entry.offset).is_some())
-            .map_or(first, |entry| entry.offset);
-        self.volume.last_boundary(hint, offset)
-    }
-
-    /// Moves behind the last record up to `time`.
-    ///
-    /// # Errors
-    /// No volume that is early enough can be opened.
-    pub(super) fn seek_behind(&mut self, time: Timestamp) -> Result<(), SourceError> {
-        self.seek(time)?;
-        let mut end = None;
-        loop {
-            let before = (self.entered, self.volume.position());
-            match self.next() {
-                Ok(Some(record)) if record.stamp <= time => end = None,
-                Ok(Some(record)) => {
-                    self.volume.seek(record.offset);
-                    break;
-                }
-                Ok(None) => break,
-                // What lies behind the position is met again on the way back.
-                Err(error) => {
-                    let is_behind = before != (self.entered, self.volume.position());
-                    end = Some(error).filter(|_| !is_behind);
-                    // At the very end damage cannot be passed.
-                    if !std::mem::take(&mut self.lost) {
-                        break;
-                    }
-                }
-            }
-        }
-        self.begin_elsewhere();
-        self.left_out.extend(end.map(|error| LeftOut { error, count: 0 }));
-        Ok(())
-    }
-
-    /// Moves behind the last record of all.
-    pub(super) fn seek_end(&mut self) {
-        self.begin_elsewhere();
-        for position in (0..self.archive.files.volumes.len()).rev() {
-            if position != self.entered {
-                let Ok((volume, _, name)) = open_volume(&self.archive.files, position) else {
-                    continue;
-                };
-                (self.entered, self.volume, self.name) = (position, volume, name);
-            }
-            self.current = position;
-            self.go_to_end_of_volume();
-            return;
-        }
-    }
-
-    /// Reading goes on at another place.
-    fn begin_elsewhere(&mut self) {
-        self.order.begin_anywhere();
-        self.left_out.clear();
-        self.lost = false;
-    }
-
     /// Position among the files of the volume of the record that
     /// [`Volumes::next`] or [`Volumes::previous`] gave last.
     pub(super) fn entered(&self) -> usize {
@@ -529,77 +427,5 @@ impl Volumes {
         let (_, member) = &self.archive.files.volumes[position];
         let label = self.archive.label.version.label_size() as u64;
         member.can_grow() && member.size_on_disk().is_ok_and(|size| size < label)
-    }
-
-    /// Moves to a record before `time` that the index leads to, and is false
-    /// when it does not, or when `time` lies behind all that it knows. No
-    /// volume but that of the record is opened.
-    fn seek_by_index(&mut self, time: Timestamp) -> bool {
-        let archive = Arc::clone(&self.archive);
-        let index = archive.index();
-        if index.last().is_none_or(|last| last.stamp < time) {
-            return false;
-        }
-        let before = index.iter().rev().filter(|entry| entry.stamp < time);
-        for entry in before.take(INDEX_TRIES) {
-            let volumes = &archive.files.volumes;
-            let position = volumes.iter().position(|(number, _)| *number == entry.volume);
-            if position.is_some_and(|position| self.enter(position).is_ok())
-                && self.volume.stamp_at(entry.offset).is_some_and(|stamp| stamp < time)
-            {
-                self.volume.seek(entry.offset);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Moves to a record from which on no record at `time` or later is missed.
-    ///
-    /// # Errors
-    /// No volume that is early enough can be opened.
-    pub(super) fn seek(&mut self, time: Timestamp) -> Result<(), SourceError> {
-        self.begin_elsewhere();
-        let is_before = |stamp: Option<Timestamp>| stamp.is_some_and(|stamp| stamp < time);
-        if self.seek_by_index(time) {
-            return Ok(());
-        }
-        for position in (0..self.archive.files.volumes.len()).rev() {
-            // The volume being read stays open, as it may have been expanded already.
-            let mut opened = None;
-            let volume = if position == self.entered {
-                &mut self.volume
-            } else {
-                match open_volume(&self.archive.files, position) {
-                    Ok((volume, _, name)) => &mut opened.insert((volume, name)).0,
-                    Err(error) if position == 0 => return Err(error),
-                    Err(_) => continue,
-                }
-            };
-            let number = self.archive.files.volumes[position].0;
-            let first = volume.first_offset();
-            if position > 0 && !is_before(volume.stamp_at(first)) {
-                continue;
-            }
-            let start = self
-                .archive
-                .index()
-                .iter()
-                .rev()
-                .filter(|entry| entry.volume == number && entry.stamp < time)
-                .take(INDEX_TRIES)
-                .find(|entry| is_before(volume.stamp_at(entry.offset)))
-                .map_or(first, |entry| entry.offset);
-            volume.seek(start);
-            if let Some((volume, name)) = opened {
-                (self.entered, self.volume, self.name) = (position, volume, name);
-            }
-            self.current = position;
-            if position == 0 && start == first {
-                self.order.begin_at_start();
-            }
-            return Ok(());
-        }
-        Ok(())
     }
 }

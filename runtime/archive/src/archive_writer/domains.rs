@@ -7,7 +7,7 @@
 
 use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp};
 
-use crate::archive::domains::REMOVED;
+use crate::archive::domain_record::REMOVED;
 use crate::archive::layout;
 use crate::archive::record::Version;
 use crate::archive_writer::WriteError;

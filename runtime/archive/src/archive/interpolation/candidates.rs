@@ -49,6 +49,14 @@ pub(super) struct Candidate {
     pub(super) is_admitted: bool,
 }
 
+impl Candidate {
+    /// True if it is delivered at a time, if there is a value.
+    pub(super) fn counts_at(&self, time: f64) -> bool {
+        let (birth, death) = self.life;
+        self.is_admitted && (birth..=death).contains(&time)
+    }
+}
+
 /// The lanes of one list of instances.
 #[derive(Debug)]
 struct Shape {

@@ -14,13 +14,44 @@ use pmderive_core::source::SourceError;
 use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
-use crate::archive::interpolation::track::{Cut, Found, Sources, Track};
+use crate::archive::interpolation::lane::{Cut, End};
+use crate::archive::interpolation::metrics::Metrics;
+use crate::archive::interpolation::track::{Search, Track};
 use crate::archive::interpolation::value::looks_ahead;
 use crate::archive::values::walk;
 
+/// What is known of records beyond those covered.
+#[derive(Default)]
+pub(super) struct Far {
+    /// Goes there, once that was necessary.
+    coverage: Option<Box<Coverage>>,
+    /// Lanes that are looked for: tracks and lanes in them.
+    missing: Vec<(usize, usize)>,
+    /// Something was looked for that does not exist.
+    was_in_vain: bool,
+    /// What it takes to look for no such thing again.
+    census: Option<Census>,
+    /// Number of records looked at.
+    #[cfg(test)]
+    pub(super) passed: usize,
+}
+
+impl Far {
+    /// Where lanes occur for the last time is no longer known.
+    pub(super) fn forget(&mut self) {
+        (self.census, self.was_in_vain) = (None, false);
+    }
+
+    /// The archive has grown.
+    pub(super) fn renew(&mut self) {
+        self.coverage = None;
+        self.forget();
+    }
+}
+
 /// Where lanes occur for the last time on a side, up to what ends all
 /// stretches there.
-pub(super) struct Census {
+struct Census {
     side: Side,
     /// The first record looked at, and the one that is the end.
     from: Ordinal,
@@ -45,13 +76,13 @@ impl Census {
     /// True if it would tell of what is to be found from a record on, if it
     /// began there already.
     fn lies_beyond(&self, side: Side, record: Ordinal) -> bool {
-        self.side == side && is_nearer(side, record, self.from)
+        self.side == side && side.is_nearer(record, self.from)
     }
 
     /// True if it is known that a lane has no value from a record on.
     fn is_over(&self, (track, lane): (usize, usize), record: Ordinal) -> bool {
         let last = self.last.get(track).and_then(|lanes| lanes.get(lane));
-        let is_nearer = |last: Ordinal| is_nearer(self.side, last, record);
+        let is_nearer = |last: Ordinal| self.side.is_nearer(last, record);
         self.covers(self.side, record) && last.is_some_and(|last| last.is_none_or(is_nearer))
     }
 
@@ -66,7 +97,7 @@ impl Census {
         missing.retain(|(track, lane)| {
             let is_over = self.is_over((*track, *lane), record);
             if is_over {
-                tracks[*track].end_far((*lane, self.side), self.end);
+                tracks[*track].end_far((*lane, self.side), End::nothing(self.end));
             }
             !is_over
         });
@@ -86,7 +117,7 @@ impl Growing {
         for lane in lanes {
             let last = &mut last[track][lane];
             // What it knew lies farther away and stays.
-            if *is_new || last.is_none_or(|last| is_nearer(*side, last, *from)) {
+            if *is_new || last.is_none_or(|last| side.is_nearer(last, *from)) {
                 *last = Some(record);
             }
         }
@@ -94,15 +125,7 @@ impl Growing {
 
     /// True if it knows of a record already, and of those behind it.
     fn has_met(&self, record: Ordinal) -> bool {
-        !self.is_new && !is_nearer(self.census.side, record, self.census.from)
-    }
-}
-
-/// True if one record comes before another on the way to a side.
-fn is_nearer(side: Side, one: Ordinal, other: Ordinal) -> bool {
-    match side {
-        Side::Ahead => one < other,
-        Side::Behind => one > other,
+        !self.is_new && !self.census.side.is_nearer(record, self.census.from)
     }
 }
 
@@ -113,29 +136,29 @@ impl Interpolator {
     /// The files can no longer be opened, or not be read again.
     pub(super) fn look_far(&mut self, side: Side, cut: &Cut) -> Result<(), SourceError> {
         self.find_missing(side, cut)?;
-        let at = match side {
-            Side::Ahead => self.coverage.end(),
-            Side::Behind => self.coverage.first() - 1,
-        };
+        let at = self.coverage.beyond(side);
+        let Interpolator { coverage, far, columns, metrics, .. } = self;
+        let Metrics { tracks, domains, slots, found, scratch, .. } = metrics;
+        let Far { missing, was_in_vain, census, .. } = far;
         // A census is made anew, or goes on towards where the times are now.
         let (mut known, mut growing) = (None, None);
-        match self.census.take() {
+        match census.take() {
             Some(census) if census.covers(side, at) => {
-                census.end_departed(at, &mut self.missing, &mut self.tracks);
+                census.end_departed(at, missing, tracks);
                 known = Some(census);
             }
             Some(census) if census.lies_beyond(side, at) => {
                 growing = Some(Growing { census, is_new: false });
             }
-            _ if self.was_in_vain => {
-                let census = Census::new(side, at, &self.tracks, &self.domains);
+            _ if *was_in_vain => {
+                let census = Census::new(side, at, tracks, domains);
                 growing = Some(Growing { census, is_new: true });
             }
             _ => {}
         }
-        let Interpolator { coverage, far, tracks, domains, slots, columns, .. } = self;
-        let Interpolator { found, scratch, missing, .. } = self;
-        let far = match far {
+        #[cfg(test)]
+        let passed = &mut far.passed;
+        let far = match &mut far.coverage {
             Some(far) => far,
             none => none.insert(Box::new(coverage.another()?)),
         };
@@ -145,7 +168,7 @@ impl Interpolator {
             let record = far.extend(side);
             #[cfg(test)]
             {
-                self.passed += 1;
+                *passed += 1;
             }
             if let Some(mark) = far.first_mark(side) {
                 end = Some(mark);
@@ -210,47 +233,42 @@ impl Interpolator {
             keep_outermost(far, side);
         }
         if let Some(end) = end {
-            self.was_in_vain |= !missing.is_empty();
+            *was_in_vain |= !missing.is_empty();
             for (track, lane) in missing.drain(..) {
-                tracks[track].end_far((lane, side), end);
+                tracks[track].end_far((lane, side), End::nothing(end));
             }
             // One that did not get as far as to what it knew already tells nothing.
             if let Some(Growing { census, is_new: true, .. }) = growing {
                 known = Some(Census { end, ..census });
             }
         }
-        self.census = known;
+        *census = known;
         Ok(())
     }
 
     /// Collects the lanes of which more has to be known on a side.
     fn find_missing(&mut self, side: Side, cut: &Cut) -> Result<(), SourceError> {
-        self.missing.clear();
-        for number in self.wanted.iter().flatten().copied() {
-            let track = &mut self.tracks[number];
-            let MetricDesc { value_type, semantics, .. } = track.desc;
+        let mut missing = std::mem::take(&mut self.far.missing);
+        missing.clear();
+        for at in 0..self.metrics.wanted.len() {
+            let Ok(number) = self.metrics.wanted[at] else { continue };
+            let Track { desc: MetricDesc { value_type, semantics, .. }, domain, .. } =
+                self.metrics.tracks[number];
             let ahead = semantics != Semantics::Discrete || looks_ahead(value_type, &self.rules);
-            let candidates = &self.domains[track.domain];
-            for (lane, candidate) in candidates.lanes().iter().enumerate() {
-                let (birth, death) = candidate.life;
-                if !candidate.is_admitted || cut.time < birth || cut.time > death {
-                    continue;
-                }
-                let mut sources = Sources {
-                    coverage: &self.coverage,
-                    candidates,
-                    reader: &mut self.reader,
-                    columns: &mut self.columns,
-                };
-                if let Found::Need(needed) = track.find(lane, cut, ahead, &mut sources)?
-                    && needed == side
+            for lane in 0..self.metrics.domains[domain].lanes().len() {
+                if self.metrics.domains[domain].lanes()[lane].counts_at(cut.time)
+                    && matches!(
+                        self.search((number, lane), cut, ahead)?,
+                        Search::Lacks(needed) if needed == side
+                    )
                 {
-                    self.missing.push((number, lane));
+                    missing.push((number, lane));
                 }
             }
         }
-        self.missing.sort_unstable();
-        self.missing.dedup();
+        missing.sort_unstable();
+        missing.dedup();
+        self.far.missing = missing;
         Ok(())
     }
 }

@@ -5,21 +5,23 @@
 //! What is forgotten is read again if it is needed; what lies too far ahead to
 //! be remembered is found by `far`.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::archive::interpolation::Interpolator;
-use crate::archive::interpolation::candidates::Candidates;
 use crate::archive::interpolation::coverage::{Ordinal, Side};
-use crate::archive::interpolation::track::{Cut, Track};
+use crate::archive::interpolation::lane::Cut;
 
 /// How much is remembered of the records covered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Records kept on the side that the times move away from.
+    /// Records kept on the side that the times move away from. Hardly anything
+    /// is looked for there, and each metric takes 16 bytes for each.
     kept: Ordinal,
-    /// Records kept on each side where there is no room for more.
-    kept_at_least: Ordinal,
+    /// The same where the archive is followed: how often metrics occur tells
+    /// how long their next values are awaited.
+    kept_to_learn: Ordinal,
+    /// Records covered on each side where there is no room for more.
+    covered: Ordinal,
     /// Records, value sets that were asked for, and instances in lists of
     /// instances that are not the same as others; each is a few dozen bytes.
     remembered: usize,
@@ -27,15 +29,14 @@ pub(super) struct Room {
 
 impl Default for Room {
     fn default() -> Room {
-        Room { kept: 256, kept_at_least: 16, remembered: 256 * 1024 }
+        Room { kept: 8, kept_to_learn: 256, covered: 16, remembered: 256 * 1024 }
     }
 }
 
 impl Interpolator {
     /// True when more is remembered than there is room for.
     fn is_crowded(&self) -> bool {
-        let shapes: usize = self.domains.iter().map(Candidates::size).sum();
-        self.coverage.len() + self.noted + shapes > self.room.remembered
+        self.coverage.len() + self.metrics.size() > self.room.remembered
     }
 
     /// True when the records covered may become more on a side of a time.
@@ -44,12 +45,12 @@ impl Interpolator {
             Side::Ahead => self.coverage.end() - cut.after,
             Side::Behind => cut.from - self.coverage.first(),
         };
-        covered < self.room.kept_at_least || !self.is_crowded()
+        covered < self.room.covered || !self.is_crowded()
     }
 
     /// On the long way to a time that lies on one side, forgets records on the other.
     pub(super) fn make_room(&mut self, side: Side, time: f64) {
-        let kept = self.room.kept_at_least;
+        let kept = self.room.covered;
         let (first, end) = (self.coverage.first(), self.coverage.end());
         if end - first <= 2 * kept || !self.is_crowded() {
             return;
@@ -69,12 +70,17 @@ impl Interpolator {
 
     /// Forgets what lies far on the side that the times move away from.
     pub(super) fn prune(&mut self, cut: &Cut) {
-        let kept = if self.is_crowded() { self.room.kept_at_least } else { self.room.kept };
+        let kept = match self.coverage.is_followed() && !self.is_crowded() {
+            true => self.room.kept_to_learn,
+            false => self.room.kept,
+        };
+        // A few at a time.
+        let limit = kept + kept / 2;
         let (first, end) = (self.coverage.first(), self.coverage.end());
-        let is_backward = self.last.is_some_and(|last| cut.time < last);
-        if is_backward && end - cut.after > 2 * kept {
+        let is_backward = self.phase.last().is_some_and(|last| cut.time < last);
+        if is_backward && end - cut.after > limit {
             self.keep(first..cut.after + kept);
-        } else if !is_backward && cut.from - first > 2 * kept {
+        } else if !is_backward && cut.from - first > limit {
             self.keep(cut.from - kept..end);
         }
     }
@@ -83,15 +89,7 @@ impl Interpolator {
     fn keep(&mut self, records: Range<Ordinal>) {
         self.coverage.keep_from(records.start);
         self.coverage.keep_up_to(records.end);
-        let records = self.coverage.first()..self.coverage.end();
-        self.noted = self.tracks.iter_mut().map(|track| track.keep(records.clone())).sum();
-        for (at, domain) in self.domains.iter_mut().enumerate() {
-            if domain.is_crowded() {
-                let tracks = self.tracks.iter().filter(|track| track.domain == at);
-                let used: HashSet<u32> = tracks.flat_map(Track::shapes).collect();
-                domain.keep_shapes(&used);
-            }
-        }
+        self.metrics.keep(self.coverage.first()..self.coverage.end());
     }
 }
 
@@ -109,7 +107,7 @@ mod tests {
     use pmderive_core::result::{FetchResult, InstanceValue, MetricValues, ResultBatch};
     use pmderive_core::source::{FetchList, FetchSource, MetadataSource, Mode};
 
-    const NARROW: Room = Room { kept: 3, kept_at_least: 3, remembered: 0 };
+    const NARROW: Room = Room { kept: 3, kept_to_learn: 3, covered: 3, remembered: 0 };
 
     /// All that a scan delivers, and why it stopped.
     fn scan(path: &Path, step: i64, room: Room) -> (Vec<FetchResult>, String) {
@@ -135,7 +133,7 @@ mod tests {
             match context.fetch(&list, &mut batch) {
                 Ok(_) => delivered.push(FetchResult::of_batch(&batch, Default::default())),
                 Err(error) => {
-                    let passed = context.interpolator.as_ref().map_or(0, |used| used.passed);
+                    let passed = context.interpolator.as_ref().map_or(0, |used| used.far.passed);
                     return (delivered, error.to_string(), passed);
                 }
             }
@@ -211,7 +209,7 @@ mod tests {
             for step in [300_000_000, 7_000_000_000, -300_000_000, -7_000_000_000] {
                 let wide = scan(&base, step, Room::default());
                 for kept in [1, 3] {
-                    let room = Room { kept, kept_at_least: kept, remembered: 0 };
+                    let room = Room { kept, kept_to_learn: kept, covered: kept, remembered: 0 };
                     assert!(scan(&base, step, room) == wide, "{base:?} {step} {kept}");
                     scans += 1;
                 }

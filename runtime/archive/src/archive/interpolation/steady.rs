@@ -7,9 +7,9 @@ use pmderive_core::model::{InstId, ValueType};
 use pmderive_core::result::ResultWriter;
 
 use crate::archive::interpolation::coverage::Ordinal;
+use crate::archive::interpolation::lane::{Cut, Lane};
 use crate::archive::interpolation::rules::InterpolationRules;
-use crate::archive::interpolation::track::{Cut, End};
-use crate::archive::interpolation::value::{Line, Rule, Sample};
+use crate::archive::interpolation::value::{Line, Rule, Sample, Span};
 
 /// A stretch of records and time.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +51,12 @@ pub(super) struct Steady {
     value_type: ValueType,
     rule: Rule,
     instances: Vec<InstId>,
-    /// Parallel to the instances, if all values lie on straight lines.
+    /// Parallel to the instances, if all values lie on straight lines between
+    /// the same times.
     lines: Vec<Line>,
-    /// The same, if not: the values before and after.
+    /// These times.
+    span: Span,
+    /// Parallel to the instances, if not: the values before and after.
     samples: Vec<(Sample, Sample)>,
 }
 
@@ -73,6 +76,7 @@ impl Default for Steady {
             rule: Rule::Earlier,
             instances: Vec::new(),
             lines: Vec::new(),
+            span: Span { from: 0.0, to: 0.0 },
             samples: Vec::new(),
         }
     }
@@ -108,15 +112,15 @@ impl Steady {
     }
 
     /// Holds as long as a lane has the same ends.
-    pub(super) fn keep_between(&mut self, before: &End, after: &End) {
+    pub(super) fn keep_between(&mut self, Lane { before, after }: &Lane) {
         let Stretch { records, times } = &mut self.stretch;
         records.0 = records.0.max(before.record());
         records.1 = records.1.min(after.record());
         if before.is_value() {
-            times.0 = times.0.max(before.time);
+            times.0 = times.0.max(before.sample().time);
         }
         if after.is_value() {
-            times.1 = times.1.min(after.time);
+            times.1 = times.1.min(after.sample().time);
         }
     }
 
@@ -129,7 +133,12 @@ impl Steady {
     ) {
         (self.value_type, self.rule) = (value_type, rule);
         renew(&mut self.instances, lanes.iter().map(|lane| lane.instance));
-        let line = |lane: &SteadyLane| Line::between(value_type, rules, lane.earlier, lane.later);
+        let span = |lane: &SteadyLane| Span { from: lane.earlier.time, to: lane.later.time };
+        self.span = lanes.first().map_or(self.span, span);
+        let line = |lane: &SteadyLane| {
+            let is_alike = span(lane) == self.span;
+            is_alike.then(|| Line::between(value_type, rules, lane.earlier, lane.later))?
+        };
         let lines: &[SteadyLane] = if rule == Rule::OnLine { lanes } else { &[] };
         self.lines.clear();
         self.lines.reserve_exact(lines.len());
@@ -154,7 +163,8 @@ impl Steady {
     pub(super) fn overwrite(&self, rules: &InterpolationRules, time: f64, out: &mut [u8]) {
         let Steady { value_type, rule, samples, lines, .. } = self;
         if samples.is_empty() {
-            let bits = |line: &Line| line.bits(*value_type, rules.overflow, time);
+            let share = self.span.share(time);
+            let bits = |line: &Line| line.bits(*value_type, rules.overflow, share);
             put(*value_type, lines.iter().map(bits), out);
         } else {
             let bits = |(earlier, later): &(Sample, Sample)| {

@@ -7,7 +7,6 @@
 //! that going on costs nothing while the time stays within it, and one look
 //! into the next value set when it does not.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 
 use pmderive_core::model::{InstId, MetricDesc, ValueType};
@@ -16,6 +15,8 @@ use pmderive_core::source::SourceError;
 use crate::archive::interpolation::candidates::{Candidates, NO_LANES};
 use crate::archive::interpolation::column::{Column, Columns, instances};
 use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
+use crate::archive::interpolation::lane::{Cut, End, Found, Lane};
+use crate::archive::interpolation::occurrences::{Occurrence, Occurrences};
 use crate::archive::interpolation::steady::Steady;
 use crate::archive::interpolation::value::{Sample, is_number};
 use crate::archive::sequence::Sequence;
@@ -36,107 +37,21 @@ pub(super) struct Track {
     pub(super) in_blocks: bool,
     /// A value set was met whose values are not of the metric's type.
     pub(super) is_unsound: bool,
-    occurrences: VecDeque<Occurrence>,
+    occurrences: Occurrences,
     /// Shape met last.
     shape: u32,
-    lanes: Vec<Lane>,
+    lanes: Box<[Lane]>,
     /// Contents of values that are no numbers, parallel to `lanes`.
-    texts: Vec<[Vec<u8>; 2]>,
-    /// Where an occurrence was looked for last.
-    cursor: usize,
+    texts: Box<[[Vec<u8>; 2]]>,
     /// What was found at the time of the fetch before.
     pub(super) steady: Steady,
 }
 
-/// A value set with values of the metric.
-#[derive(Clone, Copy, Debug)]
-struct Occurrence {
-    record: Ordinal,
-    /// Offset in the record.
-    set: u32,
-    shape: u32,
-}
-
-/// One instance. Strictly between the two ends it has no values.
-#[derive(Clone, Copy, Debug)]
-struct Lane {
-    before: End,
-    after: End,
-}
-
-/// What ends a stretch without values.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct End {
-    record: Ordinal,
-    kind: EndKind,
-    pub(super) time: f64,
-    pub(super) bits: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EndKind {
-    /// A value.
-    Value,
-    /// A mark, or the end of the archive.
-    Nothing,
-    /// Nobody has looked yet, from this record on.
-    Unknown,
-}
-
-impl End {
-    /// True when a value is nearer than a mark, or at the very time of the cut.
-    fn counts_beside(
-        &self,
-        mark: Option<Ordinal>,
-        cut: &Cut,
-        is_nearer: impl Fn(Ordinal, Ordinal) -> bool,
-    ) -> bool {
-        self.time == cut.time || mark.is_none_or(|mark| is_nearer(self.record, mark))
-    }
-
-    const fn of(record: Ordinal, kind: EndKind) -> End {
-        End { record, kind, time: 0.0, bits: 0 }
-    }
-
-    pub(super) fn record(&self) -> Ordinal {
-        self.record
-    }
-
-    pub(super) fn is_value(&self) -> bool {
-        self.kind == EndKind::Value
-    }
-
-    pub(super) fn sample(&self) -> Sample {
-        Sample { time: self.time, bits: self.bits }
-    }
-
-    fn is_value_at(&self, time: f64) -> bool {
-        self.is_value() && self.time == time
-    }
-}
-
-/// A time among the records covered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cut {
-    pub(super) time: f64,
-    /// Ordinal of the first record at the time or later.
-    pub(super) from: Ordinal,
-    /// Ordinal of the first record after the time.
-    pub(super) after: Ordinal,
-}
-
-/// What surrounds a time in one lane.
-pub(super) enum Found {
-    /// A value at that very time: in the earlier or in the later end.
-    At(Side),
-    /// A value before, and nothing else was asked for, or there is nothing after it.
-    Before,
-    /// Values before and after.
-    Both,
-    /// No value before.
-    Neither,
+/// What became of the search for what surrounds a time in a lane.
+pub(super) enum Search {
+    Done(Found),
     /// More records have to be covered.
-    Need(Side),
+    Lacks(Side),
 }
 
 /// What a lane needs to find its values.
@@ -165,11 +80,10 @@ impl Track {
             last_count: 0,
             in_blocks: !in_place,
             is_unsound: false,
-            occurrences: VecDeque::new(),
+            occurrences: Occurrences::default(),
             shape: NO_LANES,
-            lanes: vec![Lane::fresh(0); lane_count],
+            lanes: vec![Lane::fresh(0); lane_count].into(),
             texts: (0..texts).map(|_| Default::default()).collect(),
-            cursor: 0,
             steady: Steady::default(),
         }
     }
@@ -187,11 +101,11 @@ impl Track {
     /// long as the metric has occurred only once.
     pub(super) fn is_awaited(&self, lane: usize, interval: f64, coverage: &Coverage) -> bool {
         let Lane { before, after } = self.lanes[lane];
-        let mut newest = self.occurrences.iter().rev();
-        let mut time = || Some(coverage.record(newest.next()?.record)?.time);
+        let mut newest = self.occurrences.records().rev();
+        let mut time = || Some(coverage.record(newest.next()?)?.time);
         let interval = time().zip(time()).map_or(interval, |(last, previous)| last - previous);
-        let is_open = after.kind == EndKind::Nothing && after.record == Ordinal::MAX;
-        is_open && coverage.last_time() <= before.time + PATIENCE * interval
+        let is_open = !after.is_value() && after.record() == Ordinal::MAX;
+        is_open && coverage.last_time() <= before.sample().time + PATIENCE * interval
     }
 
     /// Takes note of a value set, `set`, at an offset of a record.
@@ -209,37 +123,17 @@ impl Track {
         }
         self.shape = candidates.shape(instances, self.shape, scratch);
         let set = u32::try_from(offset).unwrap_or(u32::MAX);
-        let occurrence = Occurrence { record, set, shape: self.shape };
-        let newest = match side {
-            Side::Ahead => self.occurrences.back(),
-            Side::Behind => self.occurrences.front(),
-        };
-        // Of two sets of one metric in a record the first counts.
-        if newest.is_some_and(|newest| newest.record == record) {
-            return;
-        }
-        match side {
-            Side::Ahead => self.occurrences.push_back(occurrence),
-            Side::Behind => self.occurrences.push_front(occurrence),
-        }
+        self.occurrences.add(side, Occurrence { record, set, shape: self.shape });
     }
 
     /// Forgets occurrences outside of a stretch of records. Gives the number of those left.
     pub(super) fn keep(&mut self, records: Range<Ordinal>) -> usize {
-        let is_before = |occurrence: &Occurrence| occurrence.record < records.start;
-        while self.occurrences.front().is_some_and(is_before) {
-            self.occurrences.pop_front();
-        }
-        while self.occurrences.back().is_some_and(|one| one.record >= records.end) {
-            self.occurrences.pop_back();
-        }
-        self.occurrences.len()
+        self.occurrences.keep(records)
     }
 
     /// Shapes that it knows by their numbers.
     pub(super) fn shapes(&self) -> impl Iterator<Item = u32> + '_ {
-        let shapes = self.occurrences.iter().map(|occurrence| occurrence.shape);
-        shapes.chain(std::iter::once(self.shape))
+        self.occurrences.shapes().chain(std::iter::once(self.shape))
     }
 
     /// Number of the shape of a value set that is not noted.
@@ -264,32 +158,24 @@ impl Track {
         &mut self,
         column: &Column,
         (lane, side): (usize, Side),
-        (record, time): (Ordinal, f64),
+        place: (Ordinal, f64),
         position: u32,
     ) -> bool {
-        let found = self.end_in(column, (lane, side), (record, time), position);
+        let found = self.end_in(column, (lane, side), place, position);
         found.is_some_and(|end| {
-            self.set_end(lane, side, end);
+            self.lanes[lane].set_end(side, end);
             true
         })
     }
 
-    /// Makes a mark, or the end of the archive, what ends the stretch of a lane.
-    pub(super) fn end_far(&mut self, (lane, side): (usize, Side), record: Ordinal) {
-        self.set_end(lane, side, End::of(record, EndKind::Nothing));
+    /// Ends the stretch of a lane without a value.
+    pub(super) fn end_far(&mut self, (lane, side): (usize, Side), end: End) {
+        self.lanes[lane].set_end(side, end);
     }
 
-    fn set_end(&mut self, lane: usize, side: Side, end: End) {
-        match side {
-            Side::Behind => self.lanes[lane].before = end,
-            Side::Ahead => self.lanes[lane].after = end,
-        }
-    }
-
-    /// The earlier and the later end of a lane.
-    pub(super) fn ends(&self, lane: usize) -> (End, End) {
-        let Lane { before, after } = self.lanes[lane];
-        (before, after)
+    /// A lane as it was found.
+    pub(super) fn lane(&self, lane: usize) -> &Lane {
+        &self.lanes[lane]
     }
 
     /// Content of the value at one end of a lane.
@@ -309,34 +195,28 @@ impl Track {
         cut: &Cut,
         looks_ahead: bool,
         sources: &mut Sources<'_>,
-    ) -> Result<Found, SourceError> {
+    ) -> Result<Search, SourceError> {
         self.bring(lane, cut, sources)?;
         if self.lanes[lane].after.is_value_at(cut.time) {
-            return Ok(Found::At(Side::Ahead));
+            return Ok(Search::Done(Found::At(Side::Ahead)));
         }
-        if self.lanes[lane].before.kind == EndKind::Unknown {
-            self.look_behind(lane, cut, sources)?;
-        }
-        let before = self.lanes[lane].before;
-        match before.kind {
-            EndKind::Unknown => return Ok(Found::Need(Side::Behind)),
-            EndKind::Nothing => return Ok(Found::Neither),
-            EndKind::Value => {}
-        }
-        if before.time == cut.time {
-            return Ok(Found::At(Side::Behind));
-        }
-        if !looks_ahead {
-            return Ok(Found::Before);
-        }
-        if self.lanes[lane].after.kind == EndKind::Unknown {
-            self.look_ahead(lane, sources)?;
-        }
-        Ok(match self.lanes[lane].after.kind {
-            EndKind::Unknown => Found::Need(Side::Ahead),
-            EndKind::Nothing => Found::Before,
-            EndKind::Value => Found::Both,
-        })
+        let before = self.look((lane, Side::Behind), cut, sources)?;
+        Ok(Search::Done(if before.is_unknown() {
+            return Ok(Search::Lacks(Side::Behind));
+        } else if !before.is_value() {
+            Found::Neither
+        } else if before.is_value_at(cut.time) {
+            Found::At(Side::Behind)
+        } else if !looks_ahead {
+            Found::Before
+        } else {
+            let after = self.look((lane, Side::Ahead), cut, sources)?;
+            match after.is_value() {
+                _ if after.is_unknown() => return Ok(Search::Lacks(Side::Ahead)),
+                true => Found::Both,
+                false => Found::Before,
+            }
+        }))
     }
 
     /// Moves the stretch without values of a lane to a time, with what is
@@ -347,157 +227,95 @@ impl Track {
         cut: &Cut,
         sources: &mut Sources<'_>,
     ) -> Result<(), SourceError> {
-        let Lane { before, after } = self.lanes[lane];
-        let is_inside = before.record < cut.after && cut.after <= after.record;
-        if is_inside || before.is_value_at(cut.time) || after.is_value_at(cut.time) {
+        let known @ Lane { before, after } = self.lanes[lane];
+        if known.surrounds(cut) {
             return Ok(());
         }
         // Knowledge that does not touch what is covered leads nowhere. And at
         // a record, the last value of that time is the one that counts.
         let coverage = sources.coverage;
-        let is_ahead = cut.after > after.record;
-        let touches = before.record < coverage.end() && after.record >= coverage.first();
+        let is_ahead = cut.after > after.record();
+        let touches = before.record() < coverage.end() && after.record() >= coverage.first();
         if !touches || !is_ahead && cut.from < cut.after {
             self.lanes[lane] = Lane::fresh(cut.after);
-        } else if is_ahead {
-            let passed = after.record + Ordinal::from(after.kind != EndKind::Unknown);
-            let newest = self.newest(lane, passed..cut.after, sources)?;
-            let mark = coverage.mark_up_to(cut.after - 1).filter(|mark| *mark >= passed);
-            let before = match (newest, mark) {
-                (Some(value), mark) if value.counts_beside(mark, cut, |v, m| v > m) => value,
-                (_, Some(mark)) => End::of(mark, EndKind::Nothing),
-                _ if after.kind == EndKind::Unknown => before,
-                _ => {
-                    self.swap_texts(lane);
-                    after
-                }
-            };
-            self.lanes[lane] = Lane { before, after: End::of(cut.after, EndKind::Unknown) };
-        } else {
-            let end = before.record + Ordinal::from(before.kind == EndKind::Unknown);
-            let oldest = self.oldest(lane, cut.after..end, sources)?;
-            let mark = coverage.mark_from(cut.after).filter(|mark| *mark < end);
-            let after = match (oldest, mark) {
-                (Some(value), mark) if value.counts_beside(mark, cut, |v, m| v < m) => value,
-                (_, Some(mark)) => End::of(mark, EndKind::Nothing),
-                _ if before.kind == EndKind::Unknown => after,
-                _ => {
-                    self.swap_texts(lane);
-                    before
-                }
-            };
-            self.lanes[lane] = Lane { before: End::of(cut.after - 1, EndKind::Unknown), after };
+            return Ok(());
         }
+        // The end that time has passed, and the records between them.
+        let (side, records) = match is_ahead {
+            true => (Side::Ahead, after.record() + Ordinal::from(!after.is_unknown())..cut.after),
+            false => {
+                (Side::Behind, cut.after..before.record() + Ordinal::from(before.is_unknown()))
+            }
+        };
+        let (passed, other) = (known.end(side), side.opposite());
+        let nearest = self.nearest((lane, other), records.clone(), sources)?;
+        let mark = coverage.mark_from(cut.next(other), other);
+        let mark = mark.filter(|mark| records.contains(mark));
+        let end = match (nearest, mark) {
+            (Some(value), mark) if value.counts_beside(mark, other, cut) => value,
+            (_, Some(mark)) => End::nothing(mark),
+            _ if passed.is_unknown() => known.end(other),
+            _ => {
+                if let Some(texts) = self.texts.get_mut(lane) {
+                    texts.swap(0, 1);
+                }
+                passed
+            }
+        };
+        self.lanes[lane].set_end(other, end);
+        self.lanes[lane].set_end(side, End::unknown(cut.next(side)));
         Ok(())
     }
 
-    fn swap_texts(&mut self, lane: usize) {
-        if let Some(texts) = self.texts.get_mut(lane) {
-            texts.swap(0, 1);
-        }
-    }
-
-    /// Looks for what is before a lane's stretch, as far as records are covered.
-    fn look_behind(
+    /// What ends a lane's stretch on a side, as far as records are covered.
+    fn look(
         &mut self,
-        lane: usize,
+        (lane, side): (usize, Side),
         cut: &Cut,
         sources: &mut Sources<'_>,
-    ) -> Result<(), SourceError> {
+    ) -> Result<End, SourceError> {
+        let known = self.lanes[lane].end(side);
+        if !known.is_unknown() {
+            return Ok(known);
+        }
         let coverage = sources.coverage;
-        let end = self.lanes[lane].before.record.saturating_add(1);
-        let mark = coverage.mark_up_to(end - 1);
-        // A value counts beside a mark of the same time.
-        let first = match mark {
-            Some(mark) if cut.from <= mark => cut.from,
-            Some(mark) => mark,
-            None => coverage.first(),
+        let mark = coverage.mark_from(known.record(), side);
+        let records = match side {
+            Side::Ahead => known.record()..mark.unwrap_or(coverage.end()),
+            // A value counts beside a mark of the same time.
+            Side::Behind => {
+                mark.map_or(coverage.first(), |mark| mark.min(cut.from))..known.record() + 1
+            }
         };
-        let found = match self.newest(lane, first..end, sources)? {
-            Some(value) if value.counts_beside(mark, cut, |v, m| v > m) => value,
-            _ => match mark {
-                Some(mark) => End::of(mark, EndKind::Nothing),
-                None if coverage.is_complete(Side::Behind) => {
-                    End::of(Ordinal::MIN, EndKind::Nothing)
-                }
-                None => End::of(coverage.first() - 1, EndKind::Unknown),
-            },
+        let end = match (self.nearest((lane, side), records, sources)?, mark) {
+            (Some(value), mark) if value.counts_beside(mark, side, cut) => value,
+            (_, Some(mark)) => End::nothing(mark),
+            _ if coverage.is_complete(side) => End::of_archive(side),
+            _ => End::unknown(coverage.beyond(side)),
         };
-        self.lanes[lane].before = found;
-        Ok(())
+        self.lanes[lane].set_end(side, end);
+        Ok(end)
     }
 
-    /// Looks for what is after a lane's stretch, as far as records are covered.
-    fn look_ahead(&mut self, lane: usize, sources: &mut Sources<'_>) -> Result<(), SourceError> {
-        let coverage = sources.coverage;
-        let first = self.lanes[lane].after.record;
-        let mark = coverage.mark_from(first);
-        let end = mark.unwrap_or(coverage.end());
-        let found = match self.oldest(lane, first..end, sources)? {
-            Some(value) => value,
-            None => match mark {
-                Some(mark) => End::of(mark, EndKind::Nothing),
-                None if coverage.is_complete(Side::Ahead) => {
-                    End::of(Ordinal::MAX, EndKind::Nothing)
-                }
-                None => End::of(coverage.end(), EndKind::Unknown),
-            },
-        };
-        self.lanes[lane].after = found;
-        Ok(())
-    }
-
-    /// The last value of a lane among records, for its earlier end.
-    fn newest(
+    /// The value of a lane among records that comes nearest to a time: for its
+    /// earlier end the last one of them, for its later end the first.
+    fn nearest(
         &mut self,
-        lane: usize,
+        (lane, side): (usize, Side),
         records: Range<Ordinal>,
         sources: &mut Sources<'_>,
     ) -> Result<Option<End>, SourceError> {
-        let mut at = self.occurrence_from(records.end);
-        while let Some(before) = at.checked_sub(1) {
-            at = before;
-            let occurrence = self.occurrences[at];
-            if occurrence.record < records.start {
+        let mut at = self.occurrences.position(&records, side);
+        while let Some(occurrence) = self.occurrences.get(at, side) {
+            if !records.contains(&occurrence.record) {
                 break;
             }
-            if let Some(value) = self.value((lane, Side::Behind), occurrence, sources)? {
+            if let Some(value) = self.value((lane, side), occurrence, sources)? {
                 return Ok(Some(value));
             }
+            at = if side == Side::Ahead { at + 1 } else { at - 1 };
         }
         Ok(None)
-    }
-
-    /// The first value of a lane among records, for its later end.
-    fn oldest(
-        &mut self,
-        lane: usize,
-        records: Range<Ordinal>,
-        sources: &mut Sources<'_>,
-    ) -> Result<Option<End>, SourceError> {
-        let mut at = self.occurrence_from(records.start);
-        while let Some(occurrence) = self.occurrences.get(at).copied() {
-            if occurrence.record >= records.end {
-                break;
-            }
-            if let Some(value) = self.value((lane, Side::Ahead), occurrence, sources)? {
-                return Ok(Some(value));
-            }
-            at += 1;
-        }
-        Ok(None)
-    }
-
-    /// Position of the first occurrence in a record or a later one.
-    fn occurrence_from(&mut self, record: Ordinal) -> usize {
-        let is_before = |at: usize| self.occurrences.get(at).is_some_and(|o| o.record < record);
-        // Lane after lane asks for the same one.
-        let at = self.cursor;
-        if !is_before(at) && at <= self.occurrences.len() && (at == 0 || is_before(at - 1)) {
-            return at;
-        }
-        self.cursor = self.occurrences.partition_point(|o| o.record < record);
-        self.cursor
     }
 
     /// The value of a lane in an occurrence; its text goes to one of the two ends.
@@ -554,16 +372,6 @@ impl Track {
             text.clear();
             text.extend_from_slice(column.bytes.get(start..end).unwrap_or_default());
         }
-        Some(End { record, kind: EndKind::Value, time, bits })
-    }
-}
-
-impl Lane {
-    /// Nothing is known but the place in the records.
-    const fn fresh(after: Ordinal) -> Lane {
-        Lane {
-            before: End::of(after - 1, EndKind::Unknown),
-            after: End::of(after, EndKind::Unknown),
-        }
+        Some(End::value(record, Sample { time, bits }))
     }
 }

@@ -116,19 +116,30 @@ fn on_line(
     earlier: Sample,
     later: Sample,
 ) -> u64 {
+    let span = Span { from: earlier.time, to: later.time };
     match Line::between(value_type, rules, earlier, later) {
-        Some(line) => line.bits(value_type, rules.overflow, time),
+        Some(line) => line.bits(value_type, rules.overflow, span.share(time)),
         None => wrapped(value_type, time, earlier, later),
     }
 }
 
-/// The straight line between two samples: what of it does not depend on the time.
+/// The times of two samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    pub(super) from: f64,
+    pub(super) to: f64,
+}
+
+impl Span {
+    /// The seconds that have passed at a time, and all seconds.
+    pub(super) fn share(&self, time: f64) -> (f64, f64) {
+        (time - self.from, self.to - self.from)
+    }
+}
+
+/// The straight line between two samples: what of it does not depend on times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// Time of the earlier sample.
-    from: f64,
-    /// Seconds from there to the later one.
-    span: f64,
     /// The number at the earlier sample; of integers half of one more.
     start: f64,
     /// How much greater it is at the later one.
@@ -177,13 +188,18 @@ impl Line {
                 (before, after - before)
             }
         };
-        Some(Line { from: earlier.time, span: later.time - earlier.time, start, rise })
+        Some(Line { start, rise })
     }
 
-    /// The bits of a number of a type at a time.
+    /// The bits of a number of a type at a time, see [`Span::share`].
     #[inline(always)]
-    pub(super) fn bits(&self, value_type: ValueType, overflow: Overflow, time: f64) -> u64 {
-        let number = self.start + (time - self.from) * self.rise / self.span;
+    pub(super) fn bits(
+        &self,
+        value_type: ValueType,
+        overflow: Overflow,
+        (passed, span): (f64, f64),
+    ) -> u64 {
+        let number = self.start + passed * self.rise / span;
         match value_type {
             ValueType::I32 => u64::from(to_i32(number, overflow) as u32),
             ValueType::U32 => u64::from(number as u32),

@@ -10,9 +10,19 @@ use pmderive_core::source::{FetchList, SourceError};
 
 use crate::archive::interpolation::Interpolator;
 use crate::archive::interpolation::coverage::Side;
+use crate::archive::interpolation::lane::{Cut, Found};
 use crate::archive::interpolation::steady::{SteadyLane, Stretch};
-use crate::archive::interpolation::track::{Cut, Found, Sources, Track};
+use crate::archive::interpolation::track::Track;
 use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
+
+/// A part that was written, of which another fetch may have nothing but other numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// The layout of its columns.
+    layout: LayoutId,
+    /// Where that is so.
+    stretch: Stretch,
+}
 
 impl Interpolator {
     /// Adds the part with all values of a list.
@@ -22,13 +32,12 @@ impl Interpolator {
         (time, cut): (Timestamp, &Cut),
         is_crossed: bool,
         batch: &mut ResultBatch,
-    ) -> Result<(), SourceError> {
-        self.unchanged = None;
+    ) -> Result<Option<Written>, SourceError> {
         let part = batch.add_part();
         let mut writer = ResultWriter::new(part, time);
         let mut is_steady = true;
         for (slot, pmid) in list.pmids().iter().enumerate() {
-            match self.wanted[slot] {
+            match self.metrics.wanted[slot] {
                 Err(status) => writer.status(*pmid, status),
                 Ok(track) => {
                     writer.set(*pmid);
@@ -36,33 +45,33 @@ impl Interpolator {
                 }
             }
         }
-        let tracks = self.wanted.iter().flatten().map(|track| &self.tracks[*track]);
-        let stretches = tracks.map(|track| track.steady.stretch());
+        let stretches = self.metrics.wanted_tracks().map(|track| track.steady.stretch());
         let stretch = stretches.fold(Stretch::ALL, Stretch::and);
-        self.unchanged = (is_steady && stretch.holds(cut)).then(|| (LayoutId::fresh(), stretch));
-        if let (Some((layout, _)), Some(columns)) = (self.unchanged, part.columns_mut()) {
-            columns.set_layout(layout);
+        let written = (is_steady && stretch.holds(cut))
+            .then(|| Written { layout: LayoutId::fresh(), stretch });
+        if let (Some(written), Some(columns)) = (written, part.columns_mut()) {
+            columns.set_layout(written.layout);
         }
-        Ok(())
+        Ok(written)
     }
 
     /// Adds the part that was written before with the numbers of another time,
     /// if those are all that differs. False, with nothing added, if not.
     pub(super) fn write_again(
         &self,
+        written: &Written,
         (time, cut): (Timestamp, &Cut),
         batch: &mut ResultBatch,
     ) -> bool {
-        let Some((layout, stretch)) = self.unchanged else { return false };
-        if !stretch.holds(cut) {
+        if !written.stretch.holds(cut) {
             return false;
         }
-        let Some(part) = batch.add_part_again(layout) else { return false };
+        let Some(part) = batch.add_part_again(written.layout) else { return false };
         part.timestamp = time;
         let Some(columns) = part.columns_mut() else { return false };
-        for (track, lanes) in self.wanted.iter().zip(columns.number_lanes_mut()) {
+        for (track, lanes) in self.metrics.wanted.iter().zip(columns.number_lanes_mut()) {
             if let (Ok(track), false) = (track, lanes.is_empty()) {
-                self.tracks[*track].steady.overwrite(&self.rules, cut.time, lanes);
+                self.metrics.tracks[*track].steady.overwrite(&self.rules, cut.time, lanes);
             }
         }
         true
@@ -77,65 +86,50 @@ impl Interpolator {
         writer: &mut ResultWriter<'_>,
     ) -> Result<bool, SourceError> {
         let rules = self.rules;
-        let Track { desc, domain, last_count, mut in_blocks, .. } = self.tracks[number];
+        let Track { desc, domain, last_count, mut in_blocks, .. } = self.metrics.tracks[number];
         let MetricDesc { value_type, semantics, .. } = desc;
         let rule = Rule::of(value_type, semantics, &rules);
-        let steady = &self.tracks[number].steady;
+        let steady = &self.metrics.tracks[number].steady;
         if !is_crossed && steady.stretch().holds(cut) {
             steady.write(&rules, cut.time, in_blocks, writer);
-            self.tracks[number].last_count = writer.count();
+            self.metrics.tracks[number].last_count = writer.count();
             return Ok(true);
         }
         let is_counter = semantics == Semantics::Counter;
         let is_typed = is_number(value_type);
         // No client shall compute a rate across a mark.
         let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
-        let lanes = if is_suppressed { 0 } else { self.domains[domain].lanes().len() };
+        let lanes = if is_suppressed { 0 } else { self.metrics.domains[domain].lanes().len() };
         let needs_later = semantics != Semantics::Discrete;
         let looks_ahead = needs_later || looks_ahead(value_type, &rules);
-        let mut steady = std::mem::take(&mut self.tracks[number].steady);
+        let mut steady = std::mem::take(&mut self.metrics.tracks[number].steady);
         steady.begin();
         let mut found_lanes = std::mem::take(&mut self.found_lanes);
         found_lanes.clear();
         let mut is_steady = is_typed && !is_suppressed;
         let mut was_in_vain = false;
-        let mut lane = 0;
-        while lane < lanes {
-            let candidate = self.domains[domain].lanes()[lane];
-            let (instance, (birth, death)) = (candidate.instance, candidate.life);
-            steady.keep_life((birth, death), cut.time);
-            if !candidate.is_admitted || cut.time < birth || cut.time > death {
-                lane += 1;
+        for lane in 0..lanes {
+            let candidate = self.metrics.domains[domain].lanes()[lane];
+            let instance = candidate.instance;
+            steady.keep_life(candidate.life, cut.time);
+            if !candidate.counts_at(cut.time) {
                 continue;
             }
-            let mut sources = Sources {
-                coverage: &self.coverage,
-                candidates: &self.domains[domain],
-                reader: &mut self.reader,
-                columns: &mut self.columns,
-            };
-            let found = self.tracks[number].find(lane, cut, looks_ahead, &mut sources)?;
-            if let Found::Need(side) = found {
-                match self.may_extend(side, cut) {
-                    true => self.extend(side),
-                    false => self.look_far(side, cut)?,
-                }
-                continue;
-            }
-            let track = &self.tracks[number];
-            let (before, after) = track.ends(lane);
-            steady.keep_between(&before, &after);
-            let (earlier, later) = (before.sample(), after.sample());
+            let found = self.resolve((number, lane), cut, looks_ahead)?;
+            let track = &self.metrics.tracks[number];
+            let ends = track.lane(lane);
+            steady.keep_between(ends);
+            let (earlier, later) = (ends.before.sample(), ends.after.sample());
             let between = match found {
                 Found::At(Side::Ahead) => Some(Between::Later),
                 Found::At(Side::Behind) => Some(Between::Earlier),
                 Found::Before if !needs_later => Some(Between::Earlier),
                 Found::Both => Some(rule.between(value_type, &rules, cut.time, earlier, later)),
-                Found::Before | Found::Neither | Found::Need(_) => None,
+                Found::Before | Found::Neither => None,
             };
             if is_counter && !is_typed && between.is_some() {
                 writer.fail(PmStatus::TYPE);
-                self.tracks[number].last_count = 0;
+                self.metrics.tracks[number].last_count = 0;
                 return Ok(false);
             }
             match found {
@@ -150,11 +144,10 @@ impl Interpolator {
             let (bits, side) = match between {
                 None => {
                     was_in_vain = true;
-                    lane += 1;
                     continue;
                 }
-                Some(Between::Earlier) => (before.bits, Side::Behind),
-                Some(Between::Later) => (after.bits, Side::Ahead),
+                Some(Between::Earlier) => (earlier.bits, Side::Behind),
+                Some(Between::Later) => (later.bits, Side::Ahead),
                 Some(Between::Number(bits)) => (bits, Side::Behind),
             };
             match is_typed {
@@ -169,9 +162,8 @@ impl Interpolator {
                     writer.pieces(instance, code, &[track.text(lane, side)]);
                 }
             }
-            lane += 1;
         }
-        if was_in_vain && writer.count() == 0 && self.tracks[number].is_unsound {
+        if was_in_vain && writer.count() == 0 && self.metrics.tracks[number].is_unsound {
             // There are values, but nobody can tell what they are.
             writer.fail(PmStatus::LOGREC);
             is_steady = false;
@@ -181,8 +173,8 @@ impl Interpolator {
             false => steady.forget(),
         }
         self.found_lanes = found_lanes;
-        self.tracks[number].steady = steady;
-        self.tracks[number].last_count = writer.count();
+        self.metrics.tracks[number].steady = steady;
+        self.metrics.tracks[number].last_count = writer.count();
         Ok(false)
     }
 }
