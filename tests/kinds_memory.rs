@@ -25,10 +25,10 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
-use pmderive_testkit::counting::{Counting, held_bytes};
+use pmderive_testkit::counting::{self, held_bytes};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 const KINDS: u32 = 20;
 
@@ -117,7 +117,6 @@ fn a_further_kind_takes_little_and_goes_with_its_last_host() {
     let before = held_bytes();
     let further: Vec<_> = (1..KINDS).map(&mut of_kind).collect();
     let each = (held_bytes() - before) / (KINDS as isize - 1);
-    println!("a further kind takes {} KB", each / 1024);
     assert_eq!(engine.classes(), KINDS as usize);
     assert!(each < 220 << 10, "a further kind takes {each} bytes");
     // All of them are told apart: nobody has the program of another one.
@@ -132,7 +131,6 @@ fn a_further_kind_takes_little_and_goes_with_its_last_host() {
     // A workspace finds out with the next program that others are gone.
     let next = of_kind(KINDS);
     let left = held_bytes() - before;
-    println!("{} KB are there for the next one", left / 1024);
-    assert!(left < 2 * each, "{left} bytes after {KINDS} kinds of which two are left");
+    assert!(left < 2 * each, "{left} bytes are left, {each} of each kind");
     drop((first, next));
 }

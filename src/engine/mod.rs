@@ -97,11 +97,11 @@ pub struct Engine {
     equivalent_domains: Arc<EquivalentDomains>,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
-    /// Metrics of what was compiled and is in use,
+    /// Lists of metrics that are in use.
     metrics: Known<Box<[Metric]>>,
-    /// what the programs of it are made of,
+    /// What programs in use have in common,
     pool: Pool,
-    /// and their layouts.
+    /// and what their layouts have.
     layouts: Arc<LayoutPool>,
     /// Kinds of sources that programs are in use for,
     classes: Classes,

@@ -122,6 +122,7 @@ fn run_kernels(
     todo: &mut Vec<Irregular>,
 ) {
     let Frame { sections, arena, placed, .. } = frame;
+    let constants = &*program.constants;
     for level in 0..=sections.levels {
         for (section, placed) in placed.iter().enumerate() {
             for copy in placed.copies_of(level) {
@@ -132,7 +133,7 @@ fn run_kernels(
             for (call, placed) in placed.calls_of(level) {
                 let kernel = &call.kernel;
                 let history = history.block(section);
-                let mut arenas = Arenas { work: arena, history, constants: &program.constants };
+                let mut arenas = Arenas { work: arena, history, constants };
                 let rows = &placed.rows;
                 if kernel.run(scratch, &mut arenas, rows, 0, rows.segments()) == 0 {
                     continue;
