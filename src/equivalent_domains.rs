@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use pmderive_runtime::context::pcp_conf::PcpConf;
 use pmderive_runtime::model::InDom;
+use pmderive_runtime::pcp_conf::PcpConf;
 
 /// Largest file that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -171,6 +171,7 @@ fn element(word: &str) -> Option<Element> {
 
 #[doc(hidden)]
 /// Parses any bytes as a file of equivalent domains.
+#[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_equivalent_domains(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(lines) = parse(&text) {

@@ -73,6 +73,7 @@ mod equivalent_domains;
 pub mod explain;
 pub mod export;
 mod format;
+mod functions;
 #[cfg(feature = "jit")]
 #[doc(hidden)]
 pub mod jit;
@@ -100,7 +101,7 @@ pub use pmderive_runtime::escape;
 
 /// What fuzzers call: each takes arbitrary bytes and panics where a promise is
 /// broken.
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz {
     pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
     pub use crate::equivalent_domains::fuzz_equivalent_domains;

@@ -11,7 +11,6 @@ use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::eval::{Value, Workspace};
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,
@@ -19,6 +18,7 @@ use pmderive_runtime::model::{
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultWriter};
 use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
 use pmderive_runtime::transport::AsyncSocket;
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 
 /// What a host calls its metrics: the same names, other numbers.
 #[derive(Clone, Copy)]

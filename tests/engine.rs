@@ -14,9 +14,9 @@ use pmderive::source::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::eval::Value;
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::FetchSource;
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 
 fn archive(name: &str) -> ArchiveContext {
     let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");

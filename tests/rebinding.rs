@@ -10,7 +10,6 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Session, SharedRegistry, Space};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{
     InstanceProfile, MetricDesc, PmStatus, Pmid, StateChange, Units, Value, ValueType,
 };
@@ -18,6 +17,7 @@ use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::program::{Reason, Status};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 use pmderive_runtime::transport::{Socket, ready};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 
 const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
 

@@ -19,13 +19,13 @@ use pmderive::engine::{Backend, Engine, Session, SharedRegistry};
 use pmderive::record::{Origin, Recorder, RecorderError, Recording, Step};
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 use pmderive_runtime::model::{
     InDom, LabelLevel, MetricDesc, PmStatus, Pmid, RawValue, Semantics, TextKind, TextSubject,
     Timestamp, Units,
 };
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::source::{Freshness, MetadataSource};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Fault, Metric, Rule, Script, World};
 
 const ARCHIVES: [&str; 6] =
     ["own-dyn", "own-dyn2", "own-fleet", "own-sample", "own-types", "own-units"];

@@ -13,8 +13,8 @@ mod hostile;
 #[path = "servers/refused.rs"]
 mod refused;
 
-use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{Semantics, Timestamp};
+use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use std::time::Duration;
 
 /// A pmcd with the metrics `m.count` and `m.total`, a counter, whose clock goes

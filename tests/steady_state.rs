@@ -15,11 +15,11 @@ use pmderive::engine::{Backend, Engine, Selection, Session, SharedRegistry};
 use pmderive::source::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::eval::Workspace;
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
 use pmderive_runtime::model::{LabelLevel, Pmid};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
 use synth::{Rig, Synth, definitions, register};
 
 /// Taken by tests that make code, so that one can look at all of it.

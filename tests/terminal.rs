@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use command::pmderive;
 use hostile::{HOSTILE, SHOWN};
 use pmderive::escape::is_unshown;
-use pmderive_runtime::fake_pmcd::FakePmcd;
+use pmderive_testkit::fake_pmcd::FakePmcd;
 use tempfile::TempDir;
 
 /// A folder with hostile files, all of them under hostile names, and a pmcd

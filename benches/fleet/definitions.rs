@@ -8,8 +8,8 @@
 
 use std::fmt::Write as _;
 
-use pmderive_runtime::fake_pmcd::{Metric, Script, World};
 use pmderive_runtime::model::{InDom, InstId, Units, ValueType};
+use pmderive_testkit::fake_pmcd::{Metric, Script, World};
 
 use super::plan::{DOMAINS, Plan};
 

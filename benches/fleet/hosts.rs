@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use pmderive_runtime::context::HostSpec;
-use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, World};
 use pmderive_runtime::model::StateChange;
+use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, World};
 
 use super::definitions::{domain, world};
 use super::plan::{Plan, address, host_at};

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| pmderive_runtime::fake_pmcd::fuzz_session(data));
+fuzz_target!(|data: &[u8]| pmderive_testkit::fake_pmcd::fuzz_session(data));

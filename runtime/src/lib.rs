@@ -1,49 +1,39 @@
-//! The runtime of pmderive: everything that is needed to fetch performance
-//! metrics and to evaluate a compiled program over them.
+//! Performance metrics and compiled programs over them: hosts, archives and
+//! this machine as sources, behind one door.
 //!
 //! ```text
-//!   archive/  local/  memory  transport/+proto/+pdu/ sources of metrics
-//!        \      |      /
-//!         context/                                  MetadataSource + FetchSource
-//!            │  ResultBatch (what pmcd sent, columns)
-//!            ▼
-//!         eval/   layout · workspace · history      one evaluation per fetch
-//!            ▲
-//!         program/ + kernel/                        what to compute, made by the compiler
+//!   pmderive-archive   pmderive-local   pmderive-client     sources of metrics
+//!            \               |               /
+//!             pmderive-core: ask, fetch ──► batch ──► evaluator
 //! ```
 //!
-//! This crate knows nothing of the expression language or of Cranelift: the
-//! compiler hands it a [`program::Program`] and, perhaps, native entry points.
+//! | crate | what it has |
+//! |---|---|
+//! | `pmderive-core` | metrics, results, programs, the evaluator; no input or output |
+//! | `pmderive-client` | pmcd's protocol and hosts, blocking and async (feature `live`) |
+//! | `pmderive-archive` | archives, read and written (feature `archive`) |
+//! | `pmderive-local` | this machine, without pmcd (feature `local`) |
+//! | `pmderive-system` | pcp.conf, time zones, new files, messages |
+//!
+//! This crate adds what is over any source: a [`Context`](context::Context) of
+//! any kind, fetch groups, name spaces. None of them knows the expression
+//! language or Cranelift: the compiler hands the evaluator a
+//! [`program::Program`] and, perhaps, native entry points.
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
-pub mod archive;
-pub mod archive_writer;
 pub mod context;
-pub mod escape;
-pub mod eval;
-pub mod fake_pmcd;
 pub mod fetch_group;
-pub mod kernel;
-pub mod local;
-pub mod memory;
-#[allow(
-    clippy::disallowed_methods,
-    reason = "its messages are the caller's, as those of pmprintf(3)"
-)]
-pub mod message;
-pub mod model;
 pub mod name_space;
-pub mod new_file;
-pub mod pattern;
-pub mod pdu;
-pub mod program;
-pub mod proto;
-pub mod record;
-pub mod result;
-mod sampling;
-pub mod source;
-pub mod time;
-pub mod transport;
-pub mod weak_table;
+
+#[cfg(feature = "archive")]
+pub use pmderive_archive::{archive, archive_writer, record};
+#[cfg(feature = "live")]
+pub use pmderive_client::{pdu, proto, transport};
+pub use pmderive_core::{
+    escape, eval, kernel, memory, model, pattern, program, result, source, weak_table,
+};
+#[cfg(feature = "local")]
+pub use pmderive_local as local;
+pub use pmderive_system::{message, new_file, pcp_conf, time};

@@ -4,10 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, HostSpec};
-use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{Pmid, Value, ValueType};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 use pmderive_runtime::transport::AsyncSocket;
+use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 
 /// Connections, of which each takes a file at both ends.
 const CONNECTIONS: u64 = 5_000;

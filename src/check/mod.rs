@@ -5,13 +5,14 @@
 //! itself, so that one mistake is reported once; independent mistakes are all
 //! reported. This stage never asks the source for anything.
 
+pub(crate) mod call;
 mod derive;
-mod extensions;
 mod operators;
 mod pcp;
 mod ternary;
+mod texts;
 pub mod typed;
-mod types;
+pub(crate) mod types;
 pub mod units;
 
 use pmderive_runtime::model::{Conversion, InDom, PmStatus, Semantics, Units, ValueType};
@@ -108,11 +109,12 @@ const NOT_COMPUTED: &str = "what is no number can be counted and selected, but n
 
 /// A node that cannot be checked further; its mistake is reported.
 #[derive(Clone, Copy, Debug)]
-struct Reported;
+pub(crate) struct Reported;
 
-type Checked<T> = Result<T, Reported>;
+/// What checking gives, unless it has reported why there is nothing.
+pub(crate) type Checked<T> = Result<T, Reported>;
 
-struct Checker<'c> {
+pub(crate) struct Checker<'c> {
     expr: &'c Expr,
     names: &'c Names,
     dialect: Dialect,
@@ -180,8 +182,8 @@ impl Checker<'_> {
         let span = node.span;
         match &node.kind {
             NodeKind::Error => Err(Reported),
-            NodeKind::Call { function, literal, operands } => {
-                self.call(*function, literal.as_ref(), operands, span)
+            NodeKind::Call { callee, literal, operands } => {
+                self.call(*callee, literal.as_ref(), operands, span)
             }
             NodeKind::Text(text) => {
                 let desc = constant_desc(ValueType::String);
@@ -532,12 +534,12 @@ impl Checker<'_> {
 }
 
 /// Metadata of a constant without keywords.
-fn constant_desc(value_type: ValueType) -> Desc {
+pub(crate) fn constant_desc(value_type: ValueType) -> Desc {
     Desc { value_type, indom: None, semantics: Semantics::Discrete, units: Units::NONE }
 }
 
 /// Counters become instantaneous, others stay.
-fn not_a_counter(semantics: Semantics) -> Semantics {
+pub(crate) fn not_a_counter(semantics: Semantics) -> Semantics {
     match semantics {
         Semantics::Counter => Semantics::Instant,
         other => other,

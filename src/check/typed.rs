@@ -1,7 +1,9 @@
 //! Checked expressions: every node has its full metadata.
 
+use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Pmid, Semantics, Units, ValueType};
 
+use crate::functions::LaneRule;
 use crate::source::Span;
 use crate::syntax::ast::{Aggregate, BinaryOp};
 
@@ -88,44 +90,6 @@ pub enum Decrease {
     Wrap,
     /// The negative difference.
     Negative,
-}
-
-/// Functions of one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MathFunction {
-    /// Magnitude; of the least integer of a signed type that integer itself.
-    Abs,
-    /// The greatest whole number that is not above it.
-    Floor,
-    /// The least whole number that is not below it.
-    Ceil,
-    /// The nearest whole number, halves away from zero.
-    Round,
-    /// Square root; NaN below zero.
-    Sqrt,
-    /// Natural logarithm; negative infinity of zero, NaN below it.
-    Log,
-}
-
-/// Functions of two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum MathFunction2 {
-    /// The left to the power of the right, as `pow(3)`.
-    Pow,
-    /// The lesser one; NaN if one is NaN.
-    Min,
-    /// The greater one; NaN if one is NaN.
-    Max,
-}
-
-/// Statistics over instances; NaN if one value is NaN, no value of none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Statistic {
-    /// Standard deviation of the population.
-    StdDev,
-    /// The value at a share (bits of an `F64`, 0 to 1) of the ascending
-    /// values, linear between the closest ranks.
-    Quantile(u64),
 }
 
 pub use pmderive_runtime::program::WindowFunction;
@@ -225,28 +189,20 @@ pub enum TypedKind {
         /// Takes what does not match.
         negated: bool,
     },
-    /// A function of one value, in the node's type; rounding leaves integers alone.
-    Math {
+    /// A function of the values of one or two operands, instance by instance.
+    Lanes {
         /// Which.
-        function: MathFunction,
-        /// The operand.
-        operand: TypedId,
-    },
-    /// A function of two values.
-    Math2 {
-        /// Which.
-        function: MathFunction2,
-        /// Left operand.
-        left: TypedId,
-        /// Right operand.
-        right: TypedId,
+        rule: &'static LaneRule,
+        /// The operands.
+        operands: Box<[TypedId]>,
         /// Type in which it is computed.
-        common: ValueType,
+        within: ValueType,
     },
-    /// A statistic over the instances of the operand, `F64`.
+    /// A statistic over the instances of the operand, `F64`: NaN if one value
+    /// is NaN, no value of none.
     Statistic {
         /// Which.
-        function: Statistic,
+        op: ReduceOp,
         /// The operand.
         operand: TypedId,
     },

@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use pmderive_runtime::context::pcp_conf::PcpConf;
 use pmderive_runtime::context::{Context, HostSpec, SASL_ENCRYPTION_NEEDED};
 use pmderive_runtime::model::{PmStatus, Timestamp};
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, WithNameSpace};
+use pmderive_runtime::pcp_conf::PcpConf;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 

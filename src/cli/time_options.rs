@@ -86,7 +86,7 @@ impl TimeArguments {
         let bounds = match is_whole {
             // Nobody asks for the end, so that it need not be looked for.
             true => TimeBounds::live(),
-            false => TimeBounds::of(source)?,
+            false => source.time_bounds()?,
         };
         let chosen = ReportingOptions { zone, window }.choose(source, bounds);
         let chosen = chosen.map_err(|error| match error {

@@ -53,7 +53,7 @@ impl Engine {
     /// use pmderive::engine::{Backend, Engine, Selection, SharedRegistry};
     /// use pmderive_runtime::context::AsyncHostContext;
     /// use pmderive_runtime::eval::{Value, Workspace};
-    /// # use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+    /// # use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -17,12 +17,12 @@ use std::time::Duration;
 
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
 use pmderive_runtime::eval::{Evaluation, Evaluator, Workspace};
-use pmderive_runtime::fake_pmcd::{Direct, FakeHost, Fault, Metric, Rule, Script, World};
 use pmderive_runtime::model::{InDom, InstId, Pmid, Semantics, Units, ValueType};
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSource, SourceError};
 use pmderive_runtime::transport::ready;
+use pmderive_testkit::fake_pmcd::{Direct, FakeHost, Fault, Metric, Rule, Script, World};
 
 use super::fuzz::{Choices, DEFINITIONS, DIALECTS, NAMES, TYPES, compare, expression};
 use super::{Backend, Compiled, Engine, Registered, Selection, Session, Space};

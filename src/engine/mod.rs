@@ -9,7 +9,9 @@ mod bind_host;
 mod classes;
 mod controls;
 mod examination;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz_hosts;
 mod identifiers;
 mod kinds;
@@ -48,9 +50,9 @@ use classes::{Build, Classes};
 pub(crate) use examination::Checked;
 use examination::Checking;
 pub use examination::Examination;
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_cached, fuzz_compile, fuzz_eval};
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz_hosts::fuzz_hosts;
 pub use kinds::{DEFAULT_KIND_LIMIT, Kind};
 pub use nesting::report_cycles;

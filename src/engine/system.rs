@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use pmderive_runtime::context::pcp_conf::PcpConf;
+use pmderive_runtime::pcp_conf::PcpConf;
 
 /// The `:`-separated list of files and directories whose definitions every
 /// client loads; `None` for none.

@@ -3,16 +3,15 @@
 //! Everything said here is read from the typed node that checking made; no
 //! rule of the language is stated a second time, only what it came to.
 
+use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
 
 use crate::bind::{Name, Names};
-use crate::check::typed::{
-    Decrease, Desc, MathFunction, MathFunction2, Scale, Statistic, TypedId, TypedKind,
-    WindowFunction,
-};
+use crate::check::typed::{Decrease, Desc, Scale, TypedId, TypedKind, WindowFunction};
 use crate::check::{Examined, describe, units_name};
 use crate::dialect::Dialect;
-use crate::syntax::ast::{Aggregate, BinaryOp, Expr, ExprId, Function, NodeKind};
+use crate::functions::Function;
+use crate::syntax::ast::{Aggregate, BinaryOp, Callee, Expr, ExprId, NodeKind};
 
 /// An expression with what checking found.
 pub struct Noted<'n> {
@@ -46,8 +45,11 @@ impl Noted<'_> {
                     }),
                 );
             }
-            NodeKind::Call { function: Function::Clamp, .. } => {
-                notes.push("the first operand, raised to the second, cut to the third".to_owned());
+            NodeKind::Call {
+                callee: Callee::Function(Function { explained: Some(note), .. }),
+                ..
+            } => {
+                notes.push((*note).to_owned());
                 return notes;
             }
             NodeKind::Anon(_) => {
@@ -171,27 +173,17 @@ impl Noted<'_> {
                 false => "instances whose names, up to the first blank, match",
                 true => "instances whose names, up to the first blank, do not match",
             }),
-            TypedKind::Math { function, .. } => note(match function {
-                MathFunction::Abs => "the magnitude",
-                MathFunction::Floor => "rounded down",
-                MathFunction::Ceil => "rounded up",
-                MathFunction::Round => "rounded to the nearest whole number, halves away from 0",
-                MathFunction::Sqrt => "NaN below 0",
-                MathFunction::Log => "the natural logarithm; NaN below 0",
-            }),
-            TypedKind::Math2 { function, common, .. } => {
-                note(match function {
-                    MathFunction2::Pow => "the first operand to the power of the second",
-                    MathFunction2::Min => "the lesser one",
-                    MathFunction2::Max => "the greater one",
-                });
-                notes.push(format!("computed as {common}"));
+            TypedKind::Lanes { rule, operands, within } => {
+                note(rule.note);
+                if operands.len() > 1 {
+                    notes.push(format!("computed as {within}"));
+                }
             }
-            TypedKind::Statistic { function, .. } => note(match function {
-                Statistic::StdDev => "over the instances in the sample, as of a whole population",
-                Statistic::Quantile(_) => {
+            TypedKind::Statistic { op, .. } => note(match op {
+                ReduceOp::Quantile(_) => {
                     "over the instances in the sample, linear between the closest ranks"
                 }
+                _ => "over the instances in the sample, as of a whole population",
             }),
             TypedKind::Ranked { k, top, .. } => {
                 let which = if *top { "greatest" } else { "least" };

@@ -17,6 +17,7 @@
 //!   end. Blanks at the ends of lines go, but for those of a help text.
 //! * The last line has a line end; libpcp passes over a definition without one.
 
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod layout;
 
@@ -25,7 +26,7 @@ use std::borrow::Cow;
 use crate::dialect::Language;
 use crate::syntax::{LineForm, OutlinedLine, TextKind, is_space, outline, tokens};
 
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_format;
 use layout::{LineBreaks, write_expression};
 

@@ -5,6 +5,7 @@
 //! executable memory is denied, compiling fails and the interpreter remains.
 
 mod emit;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 mod group;
 mod library;
@@ -20,7 +21,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Module, ModuleError};
 use pmderive_runtime::kernel::Kernel;
 
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_kernel_diff;
 pub use listing::listing;
 

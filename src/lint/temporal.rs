@@ -6,7 +6,8 @@ use rustc_hash::FxHashSet;
 use super::Subject;
 use crate::check::typed::TypedKind;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{Aggregate, ExprId, Function, NodeKind, Temporal};
+use crate::functions;
+use crate::syntax::ast::{Aggregate, Callee, ExprId, NodeKind, Temporal};
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     let mut directions: FxHashSet<ExprId> = FxHashSet::default();
@@ -66,7 +67,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
 fn asked_for_direction(subject: &Subject<'_>, id: ExprId, kind: &NodeKind) -> Vec<ExprId> {
     let mut operands = Vec::new();
     let asks = match kind {
-        NodeKind::Call { function, .. } => *function == Function::Abs,
+        NodeKind::Call { callee, .. } => *callee == Callee::Function(&functions::ABS),
         NodeKind::Binary { op, .. } => !op.is_arithmetic() && !op.is_boolean(),
         _ => false,
     };

@@ -44,7 +44,9 @@ use pmderive_runtime::source::{
     Answer, Fact, MetadataSource, Question, SourceError, by_simpler_questions,
 };
 
-pub use read::{MetadataError, fuzz_metadata};
+pub use read::MetadataError;
+#[cfg(any(test, feature = "fuzz"))]
+pub use read::fuzz_metadata;
 
 use crate::escape;
 use crate::syntax::nearest_metric;

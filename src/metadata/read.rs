@@ -397,7 +397,7 @@ fn read_type(text: &str) -> Option<ValueType> {
 }
 
 /// Reads any bytes; what is accepted must survive being written and read.
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_metadata(data: &[u8]) {
     let Ok(recorded) = RecordedMetadata::from_json(data) else { return };
     let text = recorded.to_json();

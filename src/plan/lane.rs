@@ -10,7 +10,7 @@ use pmderive_runtime::kernel::{
 use pmderive_runtime::model::{Conversion, ValueType};
 use pmderive_runtime::program::scalar_of;
 
-use crate::check::typed::{Decrease, MathFunction, MathFunction2, Scale};
+use crate::check::typed::{Decrease, Scale};
 use crate::syntax::ast;
 
 /// Writes a map kernel.
@@ -79,12 +79,14 @@ impl LaneBuilder {
         self.push(Inst::Unary(UnaryOp::Convert(to), reg), to)
     }
 
-    fn unary(&mut self, op: UnaryOp, reg: Reg) -> Reg {
+    /// An operation on one value, in its type.
+    pub fn unary(&mut self, op: UnaryOp, reg: Reg) -> Reg {
         let scalar = self.type_of(reg);
         self.push(Inst::Unary(op, reg), op.result(scalar).unwrap_or(scalar))
     }
 
-    fn binary(&mut self, op: BinaryOp, left: Reg, right: Reg) -> Reg {
+    /// An operation on two values of the same type.
+    pub fn binary(&mut self, op: BinaryOp, left: Reg, right: Reg) -> Reg {
         let scalar = self.type_of(left);
         self.push(Inst::Binary(op, left, right), op.result(scalar).unwrap_or(scalar))
     }
@@ -175,44 +177,6 @@ impl LaneBuilder {
             ast::BinaryOp::Or => BinaryOp::Or,
         };
         self.binary(op, left, right)
-    }
-
-    /// A function of one value, as a value of type `to`.
-    pub fn math(&mut self, function: MathFunction, operand: Reg, to: Scalar) -> Reg {
-        use MathFunction::{Abs, Ceil, Floor, Log, Round, Sqrt};
-        let (op, within) = match function {
-            Abs => (UnaryOp::Abs, to),
-            // Integers are whole already.
-            Floor | Ceil | Round if !self.type_of(operand).is_float() => {
-                return self.convert(operand, to);
-            }
-            Floor => (UnaryOp::Floor, self.type_of(operand)),
-            Ceil => (UnaryOp::Ceil, self.type_of(operand)),
-            Round => (UnaryOp::Round, self.type_of(operand)),
-            Sqrt => (UnaryOp::Sqrt, Scalar::F64),
-            Log => (UnaryOp::Log, Scalar::F64),
-        };
-        let operand = self.convert(operand, within);
-        let value = self.unary(op, operand);
-        self.convert(value, to)
-    }
-
-    /// A function of two values, computed in `common`, as a value of type `to`.
-    pub fn math2(
-        &mut self,
-        function: MathFunction2,
-        [left, right]: [Reg; 2],
-        common: Scalar,
-        to: Scalar,
-    ) -> Reg {
-        let (op, within) = match function {
-            MathFunction2::Pow => (BinaryOp::Pow, Scalar::F64),
-            MathFunction2::Min => (BinaryOp::Min, common),
-            MathFunction2::Max => (BinaryOp::Max, common),
-        };
-        let (left, right) = (self.convert(left, within), self.convert(right, within));
-        let value = self.binary(op, left, right);
-        self.convert(value, to)
     }
 
     /// Divides before it multiplies, since results must equal libpcp's.

@@ -5,7 +5,7 @@ use pmderive_runtime::model::ValueType;
 use pmderive_runtime::program::{NodeId, OnFailure, Op, WindowFunction};
 
 use super::lane::{LaneBuilder, lane_scalar};
-use crate::check::typed::{Statistic, TypedExpr, TypedId, TypedKind, TypedNode};
+use crate::check::typed::{TypedExpr, TypedId, TypedKind, TypedNode};
 use crate::dag::{Graph, KernelSource};
 use crate::dialect::Dialect;
 use crate::syntax::ast::Aggregate;
@@ -144,17 +144,22 @@ impl Lowering<'_> {
                 });
                 self.map_two(node, [*left, *right], kernel)
             }
-            TypedKind::Math { function, operand } => {
-                let kernel =
-                    self.kernel(&[*operand], |lanes, regs| lanes.math(*function, regs[0], to));
-                self.map(node, &[self.of(*operand)], kernel)
-            }
-            TypedKind::Math2 { function, left, right, common } => {
-                let common = lane_scalar(*common);
-                let kernel = self.kernel(&[*left, *right], |lanes, regs| {
-                    lanes.math2(*function, [regs[0], regs[1]], common, to)
+            TypedKind::Lanes { rule, operands, within } => {
+                let within = lane_scalar(*within);
+                let kernel = self.kernel(operands, |lanes, regs| {
+                    let regs: Vec<Reg> =
+                        regs.iter().map(|reg| lanes.convert(*reg, within)).collect();
+                    let value = (rule.write)(lanes, &regs);
+                    lanes.convert(value, to)
                 });
-                self.map_two(node, [*left, *right], kernel)
+                match operands[..] {
+                    [left, right] => self.map_two(node, [left, right], kernel),
+                    _ => {
+                        let operands: Vec<NodeId> =
+                            operands.iter().map(|id| self.of(*id)).collect();
+                        self.map(node, &operands, kernel)
+                    }
+                }
             }
             TypedKind::Choose { guard, yes, no } => {
                 let guard = self.of(*guard);
@@ -192,13 +197,9 @@ impl Lowering<'_> {
                 };
                 self.graph.add(op, desc.value_type, None)
             }
-            TypedKind::Statistic { function, operand } => {
-                let op = match function {
-                    Statistic::StdDev => ReduceOp::StdDev,
-                    Statistic::Quantile(q) => ReduceOp::Quantile(*q),
-                };
+            TypedKind::Statistic { op, operand } => {
                 let operand = self.of(*operand);
-                self.graph.add(Op::Reduce { op, operand }, desc.value_type, None)
+                self.graph.add(Op::Reduce { op: *op, operand }, desc.value_type, None)
             }
             TypedKind::Ranked { k, top, operand } => {
                 let op = Op::Ranked { operand: self.of(*operand), k: *k, top: *top };

@@ -5,7 +5,7 @@
 //! knows how kernels become native code.
 
 mod fuse;
-mod lane;
+pub(crate) mod lane;
 mod lower;
 
 use std::sync::Arc;

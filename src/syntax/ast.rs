@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 
+use crate::functions::Function;
 use crate::source::Span;
 
 /// Position of a node in an [`Expr`].
@@ -128,7 +129,7 @@ pub enum NodeKind {
     /// A call of a function that libpcp does not have.
     Call {
         /// Which.
-        function: Function,
+        callee: Callee,
         /// The argument that is written as such, for functions that have one.
         literal: Option<Spanned<Literal>>,
         /// The other arguments, in their order; as many as the function takes.
@@ -237,43 +238,11 @@ pub enum Temporal {
     Instant,
 }
 
-/// Functions that libpcp does not have; `grammar/extensions.md` describes them.
+/// What a [`NodeKind::Call`] calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Function {
-    /// `abs`
-    Abs,
-    /// `floor`
-    Floor,
-    /// `ceil`
-    Ceil,
-    /// `round`
-    Round,
-    /// `sqrt`
-    Sqrt,
-    /// `log`
-    Log,
-    /// `pow`
-    Pow,
-    /// `clamp`
-    Clamp,
-    /// `topk`
-    TopK,
-    /// `bottomk`
-    BottomK,
-    /// `quantile`
-    Quantile,
-    /// `stdev`
-    StdDev,
-    /// `avg_over`
-    AvgOver,
-    /// `max_over`
-    MaxOver,
-    /// `min_over`
-    MinOver,
-    /// `ewma`
-    Ewma,
-    /// `matchvalue`
-    MatchValue,
+pub enum Callee {
+    /// A function that libpcp does not have.
+    Function(&'static Function),
     /// `avg`, `count`, `max`, `min`, `sum` of anything but a name.
     Aggregate(Aggregate),
 }
@@ -454,8 +423,8 @@ impl NodeKind {
             }
             (NoValue(a), NoValue(b)) => a.is_same(b),
             (
-                Call { function: f, literal: l, operands: a },
-                Call { function: g, literal: m, operands: b },
+                Call { callee: f, literal: l, operands: a },
+                Call { callee: g, literal: m, operands: b },
             ) => {
                 let literal = |literal: &Option<Spanned<Literal>>| {
                     literal.as_ref().map(|literal| literal.value.clone())
@@ -546,7 +515,26 @@ impl BinaryOp {
     }
 }
 
+impl Callee {
+    /// Name of the function.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Callee::Function(function) => function.name,
+            Callee::Aggregate(function) => function.name(),
+        }
+    }
+}
+
 impl Aggregate {
+    /// All of them.
+    pub const ALL: [Aggregate; 5] =
+        [Aggregate::Avg, Aggregate::Count, Aggregate::Max, Aggregate::Min, Aggregate::Sum];
+
+    /// The aggregate of this name.
+    pub fn named(name: &str) -> Option<Aggregate> {
+        Aggregate::ALL.into_iter().find(|function| function.name() == name)
+    }
+
     /// Name of the function.
     pub const fn name(self) -> &'static str {
         match self {

@@ -10,15 +10,15 @@ use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
+use crate::functions::{self, BadArgument, NumberKind};
 use crate::source::Span;
 use crate::stray;
 
 use super::ast::{
-    Aggregate, Attributes, BinaryOp, Expr, ExprId, Function, Literal, NodeKind, Number, Spanned,
+    Aggregate, Attributes, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, Number, Spanned,
     Temporal, UnaryOp,
 };
 use super::explain::Explainer;
-use super::functions::{self, BadArgument};
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
 use super::lexer::unescape;
 use super::origin::Origin;
@@ -186,42 +186,37 @@ impl<'b> Builder<'b> {
     /// of libpcp.
     pub fn call(
         &mut self,
-        function: Function,
+        callee: Callee,
         literal: Option<Spanned<Literal>>,
         operands: &[ExprId],
         start: u32,
         end: u32,
     ) -> ExprId {
-        if let Function::Aggregate(function) = function
+        if let Callee::Aggregate(function) = callee
             && operands == [self.expr.root()]
             && let Some(metric) = self.expr.pop_metric()
         {
             return self.push(NodeKind::Aggregate { function, metric }, start, end);
         }
-        self.push(NodeKind::Call { function, literal, operands: operands.into() }, start, end)
+        self.push(NodeKind::Call { callee, literal, operands: operands.into() }, start, end)
     }
 
     /// `topk(k, operand)`, `quantile(q, operand)`
     pub fn call_with_number(
         &mut self,
-        function: Function,
+        (wanted, callee): (NumberKind, Callee),
         number: Word<'_>,
         operand: ExprId,
         start: u32,
         end: u32,
     ) -> ExprId {
-        let literal = match function {
-            Function::Quantile => functions::fraction(number.text)
-                .map(|_| Literal::Fraction(keywords::number(number.text))),
-            _ => functions::rank(number.text).map(Literal::Rank),
-        };
-        self.call_with(function, number, literal, operand, start, end)
+        self.call_with(callee, number, wanted.read(number.text), operand, start, end)
     }
 
     /// `avg_over(operand, "interval")`
     pub fn call_with_interval(
         &mut self,
-        function: Function,
+        callee: Callee,
         operand: ExprId,
         interval: Word<'_>,
         start: u32,
@@ -229,13 +224,13 @@ impl<'b> Builder<'b> {
     ) -> ExprId {
         let literal = functions::interval(interval.text)
             .map(|length| Literal::Interval { text: interval.text.into(), length });
-        self.call_with(function, interval, literal, operand, start, end)
+        self.call_with(callee, interval, literal, operand, start, end)
     }
 
     /// `matchvalue(/pattern/, operand)`
     pub fn call_with_pattern(
         &mut self,
-        function: Function,
+        callee: Callee,
         negated: bool,
         pattern: Word<'_>,
         operand: ExprId,
@@ -246,13 +241,13 @@ impl<'b> Builder<'b> {
             return self.error_node(start, end);
         };
         let value = Literal::Pattern { pattern, negated };
-        self.call(function, Some(Spanned { value, span }), &[operand], start, end)
+        self.call(callee, Some(Spanned { value, span }), &[operand], start, end)
     }
 
     /// A call with an argument that is written as such, unless it is wrong.
     fn call_with(
         &mut self,
-        function: Function,
+        callee: Callee,
         word: Word<'_>,
         literal: Result<Literal, BadArgument>,
         operand: ExprId,
@@ -262,7 +257,7 @@ impl<'b> Builder<'b> {
         match literal {
             Ok(value) => {
                 let literal = Some(Spanned { value, span: word.span });
-                self.call(function, literal, &[operand], start, end)
+                self.call(callee, literal, &[operand], start, end)
             }
             Err(BadArgument { message, offset }) => {
                 // The offset lies within a text shorter than 4 GiB.
@@ -270,14 +265,14 @@ impl<'b> Builder<'b> {
                 let end_of_word = word.at + u32::try_from(word.text.len()).unwrap_or(0);
                 let span = place.map_or(word.span, |at| self.span(word.at + at, end_of_word));
                 let argument = word.text;
-                let name = function.name();
+                let name = callee.name();
                 let headline = format!("`{argument}` is no argument of `{name}()`");
-                let example = function.signature().map_or("", |row| row.example);
-                self.diagnostics.push(
-                    Diagnostic::error(Code::WrongArguments, span, headline)
-                        .label(span, message)
-                        .help(format!("as in `{example}`")),
-                );
+                let mut diagnostic =
+                    Diagnostic::error(Code::WrongArguments, span, headline).label(span, message);
+                if let Callee::Function(function) = callee {
+                    diagnostic = diagnostic.help(format!("as in `{}`", function.example.call));
+                }
+                self.diagnostics.push(diagnostic);
                 self.error_node(start, end)
             }
         }

@@ -33,7 +33,7 @@ pub(super) fn check<'t>(repair: &mut Repair<'_, 't>, index: usize, function: Tok
         Token::MatchInst => call.pattern_first(repair, "as in `matchinst(/^sd/, disk.dev.read)`"),
         Token::MkConst => call.make_constant(repair),
         Token::NoValue => call.no_value(repair),
-        Token::Function(shape, function) => extension_calls::check(&call, repair, shape, function),
+        Token::Function(shape, callee) => extension_calls::check(&call, repair, shape, callee),
         _ => call.reserved(repair),
     };
     match verdict {

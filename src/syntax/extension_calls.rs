@@ -2,14 +2,14 @@
 //!
 //! As [`super::calls`] does for libpcp's, checks by tokens how many arguments a
 //! call has and those that must be written as such, along the table of
-//! [`super::functions`]. Whether a number or interval is in its range is the
+//! [`crate::functions`]. Whether a number or interval is in its range is the
 //! builder's to say.
 
 use crate::diag::Diagnostic;
+use crate::functions::{NumberKind, Shape};
 
-use super::ast::Function;
+use super::ast::Callee;
 use super::calls::{Call, MISSING_COMMA, Verdict};
-use super::functions::Shape;
 use super::repair::Repair;
 use super::token::{Invalid, Token};
 
@@ -18,14 +18,14 @@ pub(super) fn check(
     call: &Call,
     repair: &mut Repair<'_, '_>,
     shape: Shape,
-    function: Function,
+    callee: Callee,
 ) -> Verdict {
-    let checked = Extended { call, function };
+    let checked = Extended { call, callee };
     let diagnostic = match shape {
         Shape::OneValue => checked.values(repair, 1),
         Shape::TwoValues => checked.values(repair, 2),
         Shape::ThreeValues => checked.values(repair, 3),
-        Shape::NumberFirst => checked.number_first(repair),
+        Shape::NumberFirst(number) => checked.number_first(repair, number),
         Shape::IntervalLast => checked.interval_last(repair),
         Shape::PatternFirst => {
             return call.pattern_first(repair, &checked.example());
@@ -42,19 +42,22 @@ pub(super) fn check(
 
 struct Extended<'c> {
     call: &'c Call,
-    function: Function,
+    callee: Callee,
 }
 
 impl Extended<'_> {
     fn usage(&self) -> String {
-        match self.function.signature() {
-            Some(row) => row.usage.to_owned(),
-            None => format!("{}(x)", self.call.name),
+        match self.callee {
+            Callee::Function(function) => function.usage.to_owned(),
+            Callee::Aggregate(_) => format!("{}(x)", self.call.name),
         }
     }
 
     fn example(&self) -> String {
-        self.function.signature().map_or(String::new(), |row| format!("as in `{}`", row.example))
+        match self.callee {
+            Callee::Function(function) => format!("as in `{}`", function.example.call),
+            Callee::Aggregate(_) => String::new(),
+        }
     }
 
     /// There are too many arguments, too few, or one is left out.
@@ -108,7 +111,7 @@ impl Extended<'_> {
     }
 
     /// `topk(k, x)`
-    fn number_first(&self, repair: &Repair<'_, '_>) -> Option<Diagnostic> {
+    fn number_first(&self, repair: &Repair<'_, '_>, wanted: NumberKind) -> Option<Diagnostic> {
         let call = self.call;
         let [Some(number), Some(value)] = call.arguments.as_slice() else {
             return Some(self.wrong_count(repair, 2));
@@ -124,10 +127,7 @@ impl Extended<'_> {
             return None;
         }
         let name = &call.name;
-        let wanted = match self.function {
-            Function::Quantile => "a number from 0 to 1",
-            _ => "a whole number of 1 or more",
-        };
+        let wanted = wanted.wanted();
         let message = format!("`{name}()` begins with {wanted}, written as such");
         let error = call.error(repair, Some(*number), message).help(self.example());
         let (first, second) = (repair.slice(number.0, number.1), repair.slice(value.0, value.1));

@@ -111,8 +111,8 @@ mod tests {
             let row: serde_json::Value = serde_json::from_str(row).expect("a JSON object");
             row["expr"].as_str().expect("a text").to_owned()
         });
-        let examples = crate::syntax::functions::SIGNATURES.iter();
-        let examples = examples.map(|row| format!("{} == \"x\" + 1e5", row.example));
+        let examples = crate::functions::FUNCTIONS.iter();
+        let examples = examples.map(|row| format!("{} == \"x\" + 1e5", row.example.call));
         rows.chain(examples).collect()
     }
 

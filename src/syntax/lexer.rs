@@ -8,10 +8,10 @@
 use logos::Logos;
 
 use crate::dialect::{Dialect, Language};
+use crate::functions::{self, Shape};
 use crate::stray;
 
-use super::ast::{Function, Temporal};
-use super::functions::{self, Shape};
+use super::ast::{Aggregate, Callee, Temporal};
 use super::origin::offset;
 use super::token::{Invalid, Keyword, RawToken, Token, TokenAt};
 
@@ -44,16 +44,16 @@ pub fn function(word: &str, language: Language) -> Option<Token<'static>> {
             Token::NameTemporal(function)
         }
     };
-    if let Some(aggregate) = functions::aggregate(word) {
+    if let Some(aggregate) = Aggregate::named(word) {
         return Some(match language.extensions {
-            true => Token::Function(Shape::OneValue, Function::Aggregate(aggregate)),
+            true => Token::Function(Shape::OneValue, Callee::Aggregate(aggregate)),
             false => Token::Aggregate(aggregate),
         });
     }
     if language.extensions
-        && let Some(row) = functions::signature(word)
+        && let Some(function) = functions::named(word)
     {
-        return Some(Token::Function(row.shape, row.function));
+        return Some(Token::Function(function.shape, Callee::Function(function)));
     }
     Some(match word {
         "delta" => temporal(Temporal::Delta),

@@ -23,7 +23,7 @@ mod control;
 mod delimiters;
 mod explain;
 mod extension_calls;
-mod functions;
+#[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
 pub(crate) mod keywords;
 mod lexer;
@@ -46,18 +46,21 @@ use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::source::SourceId;
 
-use ast::{Expr, NodeKind};
+use ast::{Callee, Expr, NodeKind};
 use builder::Builder;
 use explain::Explainer;
 use origin::{Origin, offset};
 use pcp_error::{Refusal, RefusedAt};
 
+pub use crate::functions::{
+    Example, FUNCTIONS, Function, LaneRule, NumberKind, Outcome, Shape, manual,
+};
 pub(crate) use config::bad_name;
 pub use config::{
     Definition, DefinitionItem, DefinitionReader, Earlier, HelpText, TextKind, parse_definitions,
 };
 pub use control::{ControlOption, Setting, parse_control};
-pub use functions::{SIGNATURES, Shape, Signature};
+#[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::{fuzz_definitions, fuzz_parse};
 pub(crate) use keywords::{semantics as semantics_word, value_type as value_type_word};
 pub use load::{
@@ -252,9 +255,8 @@ fn needs_extensions(
     }
     let first = diagnostics.len();
     for at in &tokens {
-        let Token::Function(_, function) = at.token else { continue };
-        if function.signature().is_some() {
-            let name = function.name();
+        if let Token::Function(_, Callee::Function(function)) = at.token {
+            let name = function.name;
             let message = format!("there is no function `{name}`");
             let span = origin.span(at.start, at.end);
             diagnostics.push(

@@ -14,8 +14,8 @@ use std::fmt;
 use pmderive_runtime::pattern::{Pattern, PatternError};
 
 use crate::dialect::Language;
+use crate::functions::Shape;
 
-use super::functions::Shape;
 use super::keywords;
 use super::lexer::unescape;
 use super::token::{Keyword, Token, TokenAt};
@@ -403,8 +403,8 @@ impl<'t> Finder<'t> {
             Token::Function(Shape::TwoValues, _) => Call::Values(1),
             Token::Function(Shape::ThreeValues, _) => Call::Values(2),
             Token::Function(Shape::IntervalLast, _) => Call::Interval,
-            Token::Function(Shape::NumberFirst, function) => {
-                self.leading_number(function)?;
+            Token::Function(Shape::NumberFirst(wanted), _) => {
+                self.leading_number(wanted)?;
                 Call::Values(0)
             }
             _ => {

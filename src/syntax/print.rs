@@ -261,7 +261,7 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
         NodeKind::NoValue(attributes) => {
             vec![Part::Owned(format!("novalue({})", keywords(attributes).join(", ")))]
         }
-        NodeKind::Call { function, literal, operands } => {
+        NodeKind::Call { callee, literal, operands } => {
             // The literal comes first but for intervals.
             let (first, last) = match literal.as_ref().map(|literal| &literal.value) {
                 None => (None, None),
@@ -273,7 +273,7 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
                 }
                 Some(Literal::Interval { text, .. }) => (None, Some(format!(", \"{text}\""))),
             };
-            let mut parts = vec![Part::Text(function.name()), Part::Text("(")];
+            let mut parts = vec![Part::Text(callee.name()), Part::Text("(")];
             parts.extend(first.map(Part::Owned));
             for (position, operand) in operands.iter().enumerate() {
                 let comma = if position > 0 { ", " } else { "" };
@@ -330,9 +330,10 @@ mod tests {
 
     use super::*;
     use crate::dialect::{Dialect, Language};
+    use crate::functions::{FUNCTIONS, NumberKind, Shape, interval};
     use crate::source::{SourceId, Span};
-    use crate::syntax::ast::{Aggregate, Function, Spanned, Temporal};
-    use crate::syntax::functions::{SIGNATURES, Shape, interval};
+    use crate::syntax::ast::{Aggregate, Callee, Spanned, Temporal};
+
     use crate::syntax::keywords::number;
     use crate::syntax::tests::{dump, parse};
 
@@ -410,16 +411,16 @@ mod tests {
 
     /// A call of a function that libpcp does not have, of operands from a stack.
     fn extension(choice: usize, stack: &mut Vec<ExprId>, span: Span) -> Option<NodeKind> {
-        let row = &SIGNATURES[choice];
+        let function = FUNCTIONS[choice];
         let literal = |value| Some(Spanned { value, span });
-        let (count, literal) = match row.shape {
+        let (count, literal) = match function.shape {
             Shape::OneValue => (1, None),
             Shape::TwoValues => (2, None),
             Shape::ThreeValues => (3, None),
-            Shape::NumberFirst if row.function == Function::Quantile => {
+            Shape::NumberFirst(NumberKind::Fraction) => {
                 (1, literal(Literal::Fraction(number("0.25"))))
             }
-            Shape::NumberFirst => (1, literal(Literal::Rank(3))),
+            Shape::NumberFirst(NumberKind::Rank) => (1, literal(Literal::Rank(3))),
             Shape::IntervalLast => {
                 let length = interval("5 min").expect("an interval");
                 (1, literal(Literal::Interval { text: "5 min".into(), length }))
@@ -431,7 +432,7 @@ mod tests {
         };
         let first = stack.len().checked_sub(count)?;
         let operands = stack.drain(first..).collect();
-        Some(NodeKind::Call { function: row.function, literal, operands })
+        Some(NodeKind::Call { callee: Callee::Function(function), literal, operands })
     }
 
     /// A tree made by a machine with a stack, driven by these bytes.

@@ -7,11 +7,11 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
+use crate::functions;
 use crate::source::Span;
 
 use super::calls;
 use super::delimiters::Delimiters;
-use super::functions;
 use super::lexer;
 use super::lexical;
 use super::origin::{Origin, offset};
@@ -404,11 +404,11 @@ impl<'t> Repair<'_, 't> {
             Some((_, function)) => Some(*function),
             // Functions that are at hand come before those that would need a switch.
             None => nearest(name, FUNCTIONS.into_iter().chain(extended))
-                .filter(|meant| functions::signature(name).is_none() || *meant == name)
+                .filter(|meant| functions::named(name).is_none() || *meant == name)
                 .or_else(|| nearest(name, functions::names())),
         };
         let is_extension =
-            |meant: &str| !self.language.extensions && functions::signature(meant).is_some();
+            |meant: &str| !self.language.extensions && functions::named(meant).is_some();
         match meant {
             Some(meant) if is_extension(meant) && meant == name => {
                 diagnostic = diagnostic.help(format!("`{name}()` needs --extensions"));

@@ -53,7 +53,7 @@ pub(super) fn dump(expr: &Expr) -> String {
             }
             NodeKind::MkConst { number, .. } => number.value.text.to_string(),
             NodeKind::NoValue(_) => "novalue()".to_owned(),
-            NodeKind::Call { function, literal, operands } => {
+            NodeKind::Call { callee, literal, operands } => {
                 let mut arguments: Vec<String> =
                     operands.iter().map(|operand| of(operand).clone()).collect();
                 match literal.as_ref().map(|literal| &literal.value) {
@@ -66,7 +66,7 @@ pub(super) fn dump(expr: &Expr) -> String {
                         arguments.insert(0, format!("{negation}/{pattern}/"));
                     }
                 }
-                format!("{}({})", function.name(), arguments.join(", "))
+                format!("{}({})", callee.name(), arguments.join(", "))
             }
             NodeKind::Text(text) => format!("{text:?}"),
             NodeKind::Error => "<error>".to_owned(),

@@ -6,8 +6,9 @@
 
 use logos::Logos;
 
-use super::ast::{Aggregate, Function, Temporal};
-use super::functions::Shape;
+use crate::functions::Shape;
+
+use super::ast::{Aggregate, Callee, Temporal};
 
 /// What can be told apart without looking around. White space is what
 /// `isspace(3)` knows in the C locale.
@@ -148,7 +149,7 @@ pub enum Token<'t> {
     MetaFunction,
     /// A function that libpcp does not have, and how its arguments are written;
     /// aggregates too, where they may be of an expression.
-    Function(Shape, Function),
+    Function(Shape, Callee),
     /// `type`, `semantics`, `units`, `indom`
     Keyword(Keyword),
     /// `meta`

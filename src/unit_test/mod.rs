@@ -44,17 +44,11 @@ mod run;
 mod series;
 mod timeline;
 
-use std::path::Path;
-
-use crate::diag::Diagnostics;
-use crate::engine::Backend;
-use crate::source::SourceMap;
-
 pub use compare::Why;
 pub use file::{Case, Expected, Rejected, Subject, TestFile, Written};
 pub use read::read;
 pub use run::{Failure, NamedBackend, Outcome, Report, run};
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub use timeline::fuzz_timeline;
 pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolerance};
 
@@ -62,8 +56,14 @@ pub use timeline::{Item, MAX_STEPS, Number, Run, Timeline, TimelineError, Tolera
 ///
 /// # Panics
 /// When a place of a mistake is not in the text, or running fails.
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_test_file(data: &[u8]) {
+    use std::path::Path;
+
+    use crate::diag::Diagnostics;
+    use crate::engine::Backend;
+    use crate::source::SourceMap;
+
     let Ok(text) = std::str::from_utf8(data) else { return };
     // Whatever files there are on this machine, they are not read.
     if text.contains("/dev") || text.contains("/proc") {

@@ -426,7 +426,7 @@ impl<'t> Reader<'t> {
 ///
 /// # Panics
 /// When a place is not in the text, or a step is lost.
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_timeline(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match Timeline::parse(text) {

@@ -1,8 +1,8 @@
 //! Futures that are dropped while something is under way.
 
 use pmderive::dialect::{Dialect, Language};
-use pmderive_runtime::fake_pmcd::{FakeHost, Fault, Rule};
 use pmderive_runtime::pdu::PduType;
+use pmderive_testkit::fake_pmcd::{FakeHost, Fault, Rule};
 
 use crate::clients::{Blocking, Definitions, Futures};
 use crate::events::{DISKS, Servers};

@@ -1,11 +1,11 @@
 //! Fake pmcds that are alike, and what happens to all of them.
 
 use pmderive_runtime::context::HostSpec;
-use pmderive_runtime::fake_pmcd::{
-    DEFAULT_AGENT, FakeHost, FakePmcd, Fault, Metric, Rule, Script, World,
-};
 use pmderive_runtime::model::{InDom, InstId, PmStatus, Units, ValueType};
 use pmderive_runtime::pdu::PduType;
+use pmderive_testkit::fake_pmcd::{
+    DEFAULT_AGENT, FakeHost, FakePmcd, Fault, Metric, Rule, Script, World,
+};
 
 use crate::choices::Choices;
 

@@ -355,7 +355,7 @@ pub fn events(base: &Path) {
     archive.finish(base);
 }
 
-/// An array of event records, see `runtime/src/pdu/event_array.rs`.
+/// An array of event records, see `runtime/client/src/pdu/event_array.rs`.
 fn array(n: u32, is_fine: bool) -> Box<[u8]> {
     let parameter = |item: u32, code: u32, bytes: &[u8]| {
         let mut block = desc(item, ValueType::I32).pmid.0.to_be_bytes().to_vec();

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{Semantics, Timestamp};
+use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 
 use super::command::run;
 

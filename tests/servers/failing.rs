@@ -1,8 +1,8 @@
 //! A pmcd that greets and then fails fetches: it is tried again with pauses,
 //! and given up in the end. How long the pauses are is tested beside them.
 
-use pmderive_runtime::fake_pmcd::{FakePmcd, Fault, Rule};
 use pmderive_runtime::pdu::PduType;
+use pmderive_testkit::fake_pmcd::{FakePmcd, Fault, Rule};
 
 use super::command::{Run, run};
 use super::pmcd;

@@ -10,8 +10,8 @@ mod choices;
 
 use std::time::Duration;
 
-use pmderive_runtime::fake_pmcd::{FakePmcd, Fault, Garble, Rule};
 use pmderive_runtime::pdu::PduType;
+use pmderive_testkit::fake_pmcd::{FakePmcd, Fault, Garble, Rule};
 
 use self::choices::Choices;
 use super::command::{Run, finished, pmderive};

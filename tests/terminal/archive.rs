@@ -4,12 +4,12 @@ use std::path::Path;
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
 use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Script, World};
 use pmderive_runtime::model::{
     InDom, InstanceDomain, LabelFlags, LabelLevel, LabelSet, MetricDesc, Pmid, RawValue, Semantics,
     TextKind, TextSubject, Timestamp, Units, Value, ValueType,
 };
 use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Script, World};
 
 /// A colour, the title of the window, one control character of each kind, an
 /// overriding of the direction, invisible characters, and an end of line behind

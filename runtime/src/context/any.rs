@@ -1,24 +1,32 @@
 //! An open source of any kind, for callers to whom the kind does not matter.
 
+#[cfg(feature = "archive")]
 use std::path::Path;
 
-use super::{HostContext, HostSpec};
-use crate::archive::ArchiveContext;
-use crate::local::LocalContext;
-use crate::model::{InstanceProfile, PmStatus, Timestamp};
-use crate::result::{MetricValues, ResultBatch};
-use crate::source::{
+#[cfg(feature = "archive")]
+use pmderive_archive::archive::ArchiveContext;
+#[cfg(feature = "live")]
+use pmderive_client::context::{HostContext, HostSpec};
+use pmderive_core::model::{InstanceProfile, PmStatus, Timestamp};
+use pmderive_core::result::{MetricValues, ResultBatch};
+use pmderive_core::source::{
     Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, Question, SourceError,
 };
+#[cfg(feature = "local")]
+use pmderive_local::LocalContext;
+use pmderive_system::time::TimeBounds;
 
 /// An open context (pmNewContext(3)). There is no current context: whoever
 /// has one passes it on, and dropping it closes it (pmDestroyContext(3)).
 pub enum Context {
     /// The pmcd of a host (`PM_CONTEXT_HOST`).
+    #[cfg(feature = "live")]
     Host(Box<HostContext>),
     /// An archive (`PM_CONTEXT_ARCHIVE`).
+    #[cfg(feature = "archive")]
     Archive(Box<ArchiveContext>),
     /// This process (`PM_CONTEXT_LOCAL`).
+    #[cfg(feature = "local")]
     Local(Box<LocalContext>),
 }
 
@@ -28,6 +36,7 @@ impl Context {
     ///
     /// # Errors
     /// As for [`HostContext::open`].
+    #[cfg(feature = "live")]
     pub fn host(spec: &HostSpec) -> Result<Context, SourceError> {
         Ok(Context::Host(Box::new(HostContext::open(spec)?)))
     }
@@ -36,11 +45,13 @@ impl Context {
     ///
     /// # Errors
     /// As for [`ArchiveContext::open`].
+    #[cfg(feature = "archive")]
     pub fn archive(path: &Path) -> Result<Context, SourceError> {
         Ok(Context::Archive(Box::new(ArchiveContext::open(path)?)))
     }
 
     /// The metrics of this machine, without pmcd.
+    #[cfg(feature = "local")]
     pub fn local() -> Context {
         Context::Local(Box::default())
     }
@@ -53,8 +64,11 @@ impl Context {
     /// again, or this process has an agent that cannot be duplicated.
     pub fn duplicate(&self) -> Result<Context, SourceError> {
         Ok(match self {
+            #[cfg(feature = "live")]
             Context::Host(context) => Context::Host(Box::new(context.duplicate()?)),
+            #[cfg(feature = "archive")]
             Context::Archive(context) => Context::Archive(Box::new(context.duplicate()?)),
+            #[cfg(feature = "local")]
             Context::Local(context) => Context::Local(Box::new(context.duplicate()?)),
         })
     }
@@ -66,23 +80,48 @@ impl Context {
     /// As for [`HostContext::reconnect`].
     pub fn reconnect(&mut self) -> Result<(), SourceError> {
         match self {
+            #[cfg(feature = "live")]
             Context::Host(context) => context.reconnect(),
-            Context::Archive(_) | Context::Local(_) => Ok(()),
+            #[cfg(any(feature = "archive", feature = "local"))]
+            _ => Ok(()),
+        }
+    }
+
+    /// From when to when there are values; of an archive from its label's start
+    /// to its last record.
+    ///
+    /// # Errors
+    /// The end of the archive cannot be found.
+    pub fn time_bounds(&mut self) -> Result<TimeBounds, SourceError> {
+        match self {
+            #[cfg(feature = "archive")]
+            Context::Archive(archive) => {
+                let last = Some(archive.end_time()?);
+                Ok(TimeBounds { first: archive.label().start, last })
+            }
+            #[cfg(any(feature = "live", feature = "local"))]
+            _ => Ok(TimeBounds::live()),
         }
     }
 
     fn source(&self) -> &dyn FetchSource {
         match self {
+            #[cfg(feature = "live")]
             Context::Host(context) => &**context,
+            #[cfg(feature = "archive")]
             Context::Archive(context) => &**context,
+            #[cfg(feature = "local")]
             Context::Local(context) => &**context,
         }
     }
 
     fn source_mut(&mut self) -> &mut dyn FetchSource {
         match self {
+            #[cfg(feature = "live")]
             Context::Host(context) => &mut **context,
+            #[cfg(feature = "archive")]
             Context::Archive(context) => &mut **context,
+            #[cfg(feature = "local")]
             Context::Local(context) => &mut **context,
         }
     }

@@ -1,14 +1,15 @@
 //! Adding entries to a group: everything is looked up and checked here, in the
 //! order of pmExtendFetchGroup_item(3) and its kin.
 
+use pmderive_core::model::{
+    EVENT_FLAGS, EVENT_MISSED, InstId, MetricDesc, PmStatus, Semantics, Units, ValueType,
+};
+use pmderive_core::source::FetchSource;
+
 use super::recipe::Recipe;
 use super::slots::{EventsSlot, Held, InstancesSlot, ItemSlot};
 use super::target::{Events, Instances, Item, Target};
 use super::{ExtendError, FetchGroup, ItemSpec};
-use crate::model::{
-    EVENT_FLAGS, EVENT_MISSED, InstId, MetricDesc, PmStatus, Semantics, Units, ValueType,
-};
-use crate::source::FetchSource;
 
 fn refused(metric: &str, problem: impl Into<String>, status: PmStatus) -> ExtendError {
     ExtendError::Refused { metric: metric.into(), problem: problem.into(), status }

@@ -29,8 +29,8 @@ pub use read::{EventRow, EventRows, InstanceRow, InstanceRows};
 pub use spec::{ExtendError, ItemSpec};
 pub use target::{Events, Instances, Item, Target};
 
-use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
-use crate::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
+use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
+use pmderive_core::source::{FetchEvents, FetchList, FetchSource, Freshness, SourceError};
 
 /// Values of a source that are fetched together, converted and kept until the
 /// next fetch (`pmCreateFetchGroup(3)`).

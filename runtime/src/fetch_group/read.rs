@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
+use pmderive_core::model::{InstId, PmStatus, Timestamp};
+
 use super::FetchGroup;
 use super::slots::{EventsSlot, Held, InstancesSlot};
 use super::target::{Events, Instances, Item, Place, Target};
-use crate::model::{InstId, PmStatus, Timestamp};
 
 /// A handle that is not of this group, or from before it was cleared.
 const FOREIGN: PmStatus = PmStatus::ARG;

@@ -1,7 +1,7 @@
 //! From values as a source delivers them to values as they are wanted: rates,
 //! scales, types. One [`Recipe`] for each entry of a group, made once.
 
-use crate::model::{
+use pmderive_core::model::{
     Conversion, MetricDesc, ParsedUnits, PmStatus, RawValueRef, Semantics, Units, Value, ValueType,
     format_e,
 };

@@ -1,8 +1,8 @@
 //! Results of fetches, this one's and the one before, and where in them the
 //! values of each metric are.
 
-use crate::model::{InstId, PmStatus, RawValueRef, Timestamp};
-use crate::result::{ResultBatch, ValueSet};
+use pmderive_core::model::{InstId, PmStatus, RawValueRef, Timestamp};
+use pmderive_core::result::{ResultBatch, ValueSet};
 
 /// A result, with its buffers.
 #[derive(Debug, Default)]

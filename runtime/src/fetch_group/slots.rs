@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use super::recipe::{Recipe, Sample};
-use super::samples::{Fetched, MetricResult};
-use crate::model::{
+use pmderive_core::model::{
     EVENT_FLAGS, EVENT_MISSED, EventFlags, EventRecord, InDom, InstId, InstanceDomain, PmStatus,
     Pmid, RawValueRef, Timestamp, Value,
 };
+
+use super::recipe::{Recipe, Sample};
+use super::samples::{Fetched, MetricResult};
 
 /// The results that a fetch is made of, and what holds for all entries.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! What is wanted of a metric, and why it cannot be had.
 
-use crate::model::{PmStatus, ValueType};
-use crate::source::SourceError;
+use pmderive_core::model::{PmStatus, ValueType};
+use pmderive_core::source::SourceError;
 
 /// What is wanted of a metric in a fetch group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl ItemSpec {
     }
 
     /// As a value of this type, where the handle's type is
-    /// [`Value`](crate::model::Value).
+    /// [`Value`](pmderive_core::model::Value).
     #[must_use]
     pub fn value_type(self, value_type: ValueType) -> ItemSpec {
         ItemSpec { value_type: Some(value_type), ..self }

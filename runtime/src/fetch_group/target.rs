@@ -4,7 +4,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::model::{Value, ValueType};
+use pmderive_core::model::{Value, ValueType};
 
 /// A type that a fetch group can deliver: one of the numbers, [`String`] for
 /// text, or [`Value`] for what the metric itself has or [`ItemSpec`] says.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::escape::Foreign;
-use crate::model::{PmStatus, blanks_before};
+use pmderive_core::escape::Foreign;
+use pmderive_core::model::{PmStatus, blanks_before};
 
 /// A file of a name space that cannot be read. Shown as libpcp does, without
 /// the last newline; what stands in the file, and its name, are [`Foreign`].

@@ -21,8 +21,8 @@ pub use error::NameSpaceError;
 pub use tree::{LocalNameSpace, Place};
 pub use with_source::{NameSpaceLocation, WithNameSpace};
 
-use crate::context::pcp_conf::PcpConf;
-use crate::escape;
+use pmderive_core::escape;
+use pmderive_system::pcp_conf::PcpConf;
 use preprocess::Line;
 
 /// How a file of a name space is read.
@@ -117,7 +117,7 @@ fn read(file: &Path) -> std::io::Result<String> {
 
 /// Reads any text as a name space, with and without the preprocessor, and asks
 /// it for what it says it has.
-#[doc(hidden)]
+#[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_name_space(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     // A file that includes itself, and one that is not there.

@@ -5,9 +5,10 @@
 
 use std::rc::Rc;
 
+use pmderive_core::model::{Pmid, is_c_space};
+
 use super::error::NameSpaceError;
 use super::preprocess::Line;
-use crate::model::{Pmid, is_c_space};
 
 /// A node of the name space and what is directly below it.
 #[derive(Debug, PartialEq, Eq)]

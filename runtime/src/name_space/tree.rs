@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use pmderive_core::model::{PmStatus, Pmid};
+use pmderive_core::source::Child;
+
 use super::error::NameSpaceError;
 use super::parse::Group;
-use crate::model::{PmStatus, Pmid};
-use crate::source::Child;
 
 /// The metrics of a file by their names, see PMNS(5).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

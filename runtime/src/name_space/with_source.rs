@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::tree::{LocalNameSpace, Place, is_dynamic};
+#[cfg(any(feature = "archive", feature = "live", feature = "local"))]
 use crate::context::Context;
-use crate::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
-use crate::result::{FetchResult, MetricValues, ResultBatch};
-use crate::source::{
+use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, Timestamp};
+use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
+use pmderive_core::source::{
     Answer, Child, Fact, FetchEvents, FetchList, FetchSource, MetadataSource, Mode, Question,
     SourceError,
 };
+
+use super::tree::{LocalNameSpace, Place, is_dynamic};
 
 /// Where names of metrics come from (`pmGetPMNSLocation(3)`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +27,14 @@ pub enum NameSpaceLocation {
 
 impl NameSpaceLocation {
     /// Where those of a context come from.
+    #[cfg(any(feature = "archive", feature = "live", feature = "local"))]
     pub fn of(context: &Context) -> NameSpaceLocation {
         match context {
+            #[cfg(feature = "live")]
             Context::Host(_) => NameSpaceLocation::Remote,
+            #[cfg(feature = "archive")]
             Context::Archive(_) => NameSpaceLocation::Archive,
+            #[cfg(feature = "local")]
             Context::Local(_) => NameSpaceLocation::Local,
         }
     }

@@ -4,9 +4,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
-use pmderive_runtime::fake_pmcd::{
-    Direct, FEATURES, FakeHost, Fault, Garble, Metric, Rule, Script, World,
-};
 use pmderive_runtime::model::{
     InDom, LabelLevel, Pmid, RawValue, TextKind, TextSubject, Value, ValueType,
 };
@@ -14,6 +11,9 @@ use pmderive_runtime::pdu::{Features, PduType};
 use pmderive_runtime::result::{InstanceValue, MetricValues};
 use pmderive_runtime::source::{Freshness, SourceError};
 use pmderive_runtime::transport::ready;
+use pmderive_testkit::fake_pmcd::{
+    Direct, FEATURES, FakeHost, Fault, Garble, Metric, Rule, Script, World,
+};
 
 /// Longest time that the client waits for a reply.
 pub const TIMEOUT: Duration = Duration::from_secs(10);

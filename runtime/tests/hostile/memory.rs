@@ -3,7 +3,7 @@
 
 use crate::conversations::all;
 use crate::counting::most;
-use pmderive_runtime::fake_pmcd::{Fault, Garble};
+use pmderive_testkit::fake_pmcd::{Fault, Garble};
 
 /// What client and peer take for a short reply, buffers included.
 const LITTLE: usize = 512 << 10;

@@ -4,9 +4,9 @@
 use crate::choices::Choices;
 use crate::conversations::{Conversation, TIMEOUT, all};
 use crate::times;
-use pmderive_runtime::fake_pmcd::{Direct, Fault, Garble, Rule};
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::transport::ready;
+use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble, Rule};
 use std::time::Duration;
 
 /// Lives unless the environment asks for more.

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use crate::conversations::{Conversation, TIMEOUT, all, connect};
-use pmderive_runtime::fake_pmcd::{Direct, Fault, Garble, Rule};
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::SourceError;
 use pmderive_runtime::transport::ready;
+use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble, Rule};
 
 /// Runs a check on every kind of reply, with the right answer and its bytes.
 fn each(check: impl Fn(&Conversation, &str, &[u8])) {

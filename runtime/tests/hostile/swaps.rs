@@ -2,8 +2,8 @@
 
 use crate::conversations::{Conversation, TIMEOUT, all};
 use crate::times;
-use pmderive_runtime::fake_pmcd::{Direct, Fault, Garble};
 use pmderive_runtime::source::SourceError;
+use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble};
 
 /// Puts the question, and sees to it that what comes of a fault is an answer or
 /// an error of the peer, within the time-out.

@@ -7,9 +7,9 @@
 use std::fmt::Write;
 
 use crate::conversations::{Conversation, TIMEOUT, all};
-use pmderive_runtime::fake_pmcd::{Direct, Fault, Garble};
 use pmderive_runtime::pdu::DecodeError;
 use pmderive_runtime::source::SourceError;
+use pmderive_testkit::fake_pmcd::{Direct, Fault, Garble};
 
 /// What stands in place of a word, and how the file calls it.
 fn replacements(word: u32, len: usize) -> [(&'static str, u32); 10] {

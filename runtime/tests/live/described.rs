@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::fake_pmcd::{
-    FEATURES, FakeHost, FakePmcd, Fault, Metric, Rule, Script, World,
-};
 use pmderive_runtime::model::{InDom, LabelLevel, PmStatus, Pmid};
 use pmderive_runtime::model::{StateChange, TextKind, TextSubject};
 use pmderive_runtime::pdu::{Features, PduType};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{Child, FetchEvents, FetchList, FetchSource, MetadataSource};
+use pmderive_testkit::fake_pmcd::{
+    FEATURES, FakeHost, FakePmcd, Fault, Metric, Rule, Script, World,
+};
 
 use crate::fakes::encoded_names;
 use crate::pminfo::{self, Quirks};

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use crate::fakes::{impatient, numbers, numbers_host, open, options, values};
 use pmderive_runtime::context::{ConnectOptions, Encryption, HostContext, HostSpec};
-use pmderive_runtime::fake_pmcd::{
-    FEATURES, FakeHost, FakePmcd, Fault, Garble, Metric, Rule, Script,
-};
 use pmderive_runtime::model::{InDom, PmStatus, Pmid, StateChange, Timestamp};
 use pmderive_runtime::pdu::{ErrorPdu, Features, Hello, Pdu, PduType};
 use pmderive_runtime::proto::Secret;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{
     FetchEvents, FetchList, FetchSource, Freshness, MetadataSource, SourceError,
+};
+use pmderive_testkit::fake_pmcd::{
+    FEATURES, FakeHost, FakePmcd, Fault, Garble, Metric, Rule, Script,
 };
 
 #[test]

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{InDom, Pmid, RawValueRef, Semantics, Timestamp, Value, ValueType};
 use pmderive_runtime::pdu::PmnsNames;
 use pmderive_runtime::result::ResultBatch;
+use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 
 /// A world with metrics `m.0`, `m.1`, ... up to `count`, each with one value,
 /// its own number, which is its identifier as well.

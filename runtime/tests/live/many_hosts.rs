@@ -1,10 +1,10 @@
 //! Many hosts in one process: one task for each, in one thread.
 
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
-use pmderive_runtime::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use pmderive_runtime::model::{StateChange, Value, ValueType};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, SourceError};
+use pmderive_testkit::fake_pmcd::{Clock, FakeHost, FakePmcd, Metric, Script, World};
 use tokio::task::JoinSet;
 
 /// Connections: each takes two files of this process.

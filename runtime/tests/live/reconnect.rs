@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use crate::fakes::{impatient, numbers_host, values};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
-use pmderive_runtime::fake_pmcd::{Direct, FakeHost, FakePmcd, Fault, Metric, Rule, Script};
 use pmderive_runtime::model::{InDom, InstanceProfile, PmStatus, Pmid};
 use pmderive_runtime::pdu::PduType;
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, SourceError};
 use pmderive_runtime::transport::{AsyncSocket, ready};
+use pmderive_testkit::fake_pmcd::{Direct, FakeHost, FakePmcd, Fault, Metric, Rule, Script};
 
 /// A host in memory that clients reach as `memory`.
 fn attached() -> Arc<FakeHost> {

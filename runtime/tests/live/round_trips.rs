@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::fakes::{numbers_host, values};
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
-use pmderive_runtime::fake_pmcd::Direct;
 use pmderive_runtime::model::{
     InDom, LabelLevel, PmStatus, Pmid, TextKind, TextSubject, Timestamp,
 };
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{Answer, Fact, FetchList, Freshness, Question};
 use pmderive_runtime::transport::ready;
+use pmderive_testkit::fake_pmcd::Direct;
 
 /// A context over a peer with metrics `m.0`, `m.1`, ... up to `count`, which
 /// have texts as well.

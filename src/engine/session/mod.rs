@@ -212,6 +212,7 @@ impl<S: FetchSource> Session<S> {
 
     /// Overwrites what an evaluation must not read; see
     /// [`Buffers::poison`](pmderive_runtime::eval::Buffers::poison).
+    #[cfg(any(test, feature = "fuzz"))]
     pub(super) fn poison(&mut self, space: &mut Space) {
         space.workspace.buffers.poison();
         self.running.evaluator.poison();

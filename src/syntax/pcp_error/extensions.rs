@@ -4,8 +4,7 @@
 //! Comes to its turn only in a text that libpcp refuses. What is refused here
 //! as well has no words of its own; those of the first refusal stand.
 
-use crate::syntax::ast::Function;
-use crate::syntax::functions;
+use crate::functions::{self, NumberKind};
 use crate::syntax::token::Token;
 
 use super::{Finder, Found, Words};
@@ -40,17 +39,13 @@ impl Finder<'_> {
     }
 
     /// `NUMBER ,` of a `topk()` and the like
-    pub(super) fn leading_number(&mut self, function: Function) -> Found<()> {
+    pub(super) fn leading_number(&mut self, wanted: NumberKind) -> Found<()> {
         let is_number = |token| matches!(token, Token::Integer(_) | Token::Double(_));
         let number = self.expect(is_number, Words::Open)?;
-        if let Token::Integer(text) | Token::Double(text) = number {
-            let sound = match function {
-                Function::Quantile => functions::fraction(text).is_ok(),
-                _ => functions::rank(text).is_ok(),
-            };
-            if !sound {
-                return self.fail_open();
-            }
+        if let Token::Integer(text) | Token::Double(text) = number
+            && wanted.read(text).is_err()
+        {
+            return self.fail_open();
         }
         self.expect(|token| token == Token::Comma, Words::Open)?;
         Ok(())

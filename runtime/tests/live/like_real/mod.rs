@@ -11,7 +11,6 @@ use crate::real_pmcd::RealPmcd;
 use nonsense::nonsense;
 use plain::{Plain, difference, encoded, raw, report};
 use pmderive_runtime::context::{ConnectOptions, HostContext};
-use pmderive_runtime::fake_pmcd::{FakeHost, FakePmcd, Script, World};
 use pmderive_runtime::model::{InDom, MetricDesc, Pmid, Timestamp, Value, ValueType};
 use pmderive_runtime::pdu::{
     Attr, Credential, Creds, DescIds, DescRequest, Features, Fetch, InstanceRequest, PduType,
@@ -19,6 +18,7 @@ use pmderive_runtime::pdu::{
 };
 use pmderive_runtime::result::{BlockValue, ResultPart, ResultWriter};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Script, World};
 use questions::{NODES, questions};
 
 /// A fake with what the real one has.

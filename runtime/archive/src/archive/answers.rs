@@ -1,0 +1,161 @@
+//! Metadata of a context of archives, as of its time.
+//!
+//! Input: questions. Output: what [`MetadataSource`] promises. Where the metadata come
+//! from is known to `meta`, and how time passes to `fetching`.
+
+use std::sync::Arc;
+
+use pmderive_core::model::{
+    InDom, InstId, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, PmStatus, Timestamp,
+    json_string,
+};
+use pmderive_core::source::{Answer, Fact, Freshness, MetadataSource, Question, SourceError};
+
+use crate::archive::context::ArchiveContext;
+
+impl ArchiveContext {
+    /// Identifier of the instance that has had a name at any time; the newest
+    /// counts (`pmLookupInDomArchive(3)`). Of the domain itself and of the
+    /// list of all instances, see [`MetadataSource::known_instances`]
+    /// (`pmGetInDomArchive(3)`). Without a match, `PM_ERR_INST_LOG`.
+    ///
+    /// # Errors
+    /// The metadata file cannot be read.
+    pub fn lookup_known_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        let domain = self.known_instances(indom)?;
+        Ok(domain.and_then(|domain| domain.lookup(name).ok_or(PmStatus::INST_LOG)))
+    }
+
+    /// Name of an instance of any time; the newest one counts
+    /// (`pmNameInDomArchive(3)`). Of an unknown one, `PM_ERR_INST_LOG`.
+    ///
+    /// # Errors
+    /// The metadata file cannot be read.
+    pub fn known_instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        let domain = self.known_instances(indom)?;
+        let name = |domain: Arc<InstanceDomain>| domain.name(instance).map(Box::from);
+        Ok(domain.and_then(|domain| name(domain).ok_or(PmStatus::INST_LOG)))
+    }
+
+    /// When labels of any kind change, in order of time. Between two of these
+    /// times [`MetadataSource::labels`] has the same answers.
+    pub fn label_times(&self) -> Vec<Timestamp> {
+        self.metadata.label_times()
+    }
+
+    /// Reads what was appended to the metadata.
+    pub(super) fn refresh_metadata(&mut self) -> Result<(), SourceError> {
+        let changed = self.metadata.refresh()?;
+        self.epoch += u64::from(changed);
+        Ok(())
+    }
+
+    pub(super) fn domain_at_origin(
+        &mut self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.metadata.domain(indom, self.origin)
+    }
+
+    fn domain_now(
+        &mut self,
+        indom: InDom,
+        freshness: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        if freshness == Freshness::Current {
+            self.refresh_metadata()?;
+        }
+        self.domain_at_origin(indom)
+    }
+
+    /// An archive without labels of its own has the host it was recorded from.
+    fn labels_at(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        if level == LabelLevel::Context && !self.metadata.has_context_labels() {
+            let host = json_string(&self.label.host);
+            let flags = LabelFlags(level.bit());
+            let labels = LabelMap::from([("hostname".into(), (host.into(), flags))]);
+            return Ok(Ok(vec![LabelSet::from_map(-1, &labels)]));
+        }
+        self.metadata.labels(level, self.origin).map(Ok)
+    }
+
+    /// Of several archives, that of the one being read.
+    fn zone(&self) -> Option<&str> {
+        Some(&*self.records.archive().label.timezone).filter(|zone| !zone.is_empty())
+    }
+}
+
+/// Of what is not in the archive libpcp says so with statuses of its own:
+/// `PM_ERR_PMID_LOG`, `PM_ERR_INST_LOG`, and `PM_ERR_NOTHOST` without any text
+/// of the kind.
+impl MetadataSource for ArchiveContext {
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        for question in questions {
+            let known = |found: Option<Fact>| found.ok_or(PmStatus::INST_LOG);
+            answers.push(match *question {
+                Question::Pmid(name) | Question::PmidIfAny(name) => {
+                    self.metadata.names().lookup(name).map(Fact::Pmid)
+                }
+                Question::Desc(pmid) => {
+                    self.metadata.desc(pmid).map(Fact::Desc).ok_or(PmStatus::PMID_LOG)
+                }
+                Question::Domain(indom, freshness) => {
+                    self.domain_now(indom, freshness)?.map(Fact::Domain)
+                }
+                Question::KnownInstances(indom) => {
+                    self.metadata.whole_domain(indom)?.map(Fact::Domain)
+                }
+                Question::NamesAtOtherTimes(indom, instances) => {
+                    let names = self.metadata.names_near(indom, instances, self.origin)?;
+                    Ok(Fact::Instances(names))
+                }
+                Question::Instance(indom, name) => self
+                    .domain_at_origin(indom)?
+                    .and_then(|domain| known(domain.lookup(name).map(Fact::Instance))),
+                Question::InstanceName(indom, instance) => self
+                    .domain_at_origin(indom)?
+                    .and_then(|domain| known(domain.name(instance).map(|n| Fact::Text(n.into())))),
+                Question::MetricsBelow(node) => {
+                    let names = self.metadata.names().traverse(node);
+                    let names = names.map(|names| names.into_iter().map(Box::from).collect());
+                    names.map(Fact::Names).ok_or(PmStatus::NAME)
+                }
+                Question::Children(node) => {
+                    self.metadata.names().children(node).map(Fact::Children)
+                }
+                Question::NamesOf(pmid) => self.metadata.names().of(pmid).map(Fact::Names),
+                Question::Text(of, kind) => self.metadata.text(of, kind)?.map(Fact::Text),
+                Question::Labels(level) => self.labels_at(level)?.map(Fact::Labels),
+                Question::HostName => Ok(Fact::Text(self.label.host.clone())),
+                Question::TimeZone => {
+                    let zone = self.zone().map(|zone| Fact::Text(zone.into()));
+                    zone.ok_or(PmStatus::VALUE)
+                }
+            });
+        }
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.epoch
+    }
+}

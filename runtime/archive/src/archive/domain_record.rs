@@ -1,0 +1,146 @@
+//! One record of the instances of a domain.
+//!
+//! | offset v2 | v3     | size  | field                                          |
+//! |-----------|--------|-------|------------------------------------------------|
+//! | 0         | 0      | 4     | length                                         |
+//! | 4         | 4      | 4     | type: 2, or 5 (whole list) and 6 (difference)  |
+//! | 8         | 8      | 8, 12 | time stamp                                     |
+//! | 16        | 20     | 4     | instance domain                                |
+//! | 20        | 24     | 4     | number of instances, N                         |
+//! | 24        | 28     | 4 * N | instances                                      |
+//! | 24 + 4N   | 28+4N  | 4 * N | offsets of their names; -1 removes an instance |
+//! | 24 + 8N   | 28+8N  |       | names, each with a NUL                         |
+//! |           |        | 4     | length                                         |
+//!
+//! Input: its bytes, every instance and name of which is checked at once. Output: the
+//! domain after it, given the one before it.
+
+use pmderive_core::model::{InDom, InstId, InstanceDomain, Timestamp};
+
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, Version, text};
+
+/// In place of a name's offset: the instance is gone.
+pub(crate) const REMOVED: i32 = -1;
+
+/// How many times the bytes of its names a record may use, since instances
+/// can share them: a bound on what a small record can expand to.
+const SHARED_NAMES: usize = 16;
+
+/// How a record changes a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It holds all instances.
+    Whole,
+    /// It holds those that came and went.
+    Difference,
+}
+
+/// One record of instances, decoded as far as the lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DomainRecord<'a> {
+    pub(super) stamp: Timestamp,
+    pub(super) indom: InDom,
+    change: Change,
+    /// Instances, 4 bytes each.
+    instances: &'a [u8],
+    /// Offsets of names, parallel to `instances`.
+    offsets: &'a [u8],
+    names: &'a [u8],
+}
+
+impl<'a> DomainRecord<'a> {
+    /// Decodes a record, length words and type included, that stands at
+    /// `offset` in its file, and checks every instance and name in it.
+    pub(super) fn decode(
+        bytes: &'a [u8],
+        offset: u64,
+        version: Version,
+        change: Change,
+    ) -> Result<DomainRecord<'a>, Damage> {
+        let body = &bytes[..bytes.len().saturating_sub(LENGTH_WORD)];
+        let mut fields = Fields::new("instances", body, offset);
+        fields.take(2 * LENGTH_WORD, "header")?;
+        let stamp = fields.timestamp(version, "stamp")?;
+        let indom = InDom(fields.u32("indom")?);
+        let count = fields.count(8, "count")?;
+        let at_instances = fields;
+        let instances = fields.take(4 * count, "ids")?;
+        let at_offsets = fields;
+        let offsets = fields.take(4 * count, "offsets")?;
+        let names = fields.rest();
+        let record = DomainRecord { stamp, indom, change, instances, offsets, names };
+
+        let mut total = 0;
+        for (id, name) in record.entries() {
+            if id < 0 {
+                return Err(at_instances.damage("ids", format_args!("{id} is negative")));
+            }
+            match record.name(name) {
+                Some(name) => total += name.len(),
+                None if name == REMOVED && change == Change::Difference => {}
+                None => {
+                    let problem = format_args!("no name begins at {name} for instance {id}");
+                    return Err(at_offsets.damage("offsets", problem));
+                }
+            }
+            if total > SHARED_NAMES * names.len() {
+                return Err(at_offsets.damage("offsets", "too many instances share their names"));
+            }
+        }
+        Ok(record)
+    }
+
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.instances.len() / 4
+    }
+
+    /// Instances with the offsets of their names, in the order of the record.
+    fn entries(&self) -> impl Iterator<Item = (InstId, i32)> + use<'a> {
+        let words = |bytes: &'a [u8]| {
+            bytes.chunks_exact(4).map(|w| i32::from_be_bytes([w[0], w[1], w[2], w[3]]))
+        };
+        words(self.instances).zip(words(self.offsets))
+    }
+
+    /// The name at an offset, if one begins there and ends.
+    fn name(&self, offset: i32) -> Option<&'a [u8]> {
+        let rest = self.names.get(usize::try_from(offset).ok()?..)?;
+        let length = rest.iter().position(|byte| *byte == 0)?;
+        Some(&rest[..length])
+    }
+
+    /// The domain after this record, given the one before it.
+    pub(super) fn apply(&self, before: Option<&InstanceDomain>) -> InstanceDomain {
+        let mut list: Vec<(InstId, Box<str>)> = Vec::with_capacity(self.len());
+        let (mut removed, mut in_bytes): (Vec<InstId>, Vec<InstId>) = (Vec::new(), Vec::new());
+        let base = match self.change {
+            Change::Whole => None,
+            Change::Difference => before,
+        };
+        if base.is_some() {
+            removed.extend(self.entries().filter(|(_, name)| *name == REMOVED).map(|(id, _)| id));
+            removed.sort_unstable();
+        }
+        for (id, name) in base.into_iter().flat_map(InstanceDomain::instances) {
+            if removed.binary_search(&id).is_err() {
+                list.push((id, name.into()));
+                in_bytes.extend(base.filter(|base| base.is_named_in_bytes(id)).map(|_| id));
+            }
+        }
+        for (id, name) in self.entries() {
+            // An instance that is there already keeps its old name.
+            let stays = base.is_some_and(|base| base.name(id).is_some())
+                && removed.binary_search(&id).is_err();
+            if let Some(name) = self.name(name).filter(|_| !stays) {
+                let text = text(name);
+                // Bytes that are not UTF-8 take more room as characters.
+                in_bytes.extend((text.len() != name.len()).then_some(id));
+                list.push((id, text));
+            }
+        }
+        // Stable, because the first of equal identifiers is the one that counts.
+        list.sort_by_key(|(id, _)| *id);
+        InstanceDomain::new(list).with_names_in_bytes(in_bytes)
+    }
+}

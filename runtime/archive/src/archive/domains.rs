@@ -1,0 +1,402 @@
+//! Instance domains of an archive over time.
+//!
+//! Input: where their records stand in the metadata. Output: the domain in force at
+//! a time, decoded when it is asked for. This module does not read files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_core::model::{InstId, InstanceDomain, Timestamp};
+
+use crate::archive::domain_record::Change;
+use crate::archive::meta_files::RecordPlace;
+use crate::archive::record::Version;
+
+/// Every instance that a domain ever has, the newest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lives {
+    pub(super) instances: Vec<Life>,
+    /// Most instances that one observation has.
+    pub(super) largest: usize,
+}
+
+/// When an instance was there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Life {
+    pub(super) instance: InstId,
+    /// Time of the first observation that has it.
+    pub(super) birth: Timestamp,
+    /// Time of the observation that follows the last one that has it.
+    pub(super) death: Option<Timestamp>,
+}
+
+/// What every instance that a domain ever has was called, and since when.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NamesOverTime {
+    /// By instance, in order of time; a name is there once until it changes.
+    names: HashMap<InstId, Vec<(Timestamp, Box<str>)>>,
+}
+
+impl NamesOverTime {
+    /// What an instance was called last up to `time`, or else first.
+    pub(super) fn near(&self, instance: InstId, time: Timestamp) -> Option<&str> {
+        let names = self.names.get(&instance)?;
+        let until = names.partition_point(|(since, _)| *since <= time);
+        names.get(until.saturating_sub(1)).map(|(_, name)| &**name)
+    }
+}
+
+/// Where a record of instances stands in the metadata.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observation {
+    pub(super) stamp: Timestamp,
+    pub(super) place: RecordPlace,
+    pub(super) version: Version,
+    pub(super) change: Change,
+}
+
+/// All that is known of one domain.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DomainHistory {
+    /// Once settled in order of time; among equal times in order of the file.
+    observations: Vec<Observation>,
+    unsorted: bool,
+    /// How often the order of observations was another one afterwards.
+    revision: u32,
+}
+
+/// A version of a domain, as whoever asks for domains has it.
+#[derive(Clone, Debug)]
+pub(super) struct DomainVersion {
+    /// The number of observations in it, as of a revision of the history.
+    used: usize,
+    revision: u32,
+    pub(super) domain: Arc<InstanceDomain>,
+}
+
+impl DomainHistory {
+    /// Takes a further record into account.
+    pub(super) fn add(&mut self, observation: Observation) {
+        self.unsorted |=
+            self.observations.last().is_some_and(|last| last.stamp > observation.stamp);
+        self.observations.push(observation);
+    }
+
+    /// To be called after records were added: puts them in order.
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.unsorted) {
+            self.observations.sort_by_key(|o| o.stamp);
+            self.revision += 1;
+        }
+    }
+
+    /// Takes the records of another archive into account.
+    pub(super) fn merge(&mut self, other: DomainHistory) {
+        other.observations.into_iter().for_each(|observation| self.add(observation));
+    }
+
+    /// The domain in force at `time`: after all observations up to then.
+    /// `None` before the first one. `current` is the version that was asked for
+    /// last, if any was, and becomes this one. `read` delivers the domain after
+    /// the observation of a number, given that before it.
+    ///
+    /// The same `Arc` is returned as long as the instances stay the same,
+    /// even when the archive repeats them.
+    pub(super) fn at<E>(
+        &self,
+        time: Timestamp,
+        current: &mut Option<DomainVersion>,
+        mut read: impl FnMut(
+            (usize, &Observation),
+            Option<&InstanceDomain>,
+        ) -> Result<Arc<InstanceDomain>, E>,
+    ) -> Result<Option<Arc<InstanceDomain>>, E> {
+        current.take_if(|current| current.revision != self.revision);
+        let wanted = match current {
+            Some(current) if self.covers(current.used, time) => {
+                return Ok(Some(Arc::clone(&current.domain)));
+            }
+            _ => self.observations.partition_point(|o| o.stamp <= time),
+        };
+        let Some(whole) = self.observations[..wanted]
+            .iter()
+            .rposition(|o| o.change == Change::Whole)
+            .or((wanted > 0).then_some(0))
+        else {
+            return Ok(None);
+        };
+        let former = current.take();
+        let (mut next, mut domain) = match &former {
+            Some(former) if (whole + 1..=wanted).contains(&former.used) => {
+                (former.used, Some(Arc::clone(&former.domain)))
+            }
+            _ => (whole, None),
+        };
+        while next < wanted {
+            domain = Some(read((next, &self.observations[next]), domain.as_deref())?);
+            next += 1;
+        }
+        let Some(mut domain) = domain else { return Ok(None) };
+        if let Some(former) = former
+            && *former.domain == *domain
+        {
+            domain = former.domain;
+        }
+        let revision = self.revision;
+        *current = Some(DomainVersion { used: wanted, revision, domain: Arc::clone(&domain) });
+        Ok(Some(domain))
+    }
+
+    /// Every instance that any observation has: first those of the newest
+    /// observation, then what the one before it has besides, and so on; those
+    /// of one observation in its order. The newest name wins.
+    pub(super) fn union<E>(
+        &self,
+        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+    ) -> Result<InstanceDomain, E> {
+        let mut order: Vec<&Observation> = self.observations.iter().collect();
+        order.sort_by_key(|o| o.stamp);
+        // Of each instance, the last observation that has it, where, its name
+        // there, and whether that is in bytes.
+        let mut last: HashMap<InstId, (usize, usize, Box<str>, bool)> = HashMap::new();
+        let mut before: Option<InstanceDomain> = None;
+        for (age, observation) in order.into_iter().rev().enumerate().rev() {
+            let next = read(observation, before.as_ref())?;
+            for (position, (id, name)) in next.instances().enumerate() {
+                // Of equal identifiers in one list the first one counts.
+                let entry = last.entry(id).or_insert_with(|| (usize::MAX, 0, name.into(), false));
+                if entry.0 != age {
+                    (entry.0, entry.1, entry.3) = (age, position, next.is_named_in_bytes(id));
+                    if *entry.2 != *name {
+                        entry.2 = name.into();
+                    }
+                }
+            }
+            before = Some(next);
+        }
+        let mut all: Vec<_> = last.into_iter().collect();
+        all.sort_unstable_by_key(|(_, (age, position, ..))| (*age, *position));
+        let in_bytes = all.iter().filter(|(_, (.., in_bytes))| *in_bytes).map(|(id, _)| *id);
+        let in_bytes = in_bytes.collect();
+        let all =
+            InstanceDomain::new(all.into_iter().map(|(id, (_, _, name, _))| (id, name)).collect());
+        Ok(all.with_names_in_bytes(in_bytes))
+    }
+
+    /// What every instance was called, and since when.
+    pub(super) fn names<E>(
+        &self,
+        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+    ) -> Result<NamesOverTime, E> {
+        let mut order: Vec<&Observation> = self.observations.iter().collect();
+        order.sort_by_key(|o| o.stamp);
+        let mut over_time = NamesOverTime::default();
+        let mut before: Option<InstanceDomain> = None;
+        for observation in order {
+            let next = read(observation, before.as_ref())?;
+            for (id, name) in next.instances() {
+                let names = over_time.names.entry(id).or_default();
+                // Of equal identifiers in one list the first one counts.
+                let counts = next.name(id) == Some(name);
+                if counts && names.last().is_none_or(|(_, last)| **last != *name) {
+                    names.push((observation.stamp, name.into()));
+                }
+            }
+            before = Some(next);
+        }
+        Ok(over_time)
+    }
+
+    /// Every instance in the order of [`DomainHistory::union`], and when it
+    /// was there.
+    pub(super) fn lives<E>(
+        &self,
+        mut read: impl FnMut(&Observation, Option<&InstanceDomain>) -> Result<InstanceDomain, E>,
+    ) -> Result<Lives, E> {
+        let mut order: Vec<&Observation> = self.observations.iter().collect();
+        order.sort_by_key(|o| o.stamp);
+        // Of each instance, its first observation, its last, and its position there.
+        let mut spans: HashMap<InstId, (usize, usize, usize)> = HashMap::new();
+        let mut before: Option<InstanceDomain> = None;
+        let mut largest = 0;
+        for (number, observation) in order.iter().enumerate() {
+            let next = read(observation, before.as_ref())?;
+            largest = largest.max(next.len());
+            for (position, (id, _)) in next.instances().enumerate() {
+                let span = spans.entry(id).or_insert((number, number, position));
+                // Of equal identifiers in one list the first one counts.
+                if span.1 != number {
+                    (span.1, span.2) = (number, position);
+                }
+            }
+            before = Some(next);
+        }
+        let mut spans: Vec<_> = spans.into_iter().collect();
+        spans.sort_unstable_by_key(|(_, (_, last, position))| (usize::MAX - last, *position));
+        let life = |(id, (first, last, _)): (InstId, (usize, usize, usize))| Life {
+            instance: id,
+            birth: order[first].stamp,
+            death: order.get(last + 1).map(|observation| observation.stamp),
+        };
+        Ok(Lives { instances: spans.into_iter().map(life).collect(), largest })
+    }
+
+    /// True when the first `used` observations are those up to `time`.
+    fn covers(&self, used: usize, time: Timestamp) -> bool {
+        let last = used.checked_sub(1).and_then(|last| self.observations.get(last));
+        last.is_some_and(|o| o.stamp <= time)
+            && self.observations.get(used).is_none_or(|o| o.stamp > time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::domain_record::DomainRecord;
+    use crate::archive::record::Damage;
+
+    /// Encodes a record; `None` as a name removes the instance.
+    fn encode(version: Version, sec: u32, entries: &[(i32, Option<&str>)]) -> Vec<u8> {
+        let mut bytes = vec![0; 8];
+        bytes.extend_from_slice(&sec.to_be_bytes());
+        bytes.resize(8 + version.stamp_size(), 0);
+        bytes.extend_from_slice(&0x0740_000cu32.to_be_bytes());
+        bytes.extend_from_slice(&u32::try_from(entries.len()).expect("few").to_be_bytes());
+        for (id, _) in entries {
+            bytes.extend_from_slice(&id.to_be_bytes());
+        }
+        let mut names = Vec::new();
+        for (_, name) in entries {
+            let offset = name.map_or(-1, |_| i32::try_from(names.len()).expect("small"));
+            bytes.extend_from_slice(&offset.to_be_bytes());
+            if let Some(name) = name {
+                names.extend_from_slice(name.as_bytes());
+                names.push(0);
+            }
+        }
+        bytes.extend_from_slice(&names);
+        bytes.extend_from_slice(&[0; 4]);
+        bytes
+    }
+
+    fn list(domain: &InstanceDomain) -> Vec<(i32, String)> {
+        domain.instances().map(|(id, name)| (id, name.to_string())).collect()
+    }
+
+    #[test]
+    fn whole_lists_and_differences_make_versions() {
+        use Change::{Difference, Whole};
+        let records: Vec<(Change, u32, Vec<u8>)> = [
+            (Whole, 10, &[(3, Some("c")), (1, Some("a"))][..]),
+            (Difference, 20, &[(2, Some("b")), (3, None), (9, None), (1, Some("new name"))]),
+            (Whole, 30, &[(1, Some("a")), (2, Some("b"))]),
+            (Whole, 40, &[(7, Some("z"))]),
+        ]
+        .into_iter()
+        .map(|(change, sec, entries)| (change, sec, encode(Version::V3, sec, entries)))
+        .collect();
+        let mut history = DomainHistory::default();
+        for (offset, (change, sec, bytes)) in (0u64..).zip(&records) {
+            history.add(Observation {
+                stamp: Timestamp::new(i64::from(*sec), 0),
+                place: RecordPlace { file: 0, offset, length: bytes.len() },
+                version: Version::V3,
+                change: *change,
+            });
+        }
+        history.settle();
+        let mut current = None;
+        let mut at = |sec: i64| {
+            history
+                .at(Timestamp::new(sec, 0), &mut current, |(_, o), before| {
+                    let bytes = &records[usize::try_from(o.place.offset).expect("small")].2;
+                    let record = DomainRecord::decode(bytes, 0, o.version, o.change)?;
+                    Ok(Arc::new(record.apply(before)))
+                })
+                .map_err(|damage: Damage| damage.message)
+        };
+        assert_eq!(at(9), Ok(None));
+        let first = at(10).expect("good").expect("known");
+        assert_eq!(list(&first), [(1, "a".to_string()), (3, "c".to_string())]);
+        assert!(Arc::ptr_eq(&first, &at(19).expect("good").expect("known")));
+        let second = at(25).expect("good").expect("known");
+        assert_eq!(list(&second), [(1, "a".to_string()), (2, "b".to_string())]);
+        let repeated = at(30).expect("good").expect("known");
+        assert!(Arc::ptr_eq(&second, &repeated), "the same instances, so the same version");
+        assert_eq!(list(&at(50).expect("good").expect("known")), [(7, "z".to_string())]);
+        assert_eq!(list(&at(20).expect("good").expect("known")), list(&second));
+        assert_eq!(at(9), Ok(None));
+        let union = history.union(|o, before| {
+            let bytes = &records[usize::try_from(o.place.offset).expect("small")].2;
+            Ok(DomainRecord::decode(bytes, 0, o.version, o.change)?.apply(before))
+        });
+        let union = union.unwrap_or_else(|damage: Damage| panic!("{}", damage.message));
+        // The newest observation's first, then what older ones have besides.
+        let expected = [(7, "z"), (1, "a"), (2, "b"), (3, "c")];
+        assert_eq!(list(&union), expected.map(|(id, name)| (id, name.to_string())));
+    }
+
+    #[test]
+    fn names_that_are_not_utf_8_keep_their_bytes() {
+        // A byte that is UTF-8 of nothing.
+        let record = |entries: &[(i32, Option<&str>)]| {
+            let mut bytes = encode(Version::V3, 1, entries);
+            bytes.iter_mut().filter(|byte| **byte == b'#').for_each(|byte| *byte = 0xfc);
+            bytes
+        };
+        let whole = record(&[(1, Some("gr#n")), (2, Some("#")), (3, Some("gr\u{fc}n"))]);
+        let difference = record(&[(2, None), (4, Some("b#"))]);
+        fn apply(bytes: &[u8], change: Change, before: Option<&InstanceDomain>) -> InstanceDomain {
+            let record = DomainRecord::decode(bytes, 0, Version::V3, change);
+            record.unwrap_or_else(|damage| panic!("{}", damage.message)).apply(before)
+        }
+        let first = apply(&whole, Change::Whole, None);
+        let second = apply(&difference, Change::Difference, Some(&first));
+        let names = |domain: &InstanceDomain| -> Vec<Vec<u8>> {
+            let names = domain.instances().map(|(id, _)| domain.name_in_bytes(id));
+            names.map(|name| name.expect("it is there").into_owned()).collect()
+        };
+        let green = "gr\u{fc}n".as_bytes();
+        assert_eq!(names(&first), [&b"gr\xfcn"[..], b"\xfc", green]);
+        assert_eq!(names(&second), [&b"gr\xfcn"[..], green, b"b\xfc"]);
+        let mut history = DomainHistory::default();
+        for (offset, change) in [(0, Change::Whole), (1, Change::Difference)] {
+            history.add(Observation {
+                stamp: Timestamp::new(i64::try_from(offset).expect("small"), 0),
+                place: RecordPlace { file: 0, offset, length: 0 },
+                version: Version::V3,
+                change,
+            });
+        }
+        let union = history.union(|observation, before| {
+            let bytes = if observation.place.offset == 0 { &whole } else { &difference };
+            Ok::<_, Damage>(apply(bytes, observation.change, before))
+        });
+        let union = union.unwrap_or_else(|damage| panic!("{}", damage.message));
+        assert_eq!(names(&union), [&b"gr\xfcn"[..], green, b"b\xfc", b"\xfc"]);
+    }
+
+    #[test]
+    fn bad_records_are_refused() {
+        let decode = |bytes: &[u8], change| {
+            DomainRecord::decode(bytes, 1000, Version::V2, change)
+                .map(|record| record.len())
+                .map_err(|damage| (damage.offset, damage.message))
+        };
+        let good = encode(Version::V2, 1, &[(1, Some("a")), (2, None)]);
+        assert_eq!(decode(&good, Change::Difference), Ok(2));
+        let (offset, message) = decode(&good, Change::Whole).expect_err("it has no name");
+        assert_eq!(
+            (offset, &*message),
+            (1032, "instances.offsets: no name begins at -1 for instance 2")
+        );
+        let negative = encode(Version::V2, 1, &[(-5, Some("a"))]);
+        assert_eq!(
+            decode(&negative, Change::Whole),
+            Err((1024, "instances.ids: -5 is negative".to_string()))
+        );
+        for length in 0..good.len() - 1 {
+            assert!(decode(&good[..length], Change::Difference).is_err(), "{length}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What is wrong with the files of an archive beside its data records.
+//!
+//! Input: an archive that is open. Output: faults of its metadata that say nothing to
+//! any reader, and of its index, which readers have to be able to do without.
+//! Data records are only counted here: reading them tells what is wrong with them.
+
+use std::collections::HashSet;
+
+use pmderive_core::model::{PmStatus, Timestamp, UtcTime};
+use pmderive_core::source::SourceError;
+
+use crate::archive::bytes::Window;
+use crate::archive::files::Member;
+use crate::archive::index::{IndexEntry, IndexReader};
+use crate::archive::label::{ArchiveLabel, Role};
+use crate::archive::labels::LabelRecord;
+use crate::archive::layout;
+use crate::archive::meta_contents::{Next, Tail, decode_desc, next_record};
+use crate::archive::record::{Damage, LENGTH_WORD, ReadError, Version};
+use crate::archive::single::SingleArchive;
+use crate::archive::texts::decode_text;
+use crate::archive::volumes::open_volume;
+
+/// How far the time of an entry may be from that of its records, in seconds:
+/// writers have rounded, and taken the time of a mark for that of the record
+/// before it.
+const TOLERANCE: f64 = 0.002;
+
+/// Takes faults, one after the other.
+type Found<'f> = &'f mut dyn FnMut(SourceError);
+
+/// Inspects metadata and index. That volumes are missing is told by reading.
+pub(super) fn inspect(archive: &SingleArchive, found: Found<'_>) {
+    let metadata_size = inspect_metadata(archive, found);
+    inspect_label(archive, (&archive.files.metadata, Role::Metadata), found);
+    if let Some(member) = &archive.files.index {
+        inspect_index(archive, (member, metadata_size), found);
+        inspect_label(archive, (member, Role::Index), found);
+    }
+}
+
+/// Compares a label that readers take with that of the first volume: writers
+/// give all of them the same bytes, but for the number of the file. In an
+/// archive that has lost its first volume they may differ.
+fn inspect_label(archive: &SingleArchive, (member, role): (&Member, Role), found: Found<'_>) {
+    // A label that is refused was told.
+    if open(member, &archive.label, role).is_err() {
+        return;
+    }
+    let version = archive.label.version;
+    let label = |member: &Member| -> Option<Vec<u8>> {
+        let size = version.label_size();
+        let mut window = Window::new(member.open().ok()?);
+        Some(window.at(0, size).ok()?.get(..size)?.to_vec())
+    };
+    let Some((0, first)) = archive.files.volumes.first() else { return };
+    let (Some(first), Some(other)) = (label(first), label(member)) else { return };
+    let differs = |at: &usize| first[*at] != other[*at] && !version.volume_in_label().contains(at);
+    if let Some(at) = (0..first.len()).find(differs) {
+        let message = format!(
+            "label: {:#04x} differs from {:#04x} in that of the first data volume",
+            other[at], first[at]
+        );
+        found(fault(member, Damage::new(PmStatus::LABEL, at as u64, message)));
+    }
+}
+
+fn is_before(one: Timestamp, other: Timestamp) -> bool {
+    other.seconds_since(one) > TOLERANCE
+}
+
+fn fault(member: &Member, error: impl Into<ReadError>) -> SourceError {
+    error.into().in_file(&member.name())
+}
+
+fn open(member: &Member, first: &ArchiveLabel, role: Role) -> Result<(Window, u64), ReadError> {
+    let mut window = Window::new(member.open()?);
+    let label = ArchiveLabel::read(&mut window, role)?;
+    label.belongs_to(first)?;
+    Ok((window, label.version.label_size() as u64))
+}
+
+/// Finds records that every reader passes over. That the last one is cut is
+/// told when the archive is opened. Gives the size of metadata that are whole.
+fn inspect_metadata(archive: &SingleArchive, found: Found<'_>) -> Option<u64> {
+    let member = &archive.files.metadata;
+    let opened = open(member, &archive.label, Role::Metadata);
+    let (mut window, mut next) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            found(fault(member, error));
+            return None;
+        }
+    };
+    loop {
+        let read = next_record(&mut window, next).and_then(|record| match record {
+            Next::Record(length) => Ok(Ok(&window.at(next, length)?[..length])),
+            Next::End(tail) => Ok(Err(tail)),
+        });
+        match read {
+            Ok(Ok(record)) => {
+                if let Err(damage) = inspect_metadata_record(record, next) {
+                    found(fault(member, damage));
+                }
+                next += record.len() as u64;
+            }
+            Ok(Err(Tail::Complete)) => return Some(next),
+            Ok(Err(Tail::Begun(_) | Tail::Cut(_))) => return None,
+            Err(error) => {
+                found(fault(member, error));
+                return None;
+            }
+        }
+    }
+}
+
+fn inspect_metadata_record(record: &[u8], offset: u64) -> Result<(), Damage> {
+    let damage = |at: usize, message: String| {
+        Err(Damage::new(PmStatus::LOGREC, offset + at as u64, message))
+    };
+    let word = |at: usize| {
+        let bytes = record.get(at..).and_then(|rest| rest.first_chunk::<LENGTH_WORD>());
+        bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes))
+    };
+    let kind = word(LENGTH_WORD);
+    match kind {
+        layout::DESC => {
+            let body = record.len() - LENGTH_WORD;
+            let (desc, names) = decode_desc(&record[..body], offset)?;
+            match names.iter().find(|name| name.split('.').any(str::is_empty)) {
+                Some(name) => damage(0, format!("desc.name: {name:?} of {} is no name", desc.pmid)),
+                None => Ok(()),
+            }
+        }
+        layout::TEXT => match decode_text(record, offset)? {
+            Some(_) => Ok(()),
+            None => {
+                let at = 2 * LENGTH_WORD;
+                damage(at, format!("text.kind: {} is unknown", word(at)))
+            }
+        },
+        layout::LABELS_V2 | layout::LABELS => {
+            let version = if kind == layout::LABELS { Version::V3 } else { Version::V2 };
+            let labels = LabelRecord::decode(record, offset, version)?;
+            let at = 2 * LENGTH_WORD + version.stamp_size();
+            match labels.level {
+                Some(_) => labels.sets().map(|_| ()),
+                None => damage(at, format!("labels.level: {} is unknown", word(at))),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Finds entries that lead nowhere. Where metadata or a volume are cut, that is
+/// what is wrong, and not the entries for what is missing.
+fn inspect_index(
+    archive: &SingleArchive,
+    (member, metadata_size): (&Member, Option<u64>),
+    found: Found<'_>,
+) {
+    let opened = open(member, &archive.label, Role::Index);
+    let (window, first) = match opened {
+        Ok(opened) => opened,
+        Err(error) => return found(fault(member, error)),
+    };
+    let mut entries = Vec::new();
+    let mut last: Option<IndexEntry> = None;
+    let mut reader = IndexReader::new(window, archive.label.version, first);
+    loop {
+        let at = reader.position();
+        let entry = match reader.next() {
+            Ok(Some(entry)) => entry,
+            Ok(None) => break,
+            Err(error) => return found(fault(member, error)),
+        };
+        let mut wrong = |message: String| {
+            found(fault(member, Damage::new(PmStatus::LOGREC, at, format!("index: {message}"))));
+        };
+        if let Some(last) = last {
+            if is_before(entry.stamp, last.stamp) {
+                let (time, before) = (UtcTime(entry.stamp), UtcTime(last.stamp));
+                wrong(format!("its time, {time}, is before {before}, that of the entry before it"));
+            } else if (entry.volume, entry.offset) < (last.volume, last.offset) {
+                wrong(format!(
+                    "it leads to byte {} of volume {}, before where the entry before it leads to",
+                    entry.offset, entry.volume
+                ));
+            }
+        }
+        if let Some(size) = metadata_size.filter(|size| entry.metadata > *size) {
+            let offset = entry.metadata;
+            wrong(format!("it leads to byte {offset} of the metadata, which have {size} bytes"));
+        }
+        last = Some(entry);
+        entries.push((entry, at));
+    }
+    if let Some(rest) = reader.rest() {
+        let (at, message) = (reader.position(), format!("index: {rest} bytes are no entry"));
+        found(fault(member, Damage::new(PmStatus::LOGREC, at, message)));
+    }
+    entries.sort_by_key(|(entry, _)| (entry.volume, entry.offset));
+    let mut told = HashSet::new();
+    for volume in entries.chunk_by(|(one, _), (other, _)| one.volume == other.volume) {
+        inspect_entries(archive, volume, &mut |at, message| {
+            // Many entries may lead to one place.
+            if told.insert(at) {
+                found(fault(member, Damage::new(PmStatus::LOGREC, at, message)));
+            }
+        });
+    }
+}
+
+/// Compares entries that lead to one volume, in order of their offsets, with
+/// the records there: an entry leads to where one begins, or to where the last
+/// one ends, and its time is none of later or earlier ones.
+fn inspect_entries(
+    archive: &SingleArchive,
+    entries: &[(IndexEntry, u64)],
+    wrong: &mut dyn FnMut(u64, String),
+) {
+    let Some((first, _)) = entries.first() else { return };
+    let volumes = &archive.files.volumes;
+    let Some(position) = volumes.iter().position(|(number, _)| *number == first.volume) else {
+        for (entry, at) in entries {
+            wrong(*at, format!("index: there is no volume {}", entry.volume));
+        }
+        return;
+    };
+    // What is wrong with the volume is told by who reads it.
+    let Ok((mut volume, ..)) = open_volume(&archive.files, position) else { return };
+    let mut entries = entries.iter().peekable();
+    let mut before: Option<Timestamp> = None;
+    loop {
+        let boundary = volume.position();
+        while let Some((entry, at)) = entries.next_if(|(entry, _)| entry.offset < boundary) {
+            wrong(*at, format!("index: no record begins at byte {} of its volume", entry.offset));
+        }
+        let read = volume.next();
+        let record = read.as_ref().ok().and_then(Option::as_ref);
+        while let Some((entry, at)) = entries.next_if(|(entry, _)| entry.offset == boundary) {
+            let is_late = record.is_some_and(|record| is_before(record.stamp, entry.stamp));
+            if is_late || before.is_some_and(|before| is_before(entry.stamp, before)) {
+                wrong(
+                    *at,
+                    format!(
+                        "index: its time, {}, is not that of the records at byte {boundary} of \
+                         its volume",
+                        UtcTime(entry.stamp)
+                    ),
+                );
+            }
+        }
+        match read {
+            Ok(Some(record)) => before = Some(record.stamp),
+            Ok(None) => break,
+            // Where no record is, nothing is known of what lies behind.
+            Err(_) if volume.position() == boundary => return,
+            Err(_) => {}
+        }
+    }
+    let size = volume.position();
+    for (IndexEntry { offset, .. }, at) in entries {
+        let message = format!("index: it leads to byte {offset} of its volume, which has {size}");
+        wrong(*at, message + " bytes");
+    }
+}

@@ -1,0 +1,282 @@
+//! What lies so far from the time of a fetch that not all records up to there
+//! can be remembered.
+//!
+//! Input: the lanes for which it is unknown what ends their stretch on a side.
+//! Output: their ends, all found in one pass over the records on that side, which
+//! goes as far as it must, and of which nothing else is kept. Where instances
+//! leave for good, a pass for each would read all the rest of the archive; so
+//! when one has come to nothing, the next one notes where every lane occurs
+//! for the last time ([`Census`]).
+
+use pmderive_core::model::{MetricDesc, Semantics};
+use pmderive_core::source::SourceError;
+
+use crate::archive::interpolation::Interpolator;
+use crate::archive::interpolation::candidates::Candidates;
+use crate::archive::interpolation::coverage::{Coverage, Ordinal, Side};
+use crate::archive::interpolation::lane::{Cut, End};
+use crate::archive::interpolation::metrics::Metrics;
+use crate::archive::interpolation::track::{Search, Track};
+use crate::archive::interpolation::value::looks_ahead;
+use crate::archive::values::walk;
+
+/// What is known of records beyond those covered.
+#[derive(Default)]
+pub(super) struct Far {
+    /// Goes there, once that was necessary.
+    coverage: Option<Box<Coverage>>,
+    /// Lanes that are looked for: tracks and lanes in them.
+    missing: Vec<(usize, usize)>,
+    /// Something was looked for that does not exist.
+    was_in_vain: bool,
+    /// What it takes to look for no such thing again.
+    census: Option<Census>,
+    /// Number of records looked at.
+    #[cfg(test)]
+    pub(super) passed: usize,
+}
+
+impl Far {
+    /// Where lanes occur for the last time is no longer known.
+    pub(super) fn forget(&mut self) {
+        (self.census, self.was_in_vain) = (None, false);
+    }
+
+    /// The archive has grown.
+    pub(super) fn renew(&mut self) {
+        self.coverage = None;
+        self.forget();
+    }
+}
+
+/// Where lanes occur for the last time on a side, up to what ends all
+/// stretches there.
+struct Census {
+    side: Side,
+    /// The first record looked at, and the one that is the end.
+    from: Ordinal,
+    end: Ordinal,
+    /// By track and lane, the last record met with a value set that has it;
+    /// `None` if there is none.
+    last: Vec<Vec<Option<Ordinal>>>,
+}
+
+impl Census {
+    fn new(side: Side, from: Ordinal, tracks: &[Track], domains: &[Candidates]) -> Census {
+        let lanes = |track: &Track| vec![None; domains[track.domain].lanes().len()];
+        Census { side, from, end: from, last: tracks.iter().map(lanes).collect() }
+    }
+
+    /// True if it tells of what is to be found from a record on.
+    fn covers(&self, side: Side, record: Ordinal) -> bool {
+        let (from, end) = (self.from.min(self.end), self.from.max(self.end));
+        self.side == side && (from..=end).contains(&record)
+    }
+
+    /// True if it would tell of what is to be found from a record on, if it
+    /// began there already.
+    fn lies_beyond(&self, side: Side, record: Ordinal) -> bool {
+        self.side == side && side.is_nearer(record, self.from)
+    }
+
+    /// True if it is known that a lane has no value from a record on.
+    fn is_over(&self, (track, lane): (usize, usize), record: Ordinal) -> bool {
+        let last = self.last.get(track).and_then(|lanes| lanes.get(lane));
+        let is_nearer = |last: Ordinal| self.side.is_nearer(last, record);
+        self.covers(self.side, record) && last.is_some_and(|last| last.is_none_or(is_nearer))
+    }
+
+    /// Ends the stretches of the lanes of which it is known that they have no
+    /// values from a record on.
+    fn end_departed(
+        &self,
+        record: Ordinal,
+        missing: &mut Vec<(usize, usize)>,
+        tracks: &mut [Track],
+    ) {
+        missing.retain(|(track, lane)| {
+            let is_over = self.is_over((*track, *lane), record);
+            if is_over {
+                tracks[*track].end_far((*lane, self.side), End::nothing(self.end));
+            }
+            !is_over
+        });
+    }
+}
+
+/// A census on the way: a new one, or one that gets to begin earlier, with the
+/// records in front of those that it knows.
+struct Growing {
+    census: Census,
+    is_new: bool,
+}
+
+impl Growing {
+    fn note(&mut self, track: usize, lanes: impl Iterator<Item = usize>, record: Ordinal) {
+        let Growing { census: Census { side, from, last, .. }, is_new } = self;
+        for lane in lanes {
+            let last = &mut last[track][lane];
+            // What it knew lies farther away and stays.
+            if *is_new || last.is_none_or(|last| side.is_nearer(last, *from)) {
+                *last = Some(record);
+            }
+        }
+    }
+
+    /// True if it knows of a record already, and of those behind it.
+    fn has_met(&self, record: Ordinal) -> bool {
+        !self.is_new && !self.census.side.is_nearer(record, self.census.from)
+    }
+}
+
+impl Interpolator {
+    /// Finds what ends the stretches of all lanes that need to know it at a time.
+    ///
+    /// # Errors
+    /// The files can no longer be opened, or not be read again.
+    pub(super) fn look_far(&mut self, side: Side, cut: &Cut) -> Result<(), SourceError> {
+        self.find_missing(side, cut)?;
+        let at = self.coverage.beyond(side);
+        let Interpolator { coverage, far, columns, metrics, .. } = self;
+        let Metrics { tracks, domains, slots, found, scratch, .. } = metrics;
+        let Far { missing, was_in_vain, census, .. } = far;
+        // A census is made anew, or goes on towards where the times are now.
+        let (mut known, mut growing) = (None, None);
+        match census.take() {
+            Some(census) if census.covers(side, at) => {
+                census.end_departed(at, missing, tracks);
+                known = Some(census);
+            }
+            Some(census) if census.lies_beyond(side, at) => {
+                growing = Some(Growing { census, is_new: false });
+            }
+            _ if *was_in_vain => {
+                let census = Census::new(side, at, tracks, domains);
+                growing = Some(Growing { census, is_new: true });
+            }
+            _ => {}
+        }
+        #[cfg(test)]
+        let passed = &mut far.passed;
+        let far = match &mut far.coverage {
+            Some(far) => far,
+            none => none.insert(Box::new(coverage.another()?)),
+        };
+        far.continue_from(coverage, side);
+        let mut end = None;
+        while !missing.is_empty() || growing.is_some() {
+            let record = far.extend(side);
+            #[cfg(test)]
+            {
+                *passed += 1;
+            }
+            if let Some(mark) = far.first_mark(side) {
+                end = Some(mark);
+                break;
+            }
+            let Some((ordinal, record)) = record else {
+                end = Some(match side {
+                    Side::Ahead => Ordinal::MAX,
+                    Side::Behind => Ordinal::MIN,
+                });
+                break;
+            };
+            if let Some(Growing { census, .. }) = growing.take_if(|one| one.has_met(ordinal)) {
+                let census = Census { from: at, ..census };
+                census.end_departed(at, missing, tracks);
+                known = Some(census);
+                if missing.is_empty() {
+                    break;
+                }
+            }
+            let time = far.record(ordinal).map_or(0.0, |record| record.time);
+            found.clear();
+            let is_wanted = |track: &usize| {
+                growing.is_some() || missing.binary_search_by_key(track, |one| one.0).is_ok()
+            };
+            let bytes = far.bytes(side, &record).ok().filter(|bytes| {
+                let walked = walk(bytes, record.first_set, record.set_count, |pmid, set| {
+                    found.extend(slots.slot(pmid).filter(is_wanted).map(|track| (track, set)));
+                });
+                walked.is_ok()
+            });
+            let Some(bytes) = bytes else {
+                // A gap, of which will be told when it is reached.
+                end = Some(ordinal);
+                break;
+            };
+            // Of two sets of one metric in a record the first with values counts.
+            found.retain(|(_, set)| set.end - set.start > 8);
+            found.sort_by_key(|(track, _)| *track);
+            found.dedup_by_key(|(track, _)| *track);
+            for (number, set) in found.drain(..) {
+                let track = &mut tracks[number];
+                let candidates = &mut domains[track.domain];
+                let set = &bytes[set.start..set.end];
+                let shape = track.shape_of(set, candidates, scratch);
+                if let Some(growing) = &mut growing {
+                    growing.note(number, candidates.lanes_of(shape), ordinal);
+                }
+                if missing.binary_search_by_key(&number, |one| one.0).is_err() {
+                    continue;
+                }
+                let column = columns.spare();
+                track.decode(column, bytes, set);
+                missing.retain(|(of, lane)| {
+                    let position = candidates.position(shape, *lane as u32);
+                    *of != number
+                        || !position.is_some_and(|position| {
+                            track.take_far(column, (*lane, side), (ordinal, time), position)
+                        })
+                });
+            }
+            keep_outermost(far, side);
+        }
+        if let Some(end) = end {
+            *was_in_vain |= !missing.is_empty();
+            for (track, lane) in missing.drain(..) {
+                tracks[track].end_far((lane, side), End::nothing(end));
+            }
+            // One that did not get as far as to what it knew already tells nothing.
+            if let Some(Growing { census, is_new: true, .. }) = growing {
+                known = Some(Census { end, ..census });
+            }
+        }
+        *census = known;
+        Ok(())
+    }
+
+    /// Collects the lanes of which more has to be known on a side.
+    fn find_missing(&mut self, side: Side, cut: &Cut) -> Result<(), SourceError> {
+        let mut missing = std::mem::take(&mut self.far.missing);
+        missing.clear();
+        for at in 0..self.metrics.wanted.len() {
+            let Ok(number) = self.metrics.wanted[at] else { continue };
+            let Track { desc: MetricDesc { value_type, semantics, .. }, domain, .. } =
+                self.metrics.tracks[number];
+            let ahead = semantics != Semantics::Discrete || looks_ahead(value_type, &self.rules);
+            for lane in 0..self.metrics.domains[domain].lanes().len() {
+                if self.metrics.domains[domain].lanes()[lane].counts_at(cut.time)
+                    && matches!(
+                        self.search((number, lane), cut, ahead)?,
+                        Search::Lacks(needed) if needed == side
+                    )
+                {
+                    missing.push((number, lane));
+                }
+            }
+        }
+        missing.sort_unstable();
+        missing.dedup();
+        self.far.missing = missing;
+        Ok(())
+    }
+}
+
+/// Forgets all records but the last one that was covered.
+fn keep_outermost(far: &mut Coverage, side: Side) {
+    match side {
+        Side::Ahead => far.keep_from(far.end() - 1),
+        Side::Behind => far.keep_up_to(far.first() + 1),
+    }
+}

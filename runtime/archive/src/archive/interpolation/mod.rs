@@ -1,0 +1,355 @@
+//! Values at times between the records (`PM_MODE_INTERP` of pmSetMode(3)).
+//!
+//! ```text
+//!   time ──► coverage   records around the time: read once, as far as needed
+//!               │       in either direction; marks
+//!               ▼
+//!            track      per metric, in which of these records it occurs; per
+//!               │       instance (candidates), the values before and after
+//!               ▼
+//!            value      the rule for the metric's type and semantics; as long
+//!               │       as nothing else would be found, it is all there is to do
+//!               │       (steady), and numbers are all that is written anew
+//!               ▼
+//!            ResultPart
+//! ```
+//!
+//! A value comes from the last record before the time that holds the instance
+//! and the first one after it, however far away these are; only marks, and
+//! damage, break the line.
+
+mod candidates;
+mod column;
+mod coverage;
+mod far;
+mod lane;
+mod metrics;
+mod occurrences;
+mod phase;
+mod room;
+mod rules;
+mod steady;
+mod track;
+mod value;
+mod write;
+
+use std::collections::HashSet;
+
+use pmderive_core::model::{InstanceProfile, Semantics, Timestamp};
+use pmderive_core::result::ResultBatch;
+use pmderive_core::source::{FetchList, SourceError};
+
+pub(super) use self::metrics::Surroundings;
+pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
+
+use self::column::Columns;
+use self::coverage::{Coverage, Ordinal, Side};
+use self::far::Far;
+use self::lane::{Cut, Found};
+use self::metrics::{Change, Metrics};
+use self::phase::Phase;
+use self::room::Room;
+use self::steady::SteadyLane;
+use self::track::{Search, Sources, Track};
+use self::value::looks_ahead;
+use crate::archive::sequence::{Place, Sequence, Travel};
+use crate::archive::untyped::UntypedOrder;
+
+/// Interpolates the metrics that were asked for so far.
+pub(super) struct Interpolator {
+    start: Timestamp,
+    rules: InterpolationRules,
+    room: Room,
+    phase: Phase,
+    metrics: Metrics,
+    coverage: Coverage,
+    /// Looks beyond what is covered.
+    far: Far,
+    /// Reads records again, for their values.
+    reader: Sequence,
+    columns: Columns,
+    /// The damage that was told of since time began to pass.
+    told: HashSet<String>,
+    left_out: Vec<SourceError>,
+    /// Lanes of the metric that is written.
+    found_lanes: Vec<SteadyLane>,
+}
+
+impl Interpolator {
+    pub(super) fn new(
+        records: &Sequence,
+        start: Timestamp,
+        rules: InterpolationRules,
+        untyped_order: UntypedOrder,
+    ) -> Result<Interpolator, SourceError> {
+        Ok(Interpolator {
+            start,
+            rules,
+            room: Room::default(),
+            phase: Phase::Beginning,
+            metrics: Metrics::new(start, untyped_order),
+            coverage: Coverage::new(records, start, rules.marks)?,
+            far: Far::default(),
+            reader: records.another()?,
+            columns: Columns::default(),
+            told: HashSet::new(),
+            left_out: Vec::new(),
+            found_lanes: Vec::new(),
+        })
+    }
+
+    /// The next fetch does not continue those before, and time passes in a
+    /// direction from now on.
+    pub(super) fn restart(&mut self, travel: Travel) {
+        self.phase = Phase::Beginning;
+        self.told.clear();
+        if self.coverage.set_travel(travel) {
+            self.forget();
+        }
+    }
+
+    /// True when the fetch before failed because of damage that another one
+    /// goes on behind.
+    pub(super) fn take_passed(&mut self) -> bool {
+        self.phase.pass()
+    }
+
+    /// What archives that were read have behind their ends, see
+    /// [`Sequence::take_tails`].
+    pub(super) fn take_tails(&mut self) -> Vec<SourceError> {
+        self.coverage.take_tails()
+    }
+
+    /// What is wrong with records that were left out, as far as that was passed
+    /// since this was asked last.
+    pub(super) fn take_left_out(&mut self) -> Vec<SourceError> {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// Takes over which instances are delivered.
+    pub(super) fn set_profile(&mut self, profile: &InstanceProfile) {
+        self.metrics.set_profile(profile);
+        self.phase.forget_written();
+    }
+
+    /// Takes in what was written since; records count up to `last_counted` if
+    /// that is given. Values before the end may have become known, instances
+    /// have come, and metrics been described that a list asked for in vain.
+    ///
+    /// # Errors
+    /// The metadata file cannot be read.
+    pub(super) fn take_growth(
+        &mut self,
+        last_counted: Option<Place>,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), SourceError> {
+        self.coverage.count_up_to(last_counted);
+        self.forget();
+        self.far.renew();
+        self.metrics.renew(around)
+    }
+
+    /// True when no value that is still to be written is expected to change
+    /// what there is at `time`. Values are expected of instances that are still
+    /// there, for a while that depends on the metric's interval, or on
+    /// `interval`, in seconds, as long as that is unknown.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub(super) fn is_settled(
+        &mut self,
+        list: &FetchList,
+        time: Timestamp,
+        interval: f64,
+        around: &mut Surroundings<'_>,
+    ) -> Result<bool, SourceError> {
+        self.prepare(list, around)?;
+        let cut = self.reach(time)?;
+        for at in 0..self.metrics.wanted.len() {
+            let Ok(number) = self.metrics.wanted[at] else { continue };
+            let Track { desc, domain, .. } = self.metrics.tracks[number];
+            let looks_ahead = looks_ahead(desc.value_type, &self.rules);
+            if desc.semantics == Semantics::Discrete && !looks_ahead {
+                continue;
+            }
+            for lane in 0..self.metrics.domains[domain].lanes().len() {
+                let found = self.resolve((number, lane), &cut, true)?;
+                let candidate = self.metrics.domains[domain].lanes()[lane];
+                if found == Found::Before
+                    && candidate.is_admitted
+                    && candidate.is_alive
+                    && self.metrics.tracks[number].is_awaited(lane, interval, &self.coverage)
+                {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Adds a part with the values of all metrics of `list` at `time`. True
+    /// when a mark was passed since the fetch before.
+    ///
+    /// # Errors
+    /// There was damage on the way to `time`; another fetch goes on behind it.
+    pub(super) fn fetch(
+        &mut self,
+        list: &FetchList,
+        time: Timestamp,
+        around: &mut Surroundings<'_>,
+        batch: &mut ResultBatch,
+    ) -> Result<bool, SourceError> {
+        self.phase.pass();
+        self.prepare(list, around)?;
+        let cut = self.reach(time)?;
+        if self.phase.last().is_none() && self.coverage.travel() == Travel::Backward {
+            // What lies right behind the way back is not on it, but no secret.
+            let behind = self.coverage.take_damage_ahead().map(|met| met.error);
+            self.left_out.extend(behind);
+        }
+        self.tell((cut.from, cut.after))?;
+        let is_crossed = self.phase.last().is_some_and(|last| {
+            self.coverage.has_mark_within((last.min(cut.time), last.max(cut.time)))
+        });
+        let here = (time, &cut);
+        let written = self.phase.written().filter(|_| !is_crossed);
+        if written.is_some_and(|written| self.write_again(written, here, batch)) {
+            self.prune(&cut);
+            self.phase.go_on(cut.time);
+        } else {
+            self.phase.forget_written();
+            let written = self.write(list, here, is_crossed, batch)?;
+            self.prune(&cut);
+            self.coverage.rest();
+            self.phase = Phase::Continuing { last: cut.time, written };
+        }
+        Ok(is_crossed)
+    }
+
+    /// For who has come to an end of the archive: reads what lies between the
+    /// fetch before and that end.
+    ///
+    /// # Errors
+    /// There is damage that nobody was told of; another call goes on behind it.
+    pub(super) fn read_rest(&mut self, travel: Travel) -> Result<(), SourceError> {
+        if self.phase.last().is_none() {
+            return Ok(());
+        }
+        let (end, all) = match travel {
+            Travel::Forward => (Timestamp::new(i64::MAX, 0), (Ordinal::MAX, Ordinal::MAX)),
+            Travel::Backward => (Timestamp::new(i64::MIN, 0), (Ordinal::MIN, Ordinal::MIN)),
+        };
+        self.reach(end)?;
+        self.tell(all)
+    }
+
+    /// Fails if there is damage that nobody was told of up to a place among the
+    /// records, see [`Coverage::take_damage`].
+    fn tell(&mut self, (from, after): (Ordinal, Ordinal)) -> Result<(), SourceError> {
+        while let Some(met) = self.coverage.take_damage(from, after) {
+            if met.is_passed_over {
+                self.left_out.push(met.error);
+            } else if self.told.insert(met.error.to_string()) {
+                // What was forgotten is met again.
+                self.phase = Phase::Stopped { last: self.phase.last() };
+                return Err(met.error);
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare(
+        &mut self,
+        list: &FetchList,
+        around: &mut Surroundings<'_>,
+    ) -> Result<(), SourceError> {
+        match self.metrics.prepare(list, around)? {
+            Change::Nothing => {}
+            Change::List => self.phase.forget_written(),
+            // The records covered were not searched for the new ones.
+            Change::Metrics => self.forget(),
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.phase.forget_written();
+        self.coverage.clear();
+        self.columns.forget();
+        self.metrics.forget();
+        self.far.forget();
+    }
+
+    /// Covers the records around a time, and says where it is among them.
+    fn reach(&mut self, when: Timestamp) -> Result<Cut, SourceError> {
+        let time = when.seconds_since(self.start);
+        let is_far = self.phase.last().is_none() && !self.coverage.spans(time);
+        if self.coverage.is_empty() || is_far {
+            self.forget();
+            self.coverage.begin(self.last_time().map_or(when, |last| last.min(when)))?;
+        }
+        for side in [Side::Ahead, Side::Behind] {
+            while !self.coverage.reaches(side, time) {
+                self.extend(side);
+                self.make_room(side, time);
+            }
+        }
+        let (from, after) = self.coverage.around(time);
+        Ok(Cut { time, from, after })
+    }
+
+    /// Time of the fetch before, or a little earlier: marks since then count.
+    fn last_time(&self) -> Option<Timestamp> {
+        let nanoseconds = (self.phase.last()? * 1e9) as i64;
+        let since = i64::from(self.start.nsec).saturating_add(nanoseconds);
+        Some(Timestamp::new(self.start.sec, since.saturating_sub(1000)))
+    }
+
+    /// What surrounds a time in a lane of a track. As many records are covered
+    /// as that takes, or may be; what lies beyond is looked for in passing.
+    fn resolve(
+        &mut self,
+        (track, lane): (usize, usize),
+        cut: &Cut,
+        looks_ahead: bool,
+    ) -> Result<Found, SourceError> {
+        loop {
+            match self.search((track, lane), cut, looks_ahead)? {
+                Search::Done(found) => return Ok(found),
+                Search::Lacks(side) if self.may_extend(side, cut) => self.extend(side),
+                Search::Lacks(side) => self.look_far(side, cut)?,
+            }
+        }
+    }
+
+    /// The same among the records covered.
+    fn search(
+        &mut self,
+        (track, lane): (usize, usize),
+        cut: &Cut,
+        looks_ahead: bool,
+    ) -> Result<Search, SourceError> {
+        let track = &mut self.metrics.tracks[track];
+        let mut sources = Sources {
+            coverage: &self.coverage,
+            candidates: &self.metrics.domains[track.domain],
+            reader: &mut self.reader,
+            columns: &mut self.columns,
+        };
+        track.find(lane, cut, looks_ahead, &mut sources)
+    }
+
+    /// Covers one more record.
+    fn extend(&mut self, side: Side) {
+        let Some((ordinal, record)) = self.coverage.extend(side) else { return };
+        let noted = match self.coverage.bytes(side, &record) {
+            Ok(bytes) => self.metrics.note(side, ordinal, (&record, bytes)),
+            Err(error) => return self.coverage.spoil(side, ordinal, error),
+        };
+        if let Err(mut damage) = noted {
+            damage.offset += record.offset;
+            let error = self.coverage.damaged(side, damage);
+            self.coverage.spoil(side, ordinal, error);
+        }
+    }
+}

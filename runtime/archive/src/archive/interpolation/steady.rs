@@ -1,0 +1,195 @@
+//! The values of a metric while no record that matters to it is passed.
+//!
+//! Input: what was found for each lane at one time. Output: the values at other times
+//! for which the same would be found, without looking. Metrics of numbers only.
+
+use pmderive_core::model::{InstId, ValueType};
+use pmderive_core::result::ResultWriter;
+
+use crate::archive::interpolation::coverage::Ordinal;
+use crate::archive::interpolation::lane::{Cut, Lane};
+use crate::archive::interpolation::rules::InterpolationRules;
+use crate::archive::interpolation::value::{Line, Rule, Sample, Span};
+
+/// A stretch of records and time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stretch {
+    /// The first record after the time comes behind the one and not behind the other.
+    records: (Ordinal, Ordinal),
+    /// The time lies strictly between these.
+    times: (f64, f64),
+}
+
+impl Stretch {
+    /// Nowhere.
+    pub(super) const NONE: Stretch = Stretch { records: (0, 0), times: (0.0, 0.0) };
+    /// Everywhere.
+    pub(super) const ALL: Stretch = Stretch {
+        records: (Ordinal::MIN, Ordinal::MAX),
+        times: (f64::NEG_INFINITY, f64::INFINITY),
+    };
+
+    /// True if a time lies in it.
+    pub(super) fn holds(&self, cut: &Cut) -> bool {
+        let ((passed, next), (from, to)) = (self.records, self.times);
+        passed < cut.after && cut.after <= next && from < cut.time && cut.time < to
+    }
+
+    /// What it has in common with another one.
+    pub(super) fn and(self, other: Stretch) -> Stretch {
+        Stretch {
+            records: (self.records.0.max(other.records.0), self.records.1.min(other.records.1)),
+            times: (self.times.0.max(other.times.0), self.times.1.min(other.times.1)),
+        }
+    }
+}
+
+/// What was found for a metric, and where it holds.
+#[derive(Debug)]
+pub(super) struct Steady {
+    stretch: Stretch,
+    value_type: ValueType,
+    rule: Rule,
+    instances: Vec<InstId>,
+    /// Parallel to the instances, if all values lie on straight lines between
+    /// the same times.
+    lines: Vec<Line>,
+    /// These times.
+    span: Span,
+    /// Parallel to the instances, if not: the values before and after.
+    samples: Vec<(Sample, Sample)>,
+}
+
+/// An instance with the values that its own lies between.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SteadyLane {
+    pub(super) instance: InstId,
+    pub(super) earlier: Sample,
+    pub(super) later: Sample,
+}
+
+impl Default for Steady {
+    fn default() -> Steady {
+        Steady {
+            stretch: Stretch::NONE,
+            value_type: ValueType::Unknown,
+            rule: Rule::Earlier,
+            instances: Vec::new(),
+            lines: Vec::new(),
+            span: Span { from: 0.0, to: 0.0 },
+            samples: Vec::new(),
+        }
+    }
+}
+
+impl Steady {
+    /// Where the same would be found.
+    pub(super) fn stretch(&self) -> Stretch {
+        self.stretch
+    }
+
+    /// Holds nowhere any more.
+    pub(super) fn forget(&mut self) {
+        self.stretch = Stretch::NONE;
+    }
+
+    /// Begins anew: what is found would be found everywhere.
+    pub(super) fn begin(&mut self) {
+        self.stretch = Stretch::ALL;
+    }
+
+    /// Holds as long as an instance goes on to live, or not to live, as it does at a time.
+    pub(super) fn keep_life(&mut self, (birth, death): (f64, f64), time: f64) {
+        let times = &mut self.stretch.times;
+        match birth <= time {
+            true => times.0 = times.0.max(birth),
+            false => times.1 = times.1.min(birth),
+        }
+        match death < time {
+            true => times.0 = times.0.max(death),
+            false => times.1 = times.1.min(death),
+        }
+    }
+
+    /// Holds as long as a lane has the same ends.
+    pub(super) fn keep_between(&mut self, Lane { before, after }: &Lane) {
+        let Stretch { records, times } = &mut self.stretch;
+        records.0 = records.0.max(before.record());
+        records.1 = records.1.min(after.record());
+        if before.is_value() {
+            times.0 = times.0.max(before.sample().time);
+        }
+        if after.is_value() {
+            times.1 = times.1.min(after.sample().time);
+        }
+    }
+
+    /// Ends what was begun, for values of a type that come about by a rule.
+    pub(super) fn finish(
+        &mut self,
+        lanes: &[SteadyLane],
+        (value_type, rule): (ValueType, Rule),
+        rules: &InterpolationRules,
+    ) {
+        (self.value_type, self.rule) = (value_type, rule);
+        renew(&mut self.instances, lanes.iter().map(|lane| lane.instance));
+        let span = |lane: &SteadyLane| Span { from: lane.earlier.time, to: lane.later.time };
+        self.span = lanes.first().map_or(self.span, span);
+        let line = |lane: &SteadyLane| {
+            let is_alike = span(lane) == self.span;
+            is_alike.then(|| Line::between(value_type, rules, lane.earlier, lane.later))?
+        };
+        let lines: &[SteadyLane] = if rule == Rule::OnLine { lanes } else { &[] };
+        self.lines.clear();
+        self.lines.reserve_exact(lines.len());
+        self.lines.extend(lines.iter().map_while(line));
+        let others: &[SteadyLane] = if self.lines.len() == lanes.len() { &[] } else { lanes };
+        renew(&mut self.samples, others.iter().map(|lane| (lane.earlier, lane.later)));
+    }
+
+    /// Writes the values at a time for which it holds.
+    pub(super) fn write(
+        &self,
+        rules: &InterpolationRules,
+        time: f64,
+        in_blocks: bool,
+        writer: &mut ResultWriter<'_>,
+    ) {
+        let instances = self.instances.iter().copied();
+        self.overwrite(rules, time, writer.numbers(self.value_type, !in_blocks, instances));
+    }
+
+    /// Writes the values at another such time over those that were written.
+    pub(super) fn overwrite(&self, rules: &InterpolationRules, time: f64, out: &mut [u8]) {
+        let Steady { value_type, rule, samples, lines, .. } = self;
+        if samples.is_empty() {
+            let share = self.span.share(time);
+            let bits = |line: &Line| line.bits(*value_type, rules.overflow, share);
+            put(*value_type, lines.iter().map(bits), out);
+        } else {
+            let bits = |(earlier, later): &(Sample, Sample)| {
+                rule.number(*value_type, rules, time, *earlier, *later)
+            };
+            put(*value_type, samples.iter().map(bits), out);
+        }
+    }
+}
+
+/// Makes a list one of other things, and no larger than it has to be.
+fn renew<T>(list: &mut Vec<T>, of: impl ExactSizeIterator<Item = T>) {
+    list.clear();
+    list.reserve_exact(of.len());
+    list.extend(of);
+}
+
+/// Writes bits of numbers of a type into lanes.
+#[inline]
+fn put(value_type: ValueType, numbers: impl Iterator<Item = u64>, out: &mut [u8]) {
+    if value_type.lane_bytes() == 8 {
+        let lanes = out.as_chunks_mut().0.iter_mut();
+        lanes.zip(numbers).for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
+    } else {
+        let lanes = out.as_chunks_mut().0.iter_mut();
+        lanes.zip(numbers).for_each(|(lane, bits)| *lane = (bits as u32).to_ne_bytes());
+    }
+}

@@ -1,0 +1,253 @@
+//! The value of a metric between two records.
+//!
+//! Input: the values of both records as bits, of a known type, and the times.
+//! Output: bits of the same type. Which records these are is not known here.
+
+use pmderive_core::model::{Semantics, ValueType};
+
+use crate::archive::interpolation::rules::{InterpolationRules, Neighbour, Overflow};
+
+/// A value at a time in seconds. Numbers of 32 bits stand in the low half;
+/// what is no number has no meaning here.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sample {
+    pub(super) time: f64,
+    pub(super) bits: u64,
+}
+
+/// Where the value at a time between two records comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Between {
+    /// The earlier record.
+    Earlier,
+    /// The later one.
+    Later,
+    /// Neither: a number of its own.
+    Number(u64),
+}
+
+/// True for types whose values are numbers.
+pub(super) fn is_number(value_type: ValueType) -> bool {
+    use ValueType::{F32, F64, I32, I64, U32, U64};
+    matches!(value_type, I32 | U32 | I64 | U64 | F32 | F64)
+}
+
+/// True when the value of a discrete metric depends on the record after the
+/// time, and not only on the one before it.
+pub(super) fn looks_ahead(value_type: ValueType, rules: &InterpolationRules) -> bool {
+    rules.neighbour == Neighbour::Nearer && is_number(value_type)
+}
+
+/// How values between two records come about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// From the earlier record.
+    Earlier,
+    /// From the nearer one, of two equally near the earlier one.
+    Nearer,
+    /// On the straight line between both.
+    OnLine,
+}
+
+impl Rule {
+    /// The rule for metrics of a type and semantics.
+    pub(super) fn of(
+        value_type: ValueType,
+        semantics: Semantics,
+        rules: &InterpolationRules,
+    ) -> Rule {
+        match (semantics, rules.neighbour) {
+            _ if !is_number(value_type) => Rule::Earlier,
+            (Semantics::Counter, _) => Rule::OnLine,
+            (_, Neighbour::Nearer) => Rule::Nearer,
+            (_, Neighbour::Earlier) => Rule::Earlier,
+        }
+    }
+
+    /// The value at `time`, which is after the earlier sample and before the later one.
+    pub(super) fn between(
+        self,
+        value_type: ValueType,
+        rules: &InterpolationRules,
+        time: f64,
+        earlier: Sample,
+        later: Sample,
+    ) -> Between {
+        match self {
+            Rule::Nearer if later.is_nearer(&earlier, time) => Between::Later,
+            Rule::Earlier | Rule::Nearer => Between::Earlier,
+            Rule::OnLine => Between::Number(on_line(value_type, rules, time, earlier, later)),
+        }
+    }
+
+    /// The bits of what [`Rule::between`] gives for numbers.
+    #[inline]
+    pub(super) fn number(
+        self,
+        value_type: ValueType,
+        rules: &InterpolationRules,
+        time: f64,
+        earlier: Sample,
+        later: Sample,
+    ) -> u64 {
+        match self {
+            Rule::Nearer if later.is_nearer(&earlier, time) => later.bits,
+            Rule::Earlier | Rule::Nearer => earlier.bits,
+            Rule::OnLine => on_line(value_type, rules, time, earlier, later),
+        }
+    }
+}
+
+impl Sample {
+    /// True when a time is nearer to this sample than to an earlier one.
+    #[inline]
+    pub(super) fn is_nearer(&self, earlier: &Sample, time: f64) -> bool {
+        time > (earlier.time + self.time) / 2.0
+    }
+}
+
+/// Linear interpolation, with the intermediate types and the order of
+/// operations that libpcp has.
+#[inline]
+fn on_line(
+    value_type: ValueType,
+    rules: &InterpolationRules,
+    time: f64,
+    earlier: Sample,
+    later: Sample,
+) -> u64 {
+    let span = Span { from: earlier.time, to: later.time };
+    match Line::between(value_type, rules, earlier, later) {
+        Some(line) => line.bits(value_type, rules.overflow, span.share(time)),
+        None => wrapped(value_type, time, earlier, later),
+    }
+}
+
+/// The times of two samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    pub(super) from: f64,
+    pub(super) to: f64,
+}
+
+impl Span {
+    /// The seconds that have passed at a time, and all seconds.
+    pub(super) fn share(&self, time: f64) -> (f64, f64) {
+        (time - self.from, self.to - self.from)
+    }
+}
+
+/// The straight line between two samples: what of it does not depend on times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    /// The number at the earlier sample; of integers half of one more.
+    start: f64,
+    /// How much greater it is at the later one.
+    rise: f64,
+}
+
+impl Line {
+    /// `None` if a counter has wrapped in between.
+    pub(super) fn between(
+        value_type: ValueType,
+        rules: &InterpolationRules,
+        earlier: Sample,
+        later: Sample,
+    ) -> Option<Line> {
+        let (before, after) = (earlier.bits, later.bits);
+        let has_fallen = match value_type {
+            ValueType::I32 => (after as i32) < before as i32,
+            ValueType::U32 => (after as u32) < before as u32,
+            ValueType::I64 => (after as i64) < before as i64,
+            ValueType::U64 => after < before,
+            _ => false,
+        };
+        if has_fallen && rules.counters_wrap {
+            return None;
+        }
+        let (start, rise) = match value_type {
+            ValueType::I32 => {
+                let (before, after) = (before as i32, after as i32);
+                (0.5 + f64::from(before), f64::from(after.wrapping_sub(before)))
+            }
+            ValueType::U32 => {
+                let (before, after) = (before as u32, after as u32);
+                (0.5 + f64::from(before), f64::from(after) - f64::from(before))
+            }
+            // Unsigned values are taken for signed ones, which keeps those
+            // just below 2^64 precise and carries them through their wrap.
+            ValueType::I64 | ValueType::U64 => {
+                (0.5 + before as i64 as f64, after.wrapping_sub(before) as i64 as f64)
+            }
+            ValueType::F32 => {
+                let (before, after) = (f32::from_bits(before as u32), f32::from_bits(after as u32));
+                (f64::from(before), f64::from(after - before))
+            }
+            _ => {
+                let (before, after) = (f64::from_bits(before), f64::from_bits(after));
+                (before, after - before)
+            }
+        };
+        Some(Line { start, rise })
+    }
+
+    /// The bits of a number of a type at a time, see [`Span::share`].
+    #[inline(always)]
+    pub(super) fn bits(
+        &self,
+        value_type: ValueType,
+        overflow: Overflow,
+        (passed, span): (f64, f64),
+    ) -> u64 {
+        let number = self.start + passed * self.rise / span;
+        match value_type {
+            ValueType::I32 => u64::from(to_i32(number, overflow) as u32),
+            ValueType::U32 => u64::from(number as u32),
+            // The way up from there leads beyond the signed values.
+            ValueType::U64 if number >= I64_LIMIT => to_u64(number, overflow),
+            ValueType::I64 | ValueType::U64 => to_i64(number, overflow) as u64,
+            ValueType::F32 => u64::from((number as f32).to_bits()),
+            _ => number.to_bits(),
+        }
+    }
+}
+
+/// The value of a counter of integers that has wrapped between two samples.
+fn wrapped(value_type: ValueType, time: f64, earlier: Sample, later: Sample) -> u64 {
+    let (passed, span) = (time - earlier.time, later.time - earlier.time);
+    let share = |difference: f64| 0.5 + passed * difference / span;
+    let (before, rise) = (earlier.bits, later.bits.wrapping_sub(earlier.bits));
+    match value_type {
+        ValueType::I32 | ValueType::U32 => {
+            let passed = share(f64::from(rise as u32)) as u32;
+            u64::from((before as u32).wrapping_add(passed))
+        }
+        _ => before.wrapping_add(share(rise as f64) as u64),
+    }
+}
+
+fn to_i32(number: f64, overflow: Overflow) -> i32 {
+    let fits = number > -2_147_483_649.0 && number < 2_147_483_648.0;
+    match overflow {
+        Overflow::AsInC if !fits => i32::MIN,
+        _ => number as i32,
+    }
+}
+
+/// What is just too large for a signed number of 64 bits.
+const I64_LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
+fn to_u64(number: f64, overflow: Overflow) -> u64 {
+    match overflow {
+        Overflow::AsInC if number >= 2.0 * I64_LIMIT => 0,
+        _ => number as u64,
+    }
+}
+
+fn to_i64(number: f64, overflow: Overflow) -> i64 {
+    let fits = (-I64_LIMIT..I64_LIMIT).contains(&number);
+    match overflow {
+        Overflow::AsInC if !fits => i64::MIN,
+        _ => number as i64,
+    }
+}

@@ -1,0 +1,189 @@
+//! Writes the part of a fetch: for each metric what is found for its lanes, or
+//! as long as nothing else would be found, the numbers of the time.
+//!
+//! Input: a time among the records covered. Output: columns, with the identity of their
+//! layout where the next fetch may have nothing but other numbers.
+
+use pmderive_core::model::{MetricDesc, PmStatus, RawValueRef, Semantics, Timestamp, ValueType};
+use pmderive_core::result::{LayoutId, ResultBatch, ResultWriter};
+use pmderive_core::source::{FetchList, SourceError};
+
+use crate::archive::interpolation::Interpolator;
+use crate::archive::interpolation::coverage::Side;
+use crate::archive::interpolation::lane::{Cut, Found};
+use crate::archive::interpolation::steady::{SteadyLane, Stretch};
+use crate::archive::interpolation::track::Track;
+use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead};
+
+/// A part that was written, of which another fetch may have nothing but other numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    /// The layout of its columns.
+    layout: LayoutId,
+    /// Where that is so.
+    stretch: Stretch,
+}
+
+impl Interpolator {
+    /// Adds the part with all values of a list.
+    pub(super) fn write(
+        &mut self,
+        list: &FetchList,
+        (time, cut): (Timestamp, &Cut),
+        is_crossed: bool,
+        batch: &mut ResultBatch,
+    ) -> Result<Option<Written>, SourceError> {
+        let part = batch.add_part();
+        let mut writer = ResultWriter::new(part, time);
+        let mut is_steady = true;
+        for (slot, pmid) in list.pmids().iter().enumerate() {
+            match self.metrics.wanted[slot] {
+                Err(status) => writer.status(*pmid, status),
+                Ok(track) => {
+                    writer.set(*pmid);
+                    is_steady &= self.write_values(track, cut, is_crossed, &mut writer)?;
+                }
+            }
+        }
+        let stretches = self.metrics.wanted_tracks().map(|track| track.steady.stretch());
+        let stretch = stretches.fold(Stretch::ALL, Stretch::and);
+        let written = (is_steady && stretch.holds(cut))
+            .then(|| Written { layout: LayoutId::fresh(), stretch });
+        if let (Some(written), Some(columns)) = (written, part.columns_mut()) {
+            columns.set_layout(written.layout);
+        }
+        Ok(written)
+    }
+
+    /// Adds the part that was written before with the numbers of another time,
+    /// if those are all that differs. False, with nothing added, if not.
+    pub(super) fn write_again(
+        &self,
+        written: &Written,
+        (time, cut): (Timestamp, &Cut),
+        batch: &mut ResultBatch,
+    ) -> bool {
+        if !written.stretch.holds(cut) {
+            return false;
+        }
+        let Some(part) = batch.add_part_again(written.layout) else { return false };
+        part.timestamp = time;
+        let Some(columns) = part.columns_mut() else { return false };
+        for (track, lanes) in self.metrics.wanted.iter().zip(columns.number_lanes_mut()) {
+            if let (Ok(track), false) = (track, lanes.is_empty()) {
+                self.metrics.tracks[*track].steady.overwrite(&self.rules, cut.time, lanes);
+            }
+        }
+        true
+    }
+
+    /// Writes the values of a metric. True if what was found before holds.
+    fn write_values(
+        &mut self,
+        number: usize,
+        cut: &Cut,
+        is_crossed: bool,
+        writer: &mut ResultWriter<'_>,
+    ) -> Result<bool, SourceError> {
+        let rules = self.rules;
+        let Track { desc, domain, last_count, mut in_blocks, .. } = self.metrics.tracks[number];
+        let MetricDesc { value_type, semantics, .. } = desc;
+        let rule = Rule::of(value_type, semantics, &rules);
+        let steady = &self.metrics.tracks[number].steady;
+        if !is_crossed && steady.stretch().holds(cut) {
+            steady.write(&rules, cut.time, in_blocks, writer);
+            self.metrics.tracks[number].last_count = writer.count();
+            return Ok(true);
+        }
+        let is_counter = semantics == Semantics::Counter;
+        let is_typed = is_number(value_type);
+        // No client shall compute a rate across a mark.
+        let is_suppressed = is_counter && is_typed && is_crossed && last_count > 0;
+        let lanes = if is_suppressed { 0 } else { self.metrics.domains[domain].lanes().len() };
+        let needs_later = semantics != Semantics::Discrete;
+        let looks_ahead = needs_later || looks_ahead(value_type, &rules);
+        let mut steady = std::mem::take(&mut self.metrics.tracks[number].steady);
+        steady.begin();
+        let mut found_lanes = std::mem::take(&mut self.found_lanes);
+        found_lanes.clear();
+        let mut is_steady = is_typed && !is_suppressed;
+        let mut was_in_vain = false;
+        for lane in 0..lanes {
+            let candidate = self.metrics.domains[domain].lanes()[lane];
+            let instance = candidate.instance;
+            steady.keep_life(candidate.life, cut.time);
+            if !candidate.counts_at(cut.time) {
+                continue;
+            }
+            let found = self.resolve((number, lane), cut, looks_ahead)?;
+            let track = &self.metrics.tracks[number];
+            let ends = track.lane(lane);
+            steady.keep_between(ends);
+            let (earlier, later) = (ends.before.sample(), ends.after.sample());
+            let between = match found {
+                Found::At(Side::Ahead) => Some(Between::Later),
+                Found::At(Side::Behind) => Some(Between::Earlier),
+                Found::Before if !needs_later => Some(Between::Earlier),
+                Found::Both => Some(rule.between(value_type, &rules, cut.time, earlier, later)),
+                Found::Before | Found::Neither => None,
+            };
+            if is_counter && !is_typed && between.is_some() {
+                writer.fail(PmStatus::TYPE);
+                self.metrics.tracks[number].last_count = 0;
+                return Ok(false);
+            }
+            match found {
+                Found::At(_) => is_steady = false,
+                Found::Both => found_lanes.push(SteadyLane { instance, earlier, later }),
+                // It is near to itself at all times.
+                Found::Before if !needs_later => {
+                    found_lanes.push(SteadyLane { instance, earlier, later: earlier });
+                }
+                _ => {}
+            }
+            let (bits, side) = match between {
+                None => {
+                    was_in_vain = true;
+                    continue;
+                }
+                Some(Between::Earlier) => (earlier.bits, Side::Behind),
+                Some(Between::Later) => (later.bits, Side::Ahead),
+                Some(Between::Number(bits)) => (bits, Side::Behind),
+            };
+            match is_typed {
+                true => {
+                    // The first value decides of old archives' single precision.
+                    in_blocks = if writer.count() == 0 { track.in_blocks } else { in_blocks };
+                    writer.value(instance, as_delivered(value_type, in_blocks, bits));
+                }
+                false => {
+                    // Blocks have no room for codes without a meaning.
+                    let code = u8::try_from(value_type.code()).unwrap_or(u8::MAX);
+                    writer.pieces(instance, code, &[track.text(lane, side)]);
+                }
+            }
+        }
+        if was_in_vain && writer.count() == 0 && self.metrics.tracks[number].is_unsound {
+            // There are values, but nobody can tell what they are.
+            writer.fail(PmStatus::LOGREC);
+            is_steady = false;
+        }
+        match is_steady {
+            true => steady.finish(&found_lanes, (value_type, rule), &rules),
+            false => steady.forget(),
+        }
+        self.found_lanes = found_lanes;
+        self.metrics.tracks[number].steady = steady;
+        self.metrics.tracks[number].last_count = writer.count();
+        Ok(false)
+    }
+}
+
+/// A number in the form in which it is delivered.
+fn as_delivered(value_type: ValueType, in_blocks: bool, bits: u64) -> RawValueRef<'static> {
+    match value_type {
+        ValueType::I32 | ValueType::U32 => RawValueRef::InPlace(bits as u32),
+        ValueType::F32 if !in_blocks => RawValueRef::InPlace(bits as u32),
+        _ => RawValueRef::Number { value_type, bits },
+    }
+}

@@ -1,0 +1,82 @@
+//! Numbers of the format that reader and writer share (`LOGARCHIVE(5)`), as
+//! far as they belong to no single kind of record.
+
+use pmderive_core::model::{InDom, Pmid, TextKind, TextSubject};
+
+use crate::archive::record::Version;
+
+/// All of a label's magic word but the version.
+pub(crate) const MAGIC: u32 = 0x5005_2600;
+
+/// Type of a metadata record: descriptor and names of a metric.
+pub(crate) const DESC: u32 = 1;
+/// Type of a metadata record: all instances of a domain, version 2.
+pub(crate) const INSTANCES_V2: u32 = 2;
+/// Type of a metadata record: labels, version 2.
+pub(crate) const LABELS_V2: u32 = 3;
+/// Type of a metadata record: a help text.
+pub(crate) const TEXT: u32 = 4;
+/// Type of a metadata record: all instances of a domain, version 3.
+pub(crate) const INSTANCES: u32 = 5;
+/// Type of a metadata record: instances that came and went, version 3.
+pub(crate) const INSTANCES_DELTA: u32 = 6;
+/// Type of a metadata record: labels, version 3.
+pub(crate) const LABELS: u32 = 7;
+
+/// Sizes in bytes of the texts in a label, the NUL that ends each included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LabelTexts {
+    pub(crate) host: usize,
+    pub(crate) timezone: usize,
+    /// 0 where there is no such field.
+    pub(crate) zoneinfo: usize,
+}
+
+impl Version {
+    /// The number in the last byte of the magic word.
+    pub(crate) const fn number(self) -> u32 {
+        match self {
+            Version::V2 => 2,
+            Version::V3 => 3,
+        }
+    }
+
+    /// Sizes of the texts in a label.
+    pub(crate) const fn label_texts(self) -> LabelTexts {
+        match self {
+            Version::V2 => LabelTexts { host: 64, timezone: 40, zoneinfo: 0 },
+            Version::V3 => LabelTexts { host: 256, timezone: 256, zoneinfo: 256 },
+        }
+    }
+
+    /// Size of an entry of the index in bytes.
+    pub(crate) const fn index_entry_size(self) -> usize {
+        match self {
+            Version::V2 => 20,
+            Version::V3 => 32,
+        }
+    }
+}
+
+/// Kind of a text record, and the number of what the text is about.
+pub(crate) const fn text_code(of: TextSubject, kind: TextKind) -> (u32, u32) {
+    let kind = match kind {
+        TextKind::OneLine => 1,
+        TextKind::Help => 2,
+    };
+    match of {
+        TextSubject::Metric(pmid) => (4 | kind, pmid.0),
+        TextSubject::Domain(indom) => (8 | kind, indom.0),
+    }
+}
+
+/// What a text record is about; `None` for a kind without a meaning.
+pub(crate) const fn text_key(kind: u32, ident: u32) -> Option<(TextSubject, TextKind)> {
+    Some(match kind {
+        5 => (TextSubject::Metric(Pmid(ident)), TextKind::OneLine),
+        6 => (TextSubject::Metric(Pmid(ident)), TextKind::Help),
+        9 => (TextSubject::Domain(InDom(ident)), TextKind::OneLine),
+        10 => (TextSubject::Domain(InDom(ident)), TextKind::Help),
+        _ => return None,
+    })
+}

@@ -1,0 +1,459 @@
+//! The metadata of all archives of a context, as one.
+//!
+//! Input: metadata files, read from front to back when archives are opened
+//! (`meta_contents`); what a writer appends later to that of the last archive
+//! is found by [`Metadata::refresh`]. Output: lookups, as of a time where that
+//! matters. Values are not known here.
+//!
+//! Archives have to agree on what they say of a metric; instances and labels
+//! of all of them make one line of time, and of two texts the later one counts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_core::model::{
+    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
+    TextSubject, Timestamp,
+};
+use pmderive_core::source::SourceError;
+
+use crate::archive::bytes::Window;
+use crate::archive::domains::{DomainVersion, Lives};
+use crate::archive::files::Member;
+use crate::archive::identity::Identity;
+use crate::archive::known::Known;
+use crate::archive::label::{ArchiveLabel, Role};
+use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
+use crate::archive::meta_contents::{Contents, Tail, difference};
+use crate::archive::names::Names;
+use crate::archive::record::{Damage, ReadError, text, until_nul};
+use crate::archive::single::SingleArchive;
+
+/// The metadata of a context's archives.
+#[derive(Default)]
+pub(super) struct Metadata {
+    /// What was read of them.
+    known: Arc<Known>,
+    /// Names of instances are looked up as libpcp does it.
+    lookup_by_beginning: bool,
+    /// Domains as they were asked for last.
+    current: HashMap<InDom, Option<DomainVersion>>,
+}
+
+/// The metadata of one archive, before it is known whether it agrees with that of others.
+struct Read {
+    window: Window,
+    size: u64,
+    /// Offset behind the last record.
+    next: u64,
+    tail: Tail,
+    contents: Contents,
+}
+
+/// What is missing at the end of a metadata file.
+pub(super) struct Missing {
+    pub(super) what: SourceError,
+    /// libpcp refuses the archive.
+    pub(super) is_refused: bool,
+}
+
+impl Metadata {
+    /// That of archives that a context is there for already.
+    pub(super) fn of(known: Arc<Known>) -> Metadata {
+        Metadata { known, ..Metadata::default() }
+    }
+
+    /// Lets further contexts of the same files find what was read.
+    pub(super) fn share(&mut self, identity: Identity, archives: &Arc<[Arc<SingleArchive>]>) {
+        self.known = std::mem::take(&mut self.known).enter(identity, archives);
+    }
+
+    /// Adds the metadata of an archive whose first data volume has the label
+    /// `first`. `is_last` if it is, so far, the last archive in time: one that
+    /// a writer may append to. Gives what is missing of the last record.
+    ///
+    /// # Errors
+    /// The file is damaged, or contradicts those before. Nothing was added then.
+    pub(super) fn add(
+        &mut self,
+        member: &Member,
+        first: &ArchiveLabel,
+        is_last: bool,
+    ) -> Result<Option<Missing>, SourceError> {
+        let file = self.known.files().count();
+        let opened = member.open().map_err(ReadError::Io);
+        let read = opened.and_then(|opened| read(Window::new(opened), first, file));
+        let Read { window, size, next, tail, mut contents } =
+            read.map_err(|e| e.in_file(&member.name()))?;
+        self.compare(&contents, member)?;
+        let known = Arc::make_mut(&mut self.known);
+        known.take_names(file, std::mem::take(&mut contents.names));
+        known.contents.merge(contents);
+        known.contents.settle();
+        known.files().add(member, window);
+        if is_last {
+            (known.growing, known.size) = ((file, next), size);
+            known.missing = tail.missing().cloned();
+        }
+        let (damage, is_refused) = match tail {
+            Tail::Complete => return Ok(None),
+            Tail::Begun(damage) => (damage, false),
+            Tail::Cut(damage) => (damage, true),
+        };
+        Ok(Some(Missing { what: ReadError::from(damage).in_file(&member.name()), is_refused }))
+    }
+
+    /// Fails when metrics are described otherwise than before; in the order of
+    /// the file, so that of several differences the first one is told.
+    fn compare(&self, contents: &Contents, member: &Member) -> Result<(), SourceError> {
+        let Known { contents: before, names, .. } = &*self.known;
+        if before.descs.is_empty() {
+            return Ok(());
+        }
+        let named = contents.names.iter().map(|(_, pmid)| *pmid);
+        for pmid in named.chain(contents.descs.keys().copied()) {
+            let descs = before.descs.get(&pmid).zip(contents.descs.get(&pmid));
+            let Some((status, field, before, now)) =
+                descs.and_then(|(known, desc)| difference(known, desc))
+            else {
+                continue;
+            };
+            let names = names.of(pmid).unwrap_or_default();
+            let name = names.first().map(|name| format!(" ({name})")).unwrap_or_default();
+            return Err(SourceError::Damaged {
+                target: member.name(),
+                status,
+                message: format!(
+                    "metric {pmid}{name} has {field} {now} here and {before} in the archives \
+                     before; leave one of them out, or make them agree with pmlogrewrite"
+                ),
+            });
+        }
+        Ok(())
+    }
+
+    /// Names below nodes that the first archive does not have are hidden, as by
+    /// libpcp 6, which marks new nodes of a name space as trimmed. To be called
+    /// before archives are added.
+    pub(super) fn hide_new_nodes(&mut self) {
+        Arc::make_mut(&mut self.known).hides_new_nodes = true;
+    }
+
+    /// The same metadata, as far as it was read.
+    pub(super) fn duplicate(&self) -> Metadata {
+        let (known, current) = (Arc::clone(&self.known), self.current.clone());
+        Metadata { known, lookup_by_beginning: self.lookup_by_beginning, current }
+    }
+
+    /// True when something was appended since the file was read.
+    pub(super) fn has_grown(&mut self) -> bool {
+        self.known.present_size().is_ok_and(|size| size != self.known.size)
+    }
+
+    /// Reads what was appended since. True when there are new descriptors or names.
+    pub(super) fn refresh(&mut self) -> Result<bool, SourceError> {
+        let Ok(size) = self.known.present_size() else { return Ok(false) };
+        if size == self.known.size {
+            return Ok(false);
+        }
+        let count = |known: &Known| (known.contents.descs.len(), known.names.len());
+        let before = count(&self.known);
+        Known::read_on(&mut self.known, size)?;
+        Ok(before != count(&self.known))
+    }
+
+    /// What the file that may grow lacked of its last record when it was read
+    /// last.
+    pub(super) fn unfinished(&self) -> Option<SourceError> {
+        let missing = self.known.missing.clone()?;
+        Some(self.known.files().failed(self.known.growing.0, missing))
+    }
+
+    /// Looks names of instances up as libpcp does it. To be called before
+    /// any domain is asked for.
+    pub(super) fn look_up_by_beginning(&mut self) {
+        self.lookup_by_beginning = true;
+    }
+
+    /// What was read.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> &Arc<Known> {
+        &self.known
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.known.names
+    }
+
+    pub(super) fn desc(&self, pmid: Pmid) -> Option<MetricDesc> {
+        self.known.contents.descs.get(&pmid).copied()
+    }
+
+    /// The instance domain in force at `time`.
+    pub(super) fn domain(
+        &mut self,
+        indom: InDom,
+        time: Timestamp,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        let Metadata { known, lookup_by_beginning, current } = self;
+        let Some(history) = known.contents.domains.get(&indom) else {
+            return Ok(Err(PmStatus::INDOM_LOG));
+        };
+        let current = current.entry(indom).or_default();
+        let domain = history.at(time, current, |observation, before| {
+            known.domain_after((indom, *lookup_by_beginning), observation, before)
+        })?;
+        Ok(domain.ok_or(PmStatus::INDOM_LOG))
+    }
+
+    /// Every instance that a domain ever has.
+    pub(super) fn whole_domain(
+        &self,
+        indom: InDom,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        let whole = self.known.whole_domain((indom, self.lookup_by_beginning))?;
+        Ok(whole.ok_or(PmStatus::INDOM_LOG))
+    }
+
+    /// Names of those of the instances that the domain ever has: what each was
+    /// called last up to `time`, or else first.
+    pub(super) fn names_near(
+        &self,
+        indom: InDom,
+        instances: &[InstId],
+        time: Timestamp,
+    ) -> Result<Vec<(InstId, Box<str>)>, SourceError> {
+        let Some(names) = self.known.names_over_time(indom)? else { return Ok(Vec::new()) };
+        let name = |id: &InstId| Some((*id, names.near(*id, time)?.into()));
+        Ok(instances.iter().filter_map(name).collect())
+    }
+
+    /// Every instance that a domain ever has, and when.
+    pub(super) fn lives(&self, indom: InDom) -> Result<Result<Lives, PmStatus>, SourceError> {
+        let known = &self.known;
+        let Some(history) = known.contents.domains.get(&indom) else {
+            return Ok(Err(PmStatus::INDOM_LOG));
+        };
+        history.lives(|observation, before| known.observed(observation, before)).map(Ok)
+    }
+
+    /// A help text. Where only one line is known, that is the help as well.
+    pub(super) fn text(
+        &self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        let found = match self.known.contents.texts.place(of, kind) {
+            Ok(place) => Ok(text(until_nul(self.known.files().at(place)?))),
+            Err(status) => Err(status),
+        };
+        let missing = found.as_ref().map_or(true, |text| text.is_empty());
+        if missing && kind == TextKind::Help {
+            return self.text(of, TextKind::OneLine);
+        }
+        Ok(found)
+    }
+
+    /// The labels of a level in force at `time`: none when it never had any.
+    pub(super) fn labels(
+        &self,
+        level: LabelLevel,
+        time: Timestamp,
+    ) -> Result<Vec<LabelSet>, SourceError> {
+        let history = self.known.contents.labels.get(&level.of_cluster());
+        let Some(found) = history.and_then(|history| history.at(time)) else {
+            return Ok(Vec::new());
+        };
+        let LabelObservation { place, version, .. } = found;
+        let mut files = self.known.files();
+        let sets = LabelRecord::decode(files.at(place)?, place.offset, version)
+            .and_then(LabelRecord::sets);
+        sets.map_err(|damage| files.failed(place.file, damage))
+    }
+
+    /// When labels of any level change, in order of time.
+    pub(super) fn label_times(&self) -> Vec<Timestamp> {
+        let histories = self.known.contents.labels.values();
+        let mut times: Vec<Timestamp> = histories.flat_map(LabelHistory::times).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
+    }
+
+    /// True when there are, at any time, labels of the archive as a whole.
+    pub(super) fn has_context_labels(&self) -> bool {
+        self.known.contents.labels.contains_key(&LabelLevel::Context)
+    }
+}
+
+/// Looks whether a metadata file begins as that of an archive whose first data
+/// volume has the label `first`.
+///
+/// # Errors
+/// It does not, or cannot be read.
+pub(super) fn check_label(member: &Member, first: &ArchiveLabel) -> Result<(), SourceError> {
+    let opened = member.open().map_err(ReadError::Io);
+    let label = opened.and_then(|opened| {
+        Ok(ArchiveLabel::read(&mut Window::new(opened), Role::Metadata)?.belongs_to(first)?)
+    });
+    label.map_err(|error| error.in_file(&member.name()))
+}
+
+/// Reads a metadata file.
+fn read(mut window: Window, first: &ArchiveLabel, file: u32) -> Result<Read, ReadError> {
+    let label = ArchiveLabel::read(&mut window, Role::Metadata)?;
+    label.belongs_to(first)?;
+    let size = window.size()?;
+    let mut next = label.version.label_size() as u64;
+    let mut contents = Contents::default();
+    let tail = contents.scan(&mut window, file, &mut next)?;
+    if contents.descs.is_empty() {
+        let message = "there is no descriptor of a metric";
+        return Err(match tail {
+            Tail::Cut(damage) => damage.into(),
+            _ => Damage::new(PmStatus::NODATA, next, message).into(),
+        });
+    }
+    Ok(Read { window, size, next, tail, contents })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pmderive_core::model::ValueType;
+
+    /// A record with its length words around the given words.
+    fn record(words: &[u32], tail: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(4 * words.len() + tail.len() + 8).expect("small");
+        let mut bytes = length.to_be_bytes().to_vec();
+        bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        bytes.extend_from_slice(tail);
+        bytes.extend_from_slice(&length.to_be_bytes());
+        bytes
+    }
+
+    /// A descriptor of metric 1.2.3: type, instance domain, semantics, units, one name.
+    fn desc(words: [u32; 4], name: &[u8]) -> Vec<u8> {
+        let [kind, indom, semantics, units] = words;
+        let length = u32::try_from(name.len()).expect("short");
+        let pmid = Pmid::new(1, 2, 3).0;
+        record(&[1, pmid, kind, indom, semantics, units, 1, length], name)
+    }
+
+    const NONE: u32 = 0xffff_ffff;
+
+    type Opened = (Metadata, Option<Missing>);
+
+    fn open(records: &[Vec<u8>]) -> Result<Opened, (PmStatus, String)> {
+        let mut label = record(&[0x5005_2602, 7, 0, 0, NONE], &[0; 104]);
+        label[24] = b'h';
+        let bytes: Arc<[u8]> = Arc::from([label, records.concat()].concat());
+        let mut window = Window::new(Box::new(Arc::clone(&bytes)));
+        let first = ArchiveLabel::read(&mut window, Role::Metadata).expect("the label is good");
+        let mut metadata = Metadata::default();
+        match metadata.add(&Member::Memory { name: "f", bytes }, &first, true) {
+            Ok(missing) => Ok((metadata, missing)),
+            Err(error) => Err((error.status(), error.to_string())),
+        }
+    }
+
+    #[test]
+    fn descriptors_accumulate_names() {
+        let good = [1, NONE, 1, 0];
+        let (metadata, missing) = open(&[
+            desc(good, b"a.b\0\0"),
+            // Labels of a level that nobody asks for, and a help text.
+            record(&[3, 0, 0, 64, 0], b"xyz"),
+            record(&[4, 5, 2], b"help"),
+            desc(good, b"c.d"),
+        ])
+        .unwrap_or_else(|(_, error)| panic!("{error}"));
+        assert!(missing.is_none());
+        for name in ["a.b", "c.d"] {
+            assert_eq!(metadata.names().lookup(name), Ok(Pmid::new(1, 2, 3)));
+        }
+        let desc = metadata.desc(Pmid::new(1, 2, 3)).expect("it is described");
+        assert_eq!((desc.value_type, desc.indom), (ValueType::U32, None));
+        assert_eq!(metadata.desc(Pmid::new(1, 2, 4)), None);
+    }
+
+    #[test]
+    fn a_last_record_that_is_cut_is_missing() {
+        let good = || desc([1, NONE, 1, 0], b"a.b");
+        let text = || record(&[4, 5, 2], b"help");
+        let whole = text().len();
+        for left in 0..=whole {
+            let (metadata, missing) = open(&[good(), text()[..left].to_vec()])
+                .unwrap_or_else(|(_, error)| panic!("{left}: {error}"));
+            assert_eq!(metadata.names().lookup("a.b"), Ok(Pmid::new(1, 2, 3)));
+            let what = match left {
+                0 => None,
+                1..8 => Some(("a record", false)),
+                _ if left < whole => Some(("a help text of 24 bytes", true)),
+                _ => None,
+            };
+            let expected = what.map(|(what, is_refused)| {
+                let place = format!("f: at byte 175: {what} begins here, but the file ends");
+                (format!("{place} before that: cut off, or not written yet"), is_refused)
+            });
+            let found = missing.map(|missing| (missing.what.to_string(), missing.is_refused));
+            assert_eq!(found, expected, "{left}");
+        }
+    }
+
+    #[test]
+    fn bad_metadata_gives_its_status_and_place() {
+        let good = || desc([1, NONE, 1, 0], b"a.b");
+        let cut = good()[..30].to_vec();
+        let mut trailer = good();
+        *trailer.last_mut().expect("not empty") += 1;
+        let changed = |words, name| vec![good(), desc(words, name)];
+        let cases = [
+            (vec![], PmStatus::NODATA, "132: there is no descriptor of a metric"),
+            (
+                vec![cut],
+                PmStatus::LOGREC,
+                "132: a descriptor of 43 bytes begins here, but the file ends before that: cut \
+                 off, or not written yet",
+            ),
+            (
+                vec![good(), record(&[9], b"")[..9].to_vec()],
+                PmStatus::RECTYPE,
+                "179: record.type: 9 is unknown",
+            ),
+            (vec![trailer], PmStatus::LOGREC, "171: record.trailer: 44 instead of 43"),
+            (vec![vec![0; 8]], PmStatus::LOGREC, "132: record.length: 0 is impossible"),
+            (vec![record(&[9], b"")], PmStatus::RECTYPE, "136: record.type: 9 is unknown"),
+            (vec![desc([1, NONE, 1, 0], b"\0")], PmStatus::LOGREC, "168: desc.name: it is empty"),
+            (
+                vec![record(&[1, 2, 3], b"")],
+                PmStatus::LOGREC,
+                "148: desc.indom: 4 bytes wanted, but the record has 0 left",
+            ),
+            (
+                changed([2, NONE, 1, 0], b"a.b"),
+                PmStatus::LOGCHANGETYPE,
+                "175: desc.type: metric 1.2.3 was described differently before",
+            ),
+            (
+                changed([1, NONE, 3, 0], b"a.b"),
+                PmStatus::LOGCHANGESEM,
+                "175: desc.sem: metric 1.2.3 was described differently before",
+            ),
+            (
+                changed([1, 5, 1, 0], b"a.b"),
+                PmStatus::LOGCHANGEINDOM,
+                "175: desc.indom: metric 1.2.3 was described differently before",
+            ),
+            (
+                changed([1, NONE, 1, 0x1000_0000], b"a.b"),
+                PmStatus::LOGCHANGEUNITS,
+                "175: desc.units: metric 1.2.3 was described differently before",
+            ),
+        ];
+        for (records, status, message) in cases {
+            let Err((found, text)) = open(&records) else { panic!("{message}") };
+            assert_eq!((found, text), (status, format!("f: at byte {message}")));
+        }
+    }
+}

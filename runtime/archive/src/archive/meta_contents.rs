@@ -1,0 +1,313 @@
+//! The records of a metadata file.
+//!
+//! | type | record                                  | what becomes of it                |
+//! |------|-----------------------------------------|-----------------------------------|
+//! | 1    | descriptor                              | kept decoded                      |
+//! | 2    | instances, version 2                    | kept as a position, see `domains` |
+//! | 3, 7 | labels, versions 2 and 3                | kept as a position, see `labels`  |
+//! | 4    | help text                               | kept as a position, see `texts`   |
+//! | 5, 6 | instances, version 3: whole, difference | kept as a position, see `domains` |
+//!
+//! A descriptor record: length, type, pmid, type of values, instance domain,
+//! semantics, units, number of names, and each name with its length in front,
+//! all words of 4 bytes; then the length again.
+//!
+//! Input: a file, read from front to back. Output: what its records say. That there
+//! may be several archives is known only as the number of the file in places.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_core::model::{
+    InDom, LabelLevel, MetricDesc, PmStatus, Pmid, Semantics, Units, ValueType,
+};
+
+use crate::archive::bytes::Window;
+use crate::archive::domain_record::{Change, DomainRecord};
+use crate::archive::domains::{DomainHistory, Observation};
+use crate::archive::labels::{LabelHistory, LabelObservation, LabelRecord};
+use crate::archive::layout;
+use crate::archive::meta_files::RecordPlace;
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version, text, until_nul};
+use crate::archive::texts::Texts;
+
+/// Length words and the type of a record.
+const FRAME: usize = 3 * LENGTH_WORD;
+
+/// What records say.
+#[derive(Clone, Default)]
+pub(super) struct Contents {
+    pub(super) descs: Arc<HashMap<Pmid, MetricDesc>>,
+    pub(super) domains: HashMap<InDom, DomainHistory>,
+    pub(super) labels: HashMap<LabelLevel, LabelHistory>,
+    pub(super) texts: Arc<Texts>,
+    /// Names with their metrics that were not taken away yet, in order.
+    pub(super) names: Vec<(Box<str>, Pmid)>,
+}
+
+/// What stands at an offset of the metadata.
+pub(super) enum Next {
+    /// A record of so many bytes, complete and with the length behind it that
+    /// stands in front of it.
+    Record(usize),
+    End(Tail),
+}
+
+/// How the metadata ends. A record that is not whole is still being written,
+/// or whoever wrote it was stopped.
+pub(super) enum Tail {
+    Complete,
+    /// Within length and type of a record: libpcp takes that for no record.
+    Begun(Damage),
+    /// Within a record, behind its type.
+    Cut(Damage),
+}
+
+impl Tail {
+    /// What is missing of a record that is not whole.
+    pub(super) fn missing(&self) -> Option<&Damage> {
+        match self {
+            Tail::Complete => None,
+            Tail::Begun(damage) | Tail::Cut(damage) => Some(damage),
+        }
+    }
+}
+
+/// Looks at the record that begins at `offset`.
+pub(super) fn next_record(window: &mut Window, offset: u64) -> Result<Next, ReadError> {
+    let header = window.at(offset, 2 * LENGTH_WORD)?;
+    if header.is_empty() {
+        return Ok(Next::End(Tail::Complete));
+    }
+    if header.len() < 2 * LENGTH_WORD {
+        return Ok(Next::End(Tail::Begun(unfinished(offset, "record"))));
+    }
+    let mut header = Fields::new("record", header, offset);
+    let length = usize::try_from(header.u32("length")?).unwrap_or(usize::MAX);
+    let at_type = header;
+    let kind = header.u32("type")?;
+    // Of a cut the type is sound; where it is not, the length is not to be trusted either.
+    let what = kind_name(kind).ok_or_else(|| unknown_type(&at_type, kind));
+    if length < FRAME || i32::try_from(length).is_err() {
+        let message = format!("record.length: {length} is impossible");
+        return Err(Damage::new(PmStatus::LOGREC, offset, message).into());
+    }
+    if !window.holds(offset, length)? {
+        let what = format!("{} of {length} bytes", what?);
+        return Ok(Next::End(Tail::Cut(unfinished(offset, &what))));
+    }
+    let body = length - LENGTH_WORD;
+    let at_trailer = offset + body as u64;
+    let record = window.at(offset, length)?;
+    let trailer = Fields::new("record", &record[body..length], at_trailer).u32("trailer")?;
+    if usize::try_from(trailer) != Ok(length) {
+        let message = format!("record.trailer: {trailer} instead of {length}");
+        return Err(Damage::new(PmStatus::LOGREC, at_trailer, message).into());
+    }
+    Ok(Next::Record(length))
+}
+
+/// What is missing of a record that the file ends in.
+fn unfinished(offset: u64, what: &str) -> Damage {
+    let message =
+        format!("a {what} begins here, but the file ends before that: cut off, or not written yet");
+    Damage::new(PmStatus::LOGREC, offset, message)
+}
+
+/// What records of a type are.
+fn kind_name(kind: u32) -> Option<&'static str> {
+    Some(match kind {
+        layout::DESC => "descriptor",
+        layout::INSTANCES_V2 | layout::INSTANCES | layout::INSTANCES_DELTA => "list of instances",
+        layout::LABELS_V2 | layout::LABELS => "record of labels",
+        layout::TEXT => "help text",
+        _ => return None,
+    })
+}
+
+/// That no record has such a type.
+pub(super) fn unknown_type(at_type: &Fields<'_>, kind: u32) -> Damage {
+    let damage = at_type.damage("type", format_args!("{kind} is unknown"));
+    Damage { status: PmStatus::RECTYPE, ..damage }
+}
+
+impl Contents {
+    /// Reads records of a file from the offset `next` on, which is moved
+    /// behind the last one that was taken.
+    pub(super) fn scan(
+        &mut self,
+        window: &mut Window,
+        file: u32,
+        next: &mut u64,
+    ) -> Result<Tail, ReadError> {
+        loop {
+            let offset = *next;
+            let length = match next_record(window, offset)? {
+                Next::Record(length) => length,
+                Next::End(tail) => return Ok(tail),
+            };
+            let record = &window.at(offset, length)?[..length];
+            self.take_record(record, RecordPlace { file, offset, length })?;
+            *next += length as u64;
+        }
+    }
+
+    /// Takes over what another archive's records say, but for the names. What
+    /// both describe is the same.
+    pub(super) fn merge(&mut self, other: Contents) {
+        if self.descs.is_empty() {
+            *self = other;
+            return;
+        }
+        Arc::make_mut(&mut self.descs).extend(other.descs.iter());
+        for (indom, history) in other.domains {
+            self.domains.entry(indom).or_default().merge(history);
+        }
+        for (level, history) in other.labels {
+            self.labels.entry(level).or_default().merge(history);
+        }
+        Arc::make_mut(&mut self.texts).merge(&other.texts);
+    }
+
+    /// To be called after records were read: puts what has a time in order.
+    pub(super) fn settle(&mut self) {
+        self.domains.values_mut().for_each(DomainHistory::settle);
+        self.labels.values_mut().for_each(LabelHistory::settle);
+    }
+
+    /// Takes one record, which is complete.
+    fn take_record(&mut self, record: &[u8], place: RecordPlace) -> Result<(), Damage> {
+        let offset = place.offset;
+        let body = record.len() - LENGTH_WORD;
+        let mut header = Fields::new("record", record, offset);
+        header.u32("length")?;
+        let at_type = header;
+        let kind = header.u32("type")?;
+        match kind {
+            layout::DESC => {
+                take_desc(&record[..body], offset, Arc::make_mut(&mut self.descs), &mut self.names)
+            }
+            layout::INSTANCES_V2 => self.take_instances(record, place, Version::V2, Change::Whole),
+            layout::LABELS_V2 => self.take_labels(record, place, Version::V2),
+            layout::TEXT => Arc::make_mut(&mut self.texts).add(record, place),
+            layout::INSTANCES => self.take_instances(record, place, Version::V3, Change::Whole),
+            layout::INSTANCES_DELTA => {
+                self.take_instances(record, place, Version::V3, Change::Difference)
+            }
+            layout::LABELS => self.take_labels(record, place, Version::V3),
+            _ => Err(unknown_type(&at_type, kind)),
+        }
+    }
+
+    fn take_instances(
+        &mut self,
+        record: &[u8],
+        place: RecordPlace,
+        version: Version,
+        change: Change,
+    ) -> Result<(), Damage> {
+        let instances = DomainRecord::decode(record, place.offset, version, change)?;
+        // An empty list leaves the older one in force.
+        if instances.len() > 0 {
+            self.domains.entry(instances.indom).or_default().add(Observation {
+                stamp: instances.stamp,
+                place,
+                version,
+                change,
+            });
+        }
+        Ok(())
+    }
+
+    fn take_labels(
+        &mut self,
+        record: &[u8],
+        place: RecordPlace,
+        version: Version,
+    ) -> Result<(), Damage> {
+        let LabelRecord { stamp, level, .. } = LabelRecord::decode(record, place.offset, version)?;
+        if let Some(level) = level {
+            let observation = LabelObservation { stamp, place, version };
+            self.labels.entry(level).or_default().add(observation);
+        }
+        Ok(())
+    }
+}
+
+fn take_desc(
+    body: &[u8],
+    offset: u64,
+    descs: &mut HashMap<Pmid, MetricDesc>,
+    names: &mut Vec<(Box<str>, Pmid)>,
+) -> Result<(), Damage> {
+    let (desc, of_metric) = decode_desc(body, offset)?;
+    let pmid = desc.pmid;
+    let known = descs.entry(pmid).or_insert(desc);
+    if let Some((status, field, ..)) = difference(known, &desc) {
+        let message = format!("desc.{field}: metric {pmid} was described differently before");
+        return Err(Damage::new(status, offset, message));
+    }
+    names.extend(of_metric.into_iter().map(|name| (name, pmid)));
+    Ok(())
+}
+
+/// The descriptor and the names in a record, whose last length word is left
+/// out of `body`.
+pub(super) fn decode_desc(body: &[u8], offset: u64) -> Result<(MetricDesc, Vec<Box<str>>), Damage> {
+    let mut fields = Fields::new("desc", body, offset);
+    fields.take(2 * LENGTH_WORD, "header")?;
+    let desc = MetricDesc {
+        pmid: Pmid(fields.u32("pmid")?),
+        value_type: ValueType::from_code(fields.i32("type")?),
+        indom: InDom::from_wire(fields.u32("indom")?),
+        semantics: Semantics::from_code(fields.i32("sem")?),
+        units: Units::from_wire(fields.u32("units")?),
+    };
+    let mut names = Vec::new();
+    // Some writers leave the number of names out when there are none.
+    if fields.rest().is_empty() {
+        return Ok((desc, names));
+    }
+    for _ in 0..fields.count(LENGTH_WORD + 1, "names")? {
+        let length = fields.count(1, "name length")?;
+        let at_name = fields;
+        // Some writers pad names with NULs.
+        let name = until_nul(fields.take(length, "name")?);
+        if name.is_empty() {
+            return Err(at_name.damage("name", "it is empty"));
+        }
+        names.push(text(name));
+    }
+    if !fields.rest().is_empty() {
+        return Err(fields.damage("trailer", "bytes follow the last name"));
+    }
+    Ok((desc, names))
+}
+
+/// What two descriptors of one metric differ in: status, field, and what either has.
+pub(super) fn difference(
+    known: &MetricDesc,
+    desc: &MetricDesc,
+) -> Option<(PmStatus, &'static str, String, String)> {
+    let indom = |desc: &MetricDesc| match desc.indom {
+        Some(indom) => indom.to_string(),
+        None => "none".to_owned(),
+    };
+    let units = |desc: &MetricDesc| match desc.units.to_string() {
+        none if none.is_empty() => "none".to_owned(),
+        units => units,
+    };
+    if known.value_type != desc.value_type {
+        let shown = |desc: &MetricDesc| desc.value_type.to_string();
+        Some((PmStatus::LOGCHANGETYPE, "type", shown(known), shown(desc)))
+    } else if known.semantics != desc.semantics {
+        let shown = |desc: &MetricDesc| desc.semantics.to_string();
+        Some((PmStatus::LOGCHANGESEM, "sem", shown(known), shown(desc)))
+    } else if known.indom != desc.indom {
+        Some((PmStatus::LOGCHANGEINDOM, "indom", indom(known), indom(desc)))
+    } else if known.units != desc.units {
+        Some((PmStatus::LOGCHANGEUNITS, "units", units(known), units(desc)))
+    } else {
+        None
+    }
+}

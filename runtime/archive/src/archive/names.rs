@@ -1,0 +1,189 @@
+//! The name space of an archive: the names in its descriptor records.
+//!
+//! Input: names with their metrics, in the order of the metadata. Output: lookups
+//! and traversals, in libpcp's order, which puts what is new in front of its
+//! siblings. Several names of one metric are all kept; what a metric is like
+//! is not known here.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
+
+use pmderive_core::model::{PmStatus, Pmid};
+use pmderive_core::source::Child;
+
+#[derive(Clone, Debug)]
+struct Entry {
+    name: Box<str>,
+    pmid: Pmid,
+    /// How many names came before it.
+    position: usize,
+}
+
+/// Names of metrics, ordered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    /// Sorted by name, each once.
+    entries: Vec<Entry>,
+    /// Metrics with the positions of their names in `entries`, sorted.
+    by_metric: Vec<(Pmid, usize)>,
+}
+
+impl Names {
+    /// Adds names. Of two metrics with one name the first one keeps it.
+    pub(super) fn extend(&mut self, names: impl IntoIterator<Item = (Box<str>, Pmid)>) {
+        let names = names.into_iter().zip(self.entries.len()..);
+        self.entries.extend(names.map(|((name, pmid), position)| Entry { name, pmid, position }));
+        // Stable, so that the first of equal names stays in front.
+        self.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        self.entries.dedup_by(|later, first| later.name == first.name);
+        self.by_metric.clear();
+        self.by_metric.extend(self.entries.iter().zip(0..).map(|(entry, at)| (entry.pmid, at)));
+        self.by_metric.sort_unstable();
+    }
+
+    /// True if a name was added, be it of a metric or a node by now.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.binary_search_by(|entry| (*entry.name).cmp(name)).is_ok()
+    }
+
+    /// True if the node directly above a name is there.
+    pub(super) fn has_node_of(&self, name: &str) -> bool {
+        name.rsplit_once('.').is_none_or(|(node, _)| !self.below(node).is_empty())
+    }
+
+    /// Number of names.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The metric of a name (`pmLookupName(3)`): `PM_ERR_NONLEAF` when other
+    /// names lie below it, even if a metric has it too.
+    pub(super) fn lookup(&self, name: &str) -> Result<Pmid, PmStatus> {
+        if !self.below(name).is_empty() {
+            return Err(PmStatus::NONLEAF);
+        }
+        match self.entries.binary_search_by(|entry| (*entry.name).cmp(name)) {
+            Ok(position) => Ok(self.entries[position].pmid),
+            Err(_) => Err(PmStatus::NAME),
+        }
+    }
+
+    /// The names at or below `prefix`, in order; `None` when there is no such node.
+    pub(super) fn traverse(&self, prefix: &str) -> Option<Vec<String>> {
+        let candidates = if prefix.is_empty() { &self.entries[..] } else { self.below(prefix) };
+        if candidates.is_empty() && !prefix.is_empty() {
+            return self.lookup(prefix).ok().map(|_| vec![prefix.to_string()]);
+        }
+        let names = in_order(candidates).into_iter();
+        Some(names.filter(|name| self.below(name).is_empty()).map(str::to_owned).collect())
+    }
+
+    /// All names of a metric, in order (`pmNameAll(3)`), without those that
+    /// are hidden by names below them.
+    pub(super) fn of(&self, pmid: Pmid) -> Result<Vec<Box<str>>, PmStatus> {
+        let first = self.by_metric.partition_point(|(metric, _)| *metric < pmid);
+        let of_metric = self.by_metric[first..].iter().take_while(|(metric, _)| *metric == pmid);
+        let names = of_metric.map(|(_, at)| &self.entries[*at].name);
+        let names: Vec<_> = names.filter(|name| self.below(name).is_empty()).cloned().collect();
+        if names.is_empty() { Err(PmStatus::PMID) } else { Ok(names) }
+    }
+
+    /// What is directly below a node (`pmGetChildrenStatus(3)`), in order.
+    pub(super) fn children(&self, node: &str) -> Result<Vec<Child>, PmStatus> {
+        let below = if node.is_empty() { &self.entries[..] } else { self.below(node) };
+        if below.is_empty() && !node.is_empty() {
+            return self.lookup(node).map(|_| Vec::new());
+        }
+        Ok(Child::below(node, in_order(below)))
+    }
+
+    /// The entries strictly below a node, which are neighbours.
+    fn below(&self, node: &str) -> &[Entry] {
+        let is = |entry: &Entry, ordering| compare(&entry.name, node) == ordering;
+        let first = self.entries.partition_point(|entry| is(entry, Ordering::Less));
+        let rest = &self.entries[first..];
+        let count = rest.partition_point(|entry| is(entry, Ordering::Equal));
+        &rest[..count]
+    }
+}
+
+/// Names in the order of a traversal: among siblings the one is first that
+/// came last, and a node came with the first name below it.
+fn in_order(entries: &[Entry]) -> Vec<&str> {
+    let mut came: HashMap<&str, usize> = HashMap::new();
+    for Entry { name, position, .. } in entries {
+        for node in nodes(name) {
+            let first = came.entry(node).or_insert(*position);
+            *first = (*position).min(*first);
+        }
+    }
+    let mut names: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
+    names
+        .sort_by_cached_key(|name| nodes(name).map(|node| Reverse(came[node])).collect::<Vec<_>>());
+    names
+}
+
+/// The nodes on the way to a name, the name itself last.
+fn nodes(name: &str) -> impl Iterator<Item = &str> {
+    let dots = name.match_indices('.').map(|(at, _)| at);
+    dots.chain([name.len()]).map(|end| &name[..end])
+}
+
+/// Where a name stands relative to the names below `node`, without building `node` + ".".
+fn compare(name: &str, node: &str) -> Ordering {
+    let (name, node) = (name.as_bytes(), node.as_bytes());
+    let common = name.len().min(node.len());
+    name[..common].cmp(&node[..common]).then_with(|| match name.get(node.len()) {
+        Some(next) => next.cmp(&b'.'),
+        None => Ordering::Less,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leaves_nodes_and_shadowed_names() {
+        let mut names = Names::default();
+        let list = [("a.b", 1), ("a.b-c", 2), ("a.b.c", 3), ("a.d", 4), ("a.d", 5), ("ab", 4)];
+        names.extend(list.map(|(name, pmid)| (name.into(), Pmid(pmid))));
+        assert_eq!(names.len(), 5);
+        assert_eq!(names.lookup("a.b.c"), Ok(Pmid(3)));
+        assert_eq!(names.lookup("a.b-c"), Ok(Pmid(2)));
+        assert_eq!(names.lookup("a.d"), Ok(Pmid(4)));
+        assert_eq!(names.lookup("ab"), Ok(Pmid(4)));
+        for node in ["a", "a.b"] {
+            assert_eq!(names.lookup(node), Err(PmStatus::NONLEAF), "{node}");
+        }
+        for unknown in ["", "b", "a.", "a.b.c.d", "a.e"] {
+            assert_eq!(names.lookup(unknown), Err(PmStatus::NAME), "{unknown}");
+        }
+        let traverse = |prefix| names.traverse(prefix);
+        assert_eq!(traverse(""), Some(["ab", "a.d", "a.b-c", "a.b.c"].map(String::from).into()));
+        assert_eq!(traverse("a"), Some(["a.d", "a.b-c", "a.b.c"].map(String::from).into()));
+        assert_eq!(traverse("a.b"), Some(vec!["a.b.c".to_string()]));
+        assert_eq!(traverse("a.d"), Some(vec!["a.d".to_string()]));
+        assert_eq!(traverse("x"), None);
+        let of = |pmid| names.of(Pmid(pmid)).map(|names| names.join(" "));
+        assert_eq!(of(4), Ok("a.d ab".to_string()));
+        assert_eq!([of(1), of(5)], [const { Err(PmStatus::PMID) }; 2]);
+        let children = |node| {
+            let children = names.children(node)?;
+            Ok(children.into_iter().map(|c| (c.name.into(), c.is_leaf)).collect::<Vec<_>>())
+        };
+        let expect = |list: &[(&str, bool)]| {
+            Ok(list.iter().map(|(name, is_leaf)| (name.to_string(), *is_leaf)).collect())
+        };
+        assert_eq!(children(""), expect(&[("ab", true), ("a", false)]));
+        assert_eq!(children("a"), expect(&[("d", true), ("b-c", true), ("b", false)]));
+        assert_eq!(children("ab"), expect(&[]));
+        assert_eq!(children("b"), Err(PmStatus::NAME));
+        for (name, has_node) in
+            [("a.z", true), ("z", true), ("a.b.z", true), ("a.d.z", false), ("b.z", false)]
+        {
+            assert_eq!(names.has_node_of(name), has_node, "{name}");
+        }
+        assert_eq!(Names::default().traverse(""), Some(vec![]));
+    }
+}

@@ -1,0 +1,256 @@
+//! What all records of an archive share: framing by length words, big-endian
+//! fields, time stamps, and how damage is described.
+//!
+//! Input: bytes of one record and where they stand in their file. Output: fields,
+//! or a [`Damage`] that names the field and its offset. This module knows no
+//! particular kind of record.
+
+use std::io;
+use std::ops::Range;
+
+use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::source::SourceError;
+
+use crate::archive::decompress::ExpandError;
+
+/// Bytes of one of the two length words around every record.
+pub(crate) const LENGTH_WORD: usize = 4;
+
+/// Version of an archive's format (`LOGARCHIVE(5)`): it decides the width of
+/// time stamps and of offsets in the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// Microseconds, 32-bit seconds.
+    V2,
+    /// Nanoseconds, 64-bit seconds.
+    V3,
+}
+
+impl Version {
+    /// Size of an encoded time stamp in bytes.
+    pub(crate) const fn stamp_size(self) -> usize {
+        match self {
+            Version::V2 => 8,
+            Version::V3 => 12,
+        }
+    }
+
+    /// Size of the label record in bytes.
+    pub(crate) const fn label_size(self) -> usize {
+        match self {
+            Version::V2 => 132,
+            Version::V3 => 808,
+        }
+    }
+
+    /// Where in the label the number of the file stands.
+    pub(super) const fn volume_in_label(self) -> Range<usize> {
+        match self {
+            Version::V2 => 20..24,
+            Version::V3 => 24..28,
+        }
+    }
+}
+
+/// What is wrong with a file, before it is known which file.
+#[derive(Clone, Debug)]
+pub(super) struct Damage {
+    /// The PMAPI status that stands for it.
+    pub(super) status: PmStatus,
+    /// Offset in the file.
+    pub(super) offset: u64,
+    /// Record or field, and what is wrong with it.
+    pub(super) message: String,
+}
+
+impl Damage {
+    pub(super) fn new(status: PmStatus, offset: u64, message: impl Into<String>) -> Damage {
+        Damage { status, offset, message: message.into() }
+    }
+}
+
+/// Why a file could not be read: the system failed, or the bytes are bad.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    Io(io::Error),
+    Damage(Damage),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> ReadError {
+        ReadError::Io(error)
+    }
+}
+
+impl From<Damage> for ReadError {
+    fn from(damage: Damage) -> ReadError {
+        ReadError::Damage(damage)
+    }
+}
+
+impl ReadError {
+    /// Adds the name of the file.
+    pub(super) fn in_file(self, file: &str) -> SourceError {
+        match self {
+            ReadError::Io(source) => match source.downcast::<ExpandError>() {
+                Ok(error) => SourceError::Damaged {
+                    target: file.to_string(),
+                    status: PmStatus::LOGREC,
+                    message: format!("at byte {}: cannot be expanded: {error}", error.offset),
+                },
+                Err(source) => SourceError::Io { target: file.to_string(), source },
+            },
+            ReadError::Damage(damage) => SourceError::Damaged {
+                target: file.to_string(),
+                status: damage.status,
+                message: format!("at byte {}: {}", damage.offset, damage.message),
+            },
+        }
+    }
+}
+
+/// Reads the fields of one record in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a> {
+    bytes: &'a [u8],
+    position: usize,
+    /// Offset in the file of the first byte.
+    origin: u64,
+    /// Kind of record, for messages.
+    kind: &'static str,
+}
+
+impl<'a> Fields<'a> {
+    /// Reads `bytes`, which stand at `origin` in the file.
+    pub(super) fn new(kind: &'static str, bytes: &'a [u8], origin: u64) -> Fields<'a> {
+        Fields { bytes, position: 0, origin, kind }
+    }
+
+    /// Damage at the current position.
+    pub(super) fn damage(&self, field: &str, problem: impl std::fmt::Display) -> Damage {
+        Damage::new(
+            PmStatus::LOGREC,
+            self.origin.saturating_add(self.position as u64),
+            format!("{}.{field}: {problem}", self.kind),
+        )
+    }
+
+    /// The next `length` bytes.
+    pub(super) fn take(&mut self, length: usize, field: &str) -> Result<&'a [u8], Damage> {
+        let rest = &self.bytes[self.position..];
+        match rest.get(..length) {
+            Some(bytes) => {
+                self.position += length;
+                Ok(bytes)
+            }
+            None => Err(self.damage(
+                field,
+                format_args!("{length} bytes wanted, but the record has {} left", rest.len()),
+            )),
+        }
+    }
+
+    /// The next `N` bytes.
+    pub(super) fn array<const N: usize>(&mut self, field: &str) -> Result<[u8; N], Damage> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N, field)?);
+        Ok(array)
+    }
+
+    pub(super) fn u32(&mut self, field: &str) -> Result<u32, Damage> {
+        Ok(u32::from_be_bytes(self.array(field)?))
+    }
+
+    pub(super) fn i32(&mut self, field: &str) -> Result<i32, Damage> {
+        Ok(i32::from_be_bytes(self.array(field)?))
+    }
+
+    pub(super) fn u64(&mut self, field: &str) -> Result<u64, Damage> {
+        Ok(u64::from_be_bytes(self.array(field)?))
+    }
+
+    /// A count of things that take at least `size` bytes each in the rest of the record.
+    pub(super) fn count(&mut self, size: usize, field: &str) -> Result<usize, Damage> {
+        let before = *self;
+        let count = self.i32(field)?;
+        let room = self.rest().len() / size;
+        usize::try_from(count).ok().filter(|count| *count <= room).ok_or_else(|| {
+            before.damage(field, format_args!("{count} is not between 0 and {room}"))
+        })
+    }
+
+    /// A time stamp. The seconds of version 3 are two big-endian words, the
+    /// low one first.
+    pub(super) fn timestamp(&mut self, version: Version, field: &str) -> Result<Timestamp, Damage> {
+        match version {
+            Version::V2 => {
+                let seconds = self.i32(field)?;
+                let microseconds = self.i32(field)?;
+                Ok(Timestamp::new(i64::from(seconds), i64::from(microseconds) * 1000))
+            }
+            Version::V3 => {
+                let low = self.u32(field)?;
+                let high = self.i32(field)?;
+                let nanoseconds = self.i32(field)?;
+                let seconds = i64::from(high) << 32 | i64::from(low);
+                Ok(Timestamp::new(seconds, i64::from(nanoseconds)))
+            }
+        }
+    }
+
+    /// What was not read yet.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.position..]
+    }
+}
+
+/// Text of an archive, which declares no encoding: UTF-8 if it can be, else
+/// each byte is the character of that number.
+pub(super) fn text(bytes: &[u8]) -> Box<str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
+    }
+}
+
+/// The bytes up to the first NUL, or all of them.
+pub(super) fn until_nul(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_3_seconds_have_their_low_word_first() {
+        let bytes = [0x62, 0x49, 0x43, 0xcf, 0, 0, 0, 0, 0x17, 0xf0, 0x4d, 0x1d];
+        let mut fields = Fields::new("label", &bytes, 12);
+        let stamp = fields.timestamp(Version::V3, "start").expect("complete");
+        assert_eq!(stamp, Timestamp::new(1_648_968_655, 401_624_349));
+        let mut early = [0; 12];
+        early[..8].fill(0xff);
+        let stamp = Fields::new("label", &early, 0).timestamp(Version::V3, "start");
+        assert_eq!(stamp.expect("complete"), Timestamp::new(-1, 0));
+    }
+
+    #[test]
+    fn damage_names_the_field_and_its_offset() {
+        let bytes = [0, 0, 0, 9, 1, 2];
+        let mut fields = Fields::new("desc", &bytes, 100);
+        let damage = fields.count(1, "names").expect_err("only two bytes follow");
+        assert_eq!(damage.offset, 100);
+        assert_eq!(damage.message, "desc.names: 9 is not between 0 and 2");
+        let damage = fields.u32("pmid").expect_err("only two bytes follow");
+        assert_eq!(damage.offset, 104);
+        assert_eq!(damage.message, "desc.pmid: 4 bytes wanted, but the record has 2 left");
+    }
+
+    #[test]
+    fn text_is_utf_8_or_bytes() {
+        assert_eq!(&*text("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
+        assert_eq!(&*text(b"gr\xfcn"), "gr\u{fc}n");
+        assert_eq!(until_nul(b"ab\0c\0"), b"ab");
+        assert_eq!(until_nul(b"ab"), b"ab");
+    }
+}

@@ -1,0 +1,110 @@
+//! What a user may name as archives (`pmNewContext(3)`).
+//!
+//! | argument                          | stands for                     |
+//! |-----------------------------------|--------------------------------|
+//! | base name, or file of an archive  | that archive                   |
+//! | directory                         | every archive in it            |
+//! | several of these, with commas     | all of them; a comma at the    |
+//! |                                   | end is harmless                |
+//!
+//! Input: the argument. Output: the files of each archive, or why there are none.
+//! A directory is read once, however many archives are in it.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use pmderive_core::escape;
+use pmderive_core::model::PmStatus;
+use pmderive_core::source::SourceError;
+
+use crate::archive::files::{ArchiveFiles, Listing, missing};
+
+/// An archive as it was named, and its files.
+pub(super) struct Named {
+    pub(super) name: PathBuf,
+    pub(super) files: Result<ArchiveFiles, SourceError>,
+}
+
+/// The archives that an argument stands for; never empty. Each of their
+/// compressed files may expand to `max_expanded` bytes.
+///
+/// # Errors
+/// Nothing is named, or a directory has no archive in it.
+pub(super) fn resolve(
+    argument: &Path,
+    max_expanded: Option<u64>,
+) -> Result<Vec<Named>, SourceError> {
+    let argument = argument.as_os_str().as_bytes();
+    let list = argument.strip_suffix(b",").unwrap_or(argument);
+    if list.is_empty() {
+        let message = "no archive is named: give the base name of one, as in -a 20261122";
+        return Err(missing(Path::new(OsStr::from_bytes(argument)), message));
+    }
+    let mut directories = Directories { listings: HashMap::new(), max_expanded };
+    let mut found = Vec::new();
+    for name in list.split(|byte| *byte == b',') {
+        let name = Path::new(OsStr::from_bytes(name));
+        if name.as_os_str().is_empty() {
+            let files = Err(SourceError::Damaged {
+                target: escape::path(OsStr::from_bytes(argument)).into_owned(),
+                status: PmStatus(-rustix::io::Errno::NOENT.raw_os_error()),
+                message: "a name is empty: there is a comma too many".to_owned(),
+            });
+            found.push(Named { name: name.to_owned(), files });
+            continue;
+        }
+        if !name.is_dir() {
+            found.push(find(name, &mut directories));
+            continue;
+        }
+        let bases = match directories.listing(name) {
+            Ok(listing) => listing.archives(),
+            Err(error) => {
+                found.push(Named { name: name.to_owned(), files: Err(error) });
+                continue;
+            }
+        };
+        if bases.is_empty() {
+            let message = "there is no archive in this directory";
+            found.push(Named { name: name.to_owned(), files: Err(missing(name, message)) });
+        }
+        for base in bases {
+            found.push(find(&name.join(base), &mut directories));
+        }
+    }
+    Ok(found)
+}
+
+fn find(name: &Path, directories: &mut Directories) -> Named {
+    let directory = match name.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let files = match directories.listing(directory) {
+        Ok(listing) => ArchiveFiles::find(name, listing),
+        Err(SourceError::Io { source, .. }) => {
+            Err(SourceError::Io { target: escape::path(&name).into_owned(), source })
+        }
+        Err(error) => Err(error),
+    };
+    Named { name: name.to_owned(), files }
+}
+
+/// The directories that were read.
+struct Directories {
+    listings: HashMap<PathBuf, Listing>,
+    max_expanded: Option<u64>,
+}
+
+impl Directories {
+    /// What is in a directory.
+    fn listing(&mut self, directory: &Path) -> Result<&Listing, SourceError> {
+        if !self.listings.contains_key(directory) {
+            let listing = Listing::read(directory, self.max_expanded)?;
+            self.listings.insert(directory.to_owned(), listing);
+        }
+        Ok(&self.listings[directory])
+    }
+}

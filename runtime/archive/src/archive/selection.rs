@@ -1,0 +1,200 @@
+//! Which value sets of a data record are those of a fetch.
+//!
+//! Input: a list of metrics, and records. Output: whether a record has any of them,
+//! and their sets in the order of the list. Values are not decoded here.
+
+use pmderive_core::model::{InstId, Pmid};
+use pmderive_core::source::FetchList;
+
+use crate::archive::record::Damage;
+use crate::archive::values::{EMPTY_SET, SET_HEADER, SetRange, check, walk, word};
+
+/// A place in a [`SlotTable`] that no metric took.
+const FREE: u32 = u32::MAX;
+
+/// Finds the slot of a metric.
+#[derive(Debug, Default)]
+pub(super) struct SlotTable {
+    /// Open hash table of metrics with their slots; a power of two long and
+    /// at most half full.
+    table: Vec<(Pmid, u32)>,
+    /// Bits of a hash that are dropped to index `table`.
+    shift: u32,
+}
+
+impl SlotTable {
+    /// Gives each metric its position in `pmids` as its slot.
+    pub(super) fn assign(&mut self, pmids: impl ExactSizeIterator<Item = Pmid>) {
+        let size = (2 * pmids.len()).next_power_of_two().max(2);
+        self.shift = 32 - size.trailing_zeros();
+        self.table.clear();
+        self.table.resize(size, (Pmid::NULL, FREE));
+        for (slot, pmid) in (0u32..).zip(pmids) {
+            let mut at = self.home(pmid);
+            while self.table[at].1 != FREE {
+                at = (at + 1) & (size - 1);
+            }
+            self.table[at] = (pmid, slot);
+        }
+    }
+
+    fn home(&self, pmid: Pmid) -> usize {
+        // Fibonacci hashing: identifiers differ mostly in their low bits.
+        (pmid.0.wrapping_mul(0x9e37_79b9) >> self.shift) as usize
+    }
+
+    /// The slot of a metric; [`SlotTable::assign`] was called before.
+    pub(super) fn slot(&self, pmid: Pmid) -> Option<usize> {
+        let mut at = self.home(pmid);
+        loop {
+            match self.table[at] {
+                (_, FREE) => return None,
+                (other, slot) if other == pmid => return Some(slot as usize),
+                _ => at = (at + 1) & (self.table.len() - 1),
+            }
+        }
+    }
+}
+
+/// Finds the metrics of a fetch in records. Prepared once per list of metrics;
+/// nothing is allocated per record.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    /// Identifier of the list this is prepared for.
+    list: Option<u64>,
+    slots: SlotTable,
+    /// Per slot, the set found last and in which record.
+    found: Vec<(u64, SetRange)>,
+    /// Number of the record looked at last.
+    record: u64,
+}
+
+impl Selection {
+    /// Prepares for a list of metrics, unless that was done before.
+    pub(super) fn prepare(&mut self, list: &FetchList) {
+        if self.list == Some(list.id()) {
+            return;
+        }
+        self.list = Some(list.id());
+        let pmids = list.pmids();
+        self.slots.assign(pmids.iter().copied());
+        let nothing = SetRange { start: 0, end: 0, in_blocks: false };
+        self.found.clear();
+        self.found.resize(pmids.len(), (0, nothing));
+        self.record = 0;
+    }
+
+    /// Looks a record through, whose `count` value sets begin at `start`.
+    /// True when it holds at least one of the metrics, with values or without;
+    /// then all of it was checked.
+    pub(super) fn scan(
+        &mut self,
+        record: &[u8],
+        start: usize,
+        count: usize,
+    ) -> Result<bool, Damage> {
+        self.record += 1;
+        let mut any = false;
+        walk(record, start, count, |pmid, set| {
+            if let Some(slot) = self.slots.slot(pmid)
+                // Of two sets of one metric the first counts.
+                && self.found[slot].0 != self.record
+            {
+                self.found[slot] = (self.record, set);
+                any = true;
+            }
+        })?;
+        if any {
+            check(record, start, count)?;
+        }
+        Ok(any)
+    }
+
+    /// True if the record looked at last has a metric of the list, with values
+    /// or without.
+    pub(super) fn holds(&self, pmid: Pmid) -> bool {
+        let slot = self.list.and_then(|_| self.slots.slot(pmid));
+        slot.is_some_and(|slot| self.found[slot].0 == self.record)
+    }
+
+    /// Appends the value sets of the record looked at last, `bytes`, in the
+    /// order of the list; metrics that it lacks get a set without values.
+    pub(super) fn append_sets(&self, pmids: &[Pmid], bytes: &mut Vec<u8>) {
+        for (pmid, (record, set)) in pmids.iter().zip(&self.found) {
+            if *record == self.record {
+                bytes.extend_from_within(set.start..set.end);
+            } else {
+                append_empty(*pmid, bytes);
+            }
+        }
+    }
+
+    /// As [`Selection::append_sets`], with those values only whose instance
+    /// `admits` lets pass.
+    pub(super) fn append_admitted(
+        &self,
+        pmids: &[Pmid],
+        bytes: &mut Vec<u8>,
+        admits: impl Fn(Pmid, InstId) -> bool,
+    ) {
+        for (pmid, (record, set)) in pmids.iter().zip(&self.found) {
+            if *record != self.record {
+                append_empty(*pmid, bytes);
+                continue;
+            }
+            let start = bytes.len();
+            bytes.extend_from_within(set.start..set.end.min(set.start + SET_HEADER));
+            let mut count = 0u32;
+            for lane in (set.start + SET_HEADER..set.end).step_by(8) {
+                let instance = word(bytes, lane).unwrap_or_default() as InstId;
+                if admits(*pmid, instance) {
+                    bytes.extend_from_within(lane..lane + 8);
+                    count += 1;
+                }
+            }
+            if set.end - set.start > EMPTY_SET {
+                bytes[start + 4..start + 8].copy_from_slice(&count.to_be_bytes());
+                if count == 0 {
+                    bytes.truncate(start + EMPTY_SET);
+                }
+            }
+        }
+    }
+}
+
+fn append_empty(pmid: Pmid, bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(&pmid.0.to_be_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requested_sets_come_in_the_order_of_the_list() {
+        let words = [
+            &[0, 0, 0, 3][..],            // header
+            &[10, 1, 0, 0xffff_ffff, 42], // in place
+            &[11, 0xffff_cfc2],           // status
+            &[12, 1, 1, 0xffff_ffff, 18], // block at byte 64
+            &[0x0600_0007, 0x6869_007e],  // "hi" and padding
+            &[72],                        // trailer
+        ]
+        .concat();
+        let record: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect();
+        assert_eq!(record.len(), 76);
+        let list = FetchList::new(vec![Pmid(12), Pmid(99), Pmid(10)], vec![]);
+        let mut selection = Selection::default();
+        selection.prepare(&list);
+        assert!(selection.scan(&record, 16, 3).expect("sound"));
+        let mut bytes = record.clone();
+        selection.append_sets(list.pmids(), &mut bytes);
+        let expected = [&record[44..64], &[0, 0, 0, 99, 0, 0, 0, 0], &record[16..36]].concat();
+        assert_eq!(bytes[record.len()..], expected);
+
+        let other = FetchList::new(vec![Pmid(99)], vec![]);
+        selection.prepare(&other);
+        assert!(!selection.scan(&record, 16, 3).expect("sound"));
+    }
+}

@@ -1,0 +1,137 @@
+//! One of the archives of a context: its files, its label, its index and its end.
+//!
+//! Input: the files. Output: what is true of the archive whatever is read of it.
+//! Nothing stays open here, and other archives are not known.
+
+use std::sync::OnceLock;
+
+use pmderive_core::escape;
+use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::source::SourceError;
+
+use crate::archive::bytes::Window;
+use crate::archive::files::ArchiveFiles;
+use crate::archive::index::{IndexEntry, check_index, read_index};
+use crate::archive::label::ArchiveLabel;
+use crate::archive::record::ReadError;
+use crate::archive::volume::Volume;
+use crate::archive::volumes::open_volume;
+
+/// An archive.
+#[derive(Clone, Debug)]
+pub(super) struct SingleArchive {
+    pub(super) files: ArchiveFiles,
+    /// The label of the first data volume.
+    pub(super) label: ArchiveLabel,
+    /// Entries of the index, once they were needed.
+    index: OnceLock<Box<[IndexEntry]>>,
+}
+
+impl SingleArchive {
+    pub(super) fn new(files: ArchiveFiles, label: ArchiveLabel) -> SingleArchive {
+        SingleArchive { files, label, index: OnceLock::new() }
+    }
+
+    /// Name for messages: the path without any suffix.
+    pub(super) fn name(&self) -> String {
+        escape::path(&self.files.base).into_owned()
+    }
+
+    /// The index. One that is missing, damaged or of another archive is as
+    /// good as empty: all it can do is save time.
+    pub(super) fn index(&self) -> &[IndexEntry] {
+        self.index.get_or_init(|| {
+            let entries = self.files.index.as_ref().and_then(|member| {
+                let window = Window::new(member.open().ok()?);
+                read_index(window, &self.label).ok()
+            });
+            entries.unwrap_or_default().into()
+        })
+    }
+
+    /// Fails where libpcp refuses the archive for what its index is.
+    ///
+    /// # Errors
+    /// `PM_ERR_LABEL` or `PM_ERR_NODATA`: it does not begin as an index of
+    /// this archive does.
+    pub(super) fn check_index(&self) -> Result<(), SourceError> {
+        let Some(member) = &self.files.index else { return Ok(()) };
+        let opened = member.open().map_err(ReadError::Io);
+        match opened.and_then(|opened| check_index(&mut Window::new(opened), &self.label)) {
+            Err(ReadError::Damage(damage)) => Err(ReadError::from(damage).in_file(&member.name())),
+            // What cannot be read is missing, to libpcp as well.
+            Ok(()) | Err(ReadError::Io(_)) => Ok(()),
+        }
+    }
+
+    /// The time of the last record that is complete and sound, marks included
+    /// (`pmGetArchiveEnd(3)`): backward from the end of the last volume, or,
+    /// where that is damaged, forward from the last entry of the index.
+    pub(super) fn end_time(&self) -> Result<Timestamp, SourceError> {
+        self.last_time(|volume, number, size| {
+            Some(start_before(volume, number, size, self.index()))
+        })
+    }
+
+    /// The same as libpcp finds it, which without an entry of the index does
+    /// not read forward at all.
+    pub(super) fn indexed_end_time(&self) -> Result<Timestamp, SourceError> {
+        self.last_time(|volume, number, size| {
+            last_entry(number, size, self.index()).filter(|entry| entry.offset > 0)?;
+            Some(start_before(volume, number, size, self.index()))
+        })
+    }
+
+    /// The time of the last sound record. Where the end of a volume is damaged
+    /// it is read from the offset on that `start` gives for it, for its number
+    /// and its size; without one it counts as empty.
+    fn last_time(
+        &self,
+        start: impl Fn(&mut Volume, i32, u64) -> Option<u64>,
+    ) -> Result<Timestamp, SourceError> {
+        let mut files = self.files.clone();
+        files.volumes.extend(std::iter::successors(self.files.next_volume(), |(last, _)| {
+            self.files.volume_after(*last)
+        }));
+        for position in (0..files.volumes.len()).rev() {
+            let Ok((mut volume, ..)) = open_volume(&files, position) else {
+                continue;
+            };
+            // The size of a damaged compressed volume is unknown: that is read forward.
+            let size = volume.size().unwrap_or(0);
+            if let Some(record) = volume.sound_record_before(size) {
+                return Ok(record.stamp);
+            }
+            let Some(start) = start(&mut volume, files.volumes[position].0, size) else {
+                continue;
+            };
+            volume.seek(start);
+            let mut last = None;
+            while let Some(record) = volume.next_sound() {
+                last = Some(record.stamp);
+            }
+            if let Some(stamp) = last {
+                return Ok(stamp);
+            }
+        }
+        Err(SourceError::Damaged {
+            target: self.name(),
+            status: PmStatus::LOGREC,
+            message: "no data volume holds a complete record".to_string(),
+        })
+    }
+}
+
+/// The last entry of the index that lies within a volume of this size.
+fn last_entry(number: i32, size: u64, index: &[IndexEntry]) -> Option<&IndexEntry> {
+    index.iter().rfind(|entry| entry.volume == number && entry.offset <= size)
+}
+
+/// Where to begin reading forward: at the record before the last entry of the
+/// index that lies within the volume, since entries may mean ends of records;
+/// without such a record at the first one.
+fn start_before(volume: &mut Volume, number: i32, size: u64, index: &[IndexEntry]) -> u64 {
+    last_entry(number, size, index)
+        .and_then(|entry| volume.sound_record_before(entry.offset))
+        .map_or(volume.first_offset(), |record| record.offset)
+}

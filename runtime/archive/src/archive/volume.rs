@@ -1,0 +1,312 @@
+//! One data volume: its label and its records in order.
+//!
+//! | offset v2 | v3 | size  | field                             |
+//! |-----------|----|-------|-----------------------------------|
+//! | 0         | 0  | 4     | length of the record              |
+//! | 4         | 4  | 8, 12 | time stamp                        |
+//! | 12        | 16 | 4     | number of value sets; 0 is a mark |
+//! | 16        | 20 |       | value sets, then value blocks     |
+//! |           |    | 4     | length of the record              |
+//!
+//! Input: the file of a volume. Output: records, framed and bounded; each is read
+//! into a sliding window and never copied here. What is in the value sets is
+//! the business of `values`.
+
+use pmderive_core::model::{PmStatus, Timestamp};
+
+use crate::archive::bytes::Window;
+use crate::archive::label::{ArchiveLabel, Role};
+use crate::archive::record::{Damage, Fields, LENGTH_WORD, ReadError, Version};
+use crate::archive::values;
+
+/// A data volume and a position in it.
+pub(super) struct Volume {
+    window: Window,
+    version: Version,
+    /// Offset of the next record.
+    next: u64,
+    condition: Condition,
+}
+
+/// What reading a volume has met last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Condition {
+    Good,
+    /// The file ends within the next record.
+    Cut,
+    /// What stands here is no record, and where the next one begins is unknown.
+    Lost,
+}
+
+/// Where a record is, and what its header says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    /// Offset in the volume of its first length word.
+    pub(super) offset: u64,
+    /// Length in bytes, including both length words.
+    pub(super) length: usize,
+    pub(super) stamp: Timestamp,
+    /// Number of value sets.
+    pub(super) set_count: usize,
+    /// Offset in the record of the first value set.
+    pub(super) first_set: usize,
+}
+
+impl Record {
+    /// True for a mark: there is a gap in the recording here.
+    pub(super) fn is_mark(&self) -> bool {
+        self.set_count == 0
+    }
+}
+
+impl Volume {
+    /// Opens volume `number`, positioned at its first record.
+    pub(super) fn open(
+        mut window: Window,
+        number: i32,
+    ) -> Result<(Volume, ArchiveLabel), ReadError> {
+        let label = ArchiveLabel::read(&mut window, Role::Volume(number))?;
+        let version = label.version;
+        let next = version.label_size() as u64;
+        Ok((Volume { window, version, next, condition: Condition::Good }, label))
+    }
+
+    /// Continues at `offset`, where a record begins.
+    pub(super) fn seek(&mut self, offset: u64) {
+        self.next = offset;
+        self.condition = Condition::Good;
+    }
+
+    /// Continues where another reader of the same volume is.
+    pub(super) fn take_position(&mut self, other: &Volume) {
+        (self.next, self.condition) = (other.next, other.condition);
+    }
+
+    /// Holds nothing of the file until something is read again.
+    pub(super) fn rest(&mut self) {
+        self.window.rest();
+    }
+
+    /// Gives the rest of the volume up: it will not become readable.
+    pub(super) fn abandon(&mut self) {
+        self.condition = Condition::Lost;
+    }
+
+    /// Offset of the first record.
+    pub(super) fn first_offset(&self) -> u64 {
+        self.version.label_size() as u64
+    }
+
+    /// Offset of the next record.
+    pub(super) fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// True when nothing stands behind the label.
+    pub(super) fn is_empty(&mut self) -> Result<bool, ReadError> {
+        Ok(self.window.at(self.first_offset(), 1)?.is_empty())
+    }
+
+    /// Present size of the file in bytes.
+    pub(super) fn size(&mut self) -> Result<u64, ReadError> {
+        Ok(self.window.size()?)
+    }
+
+    /// True when the file ends within the next record.
+    pub(super) fn is_cut(&self) -> bool {
+        self.condition == Condition::Cut
+    }
+
+    /// True when the file ends within the length of the next record: libpcp
+    /// takes that for its end.
+    pub(super) fn is_hardly_begun(&self) -> bool {
+        self.is_cut() && self.window.held(self.next, LENGTH_WORD).is_none()
+    }
+
+    /// Moves to the next record. `None` at the end, which may be one for now only.
+    ///
+    /// After an error the position is: on a record that is cut short, so that
+    /// it can be read once it is complete; behind a record whose lengths or
+    /// header contradict each other; at the end when no length can be trusted.
+    pub(super) fn next(&mut self) -> Result<Option<Record>, ReadError> {
+        if self.condition == Condition::Lost {
+            return Ok(None);
+        }
+        let offset = self.next;
+        let header = self.window.at(offset, LENGTH_WORD)?;
+        let damage = |message: String| Damage::new(PmStatus::LOGREC, offset, message);
+        let Some(word) = header.first_chunk::<LENGTH_WORD>() else {
+            let begun = header.len();
+            if begun == 0 {
+                return Ok(None);
+            }
+            self.condition = Condition::Cut;
+            let message = format!(
+                "data record: its length has {LENGTH_WORD} bytes, but the file ends before that, \
+                 behind {begun} of them"
+            );
+            return Err(damage(message).into());
+        };
+        let length = usize::try_from(u32::from_be_bytes(*word)).unwrap_or(usize::MAX);
+        if length < self.least_length() || i32::try_from(length).is_err() {
+            self.condition = Condition::Lost;
+            let message = format!("data record: its length, {length}, is impossible");
+            return Err(damage(message).into());
+        }
+        if !self.window.holds(offset, length)? {
+            self.condition = Condition::Cut;
+            let message =
+                format!("data record: {length} bytes long, but the file ends before that");
+            return Err(damage(message).into());
+        }
+        self.condition = Condition::Good;
+        self.next = offset + length as u64;
+        let record = &self.window.at(offset, length)?[..length];
+        Ok(Some(decode_header(record, offset, self.version)?))
+    }
+
+    /// Moves before the previous record and gives it. `None` at the first one.
+    ///
+    /// After an error the position is where it was.
+    pub(super) fn previous(&mut self) -> Result<Option<Record>, ReadError> {
+        let end = self.next;
+        if end <= self.first_offset() {
+            return Ok(None);
+        }
+        let damage = |message: String| Damage::new(PmStatus::LOGREC, end, message);
+        let trailer_at = end - LENGTH_WORD as u64;
+        let trailer = self.window.before(trailer_at, LENGTH_WORD)?;
+        let Some(word) = trailer.first_chunk::<LENGTH_WORD>() else {
+            return Err(damage("data record: the file became shorter".to_owned()).into());
+        };
+        let length = u32::from_be_bytes(*word);
+        let start =
+            end.checked_sub(u64::from(length)).filter(|start| *start >= self.first_offset());
+        let least = self.least_length() as u64;
+        let Some(start) = start.filter(|_| u64::from(length) >= least) else {
+            let message =
+                format!("data record that ends here: its length, {length}, is impossible");
+            return Err(damage(message).into());
+        };
+        let size = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some(record) = self.window.before(start, size)?.get(..size) else {
+            return Err(damage("data record: the file became shorter".to_owned()).into());
+        };
+        let record = decode_header(record, start, self.version)?;
+        self.seek(start);
+        Ok(Some(record))
+    }
+
+    /// The last end of a record before `limit`, found by reading forward from `start`.
+    pub(super) fn last_boundary(&mut self, start: u64, limit: u64) -> u64 {
+        self.seek(start);
+        let mut boundary = start;
+        while self.next < limit {
+            boundary = self.next;
+            if !matches!(self.next(), Ok(Some(_))) && self.next == boundary {
+                break;
+            }
+        }
+        boundary
+    }
+
+    /// The bytes of a record that [`Volume::next`] or [`Volume::previous`] gave last.
+    pub(super) fn bytes(&mut self, record: &Record) -> Result<&[u8], ReadError> {
+        self.bytes_at(record.offset, record.length)
+    }
+
+    /// Time of the record behind the one that [`Volume::next`] gave last, as far
+    /// as its length is possible.
+    pub(super) fn stamp_behind(&mut self) -> Option<Timestamp> {
+        self.peek_stamp(self.next)
+    }
+
+    /// Time of the record before the one that [`Volume::previous`] gave last, as
+    /// far as its length is possible.
+    pub(super) fn stamp_before(&mut self) -> Option<Timestamp> {
+        let trailer_at = self.next.checked_sub(LENGTH_WORD as u64)?;
+        let trailer = self.window.peek::<LENGTH_WORD>(trailer_at).ok()??;
+        let start = self.next.checked_sub(u64::from(u32::from_be_bytes(trailer)))?;
+        if start < self.first_offset() { None } else { self.peek_stamp(start) }
+    }
+
+    fn peek_stamp(&mut self, offset: u64) -> Option<Timestamp> {
+        // The shortest record of either version has more.
+        let header = self.window.peek::<16>(offset).ok()??;
+        let mut fields = Fields::new("data record", &header, offset);
+        let length = usize::try_from(fields.u32("length").ok()?).ok()?;
+        let is_possible = length >= self.least_length() && i32::try_from(length).is_ok();
+        is_possible.then(|| fields.timestamp(self.version, "stamp").ok())?
+    }
+
+    /// Length of a mark, which is nothing but header and trailer.
+    fn least_length(&self) -> usize {
+        3 * LENGTH_WORD + self.version.stamp_size()
+    }
+
+    /// Time of the record at `offset` if a sound record begins there.
+    pub(super) fn stamp_at(&mut self, offset: u64) -> Option<Timestamp> {
+        if offset < self.first_offset() {
+            return None;
+        }
+        self.seek(offset);
+        self.next().ok().flatten().map(|record| record.stamp)
+    }
+
+    /// Moves to the next record and checks it in every part. `None` at the
+    /// end and at anything that is not a sound record.
+    pub(super) fn next_sound(&mut self) -> Option<Record> {
+        let record = self.next().ok().flatten()?;
+        let bytes = self.bytes(&record).ok()?;
+        values::check(bytes, record.first_set, record.set_count).ok().map(|()| record)
+    }
+
+    /// `length` bytes of a record at `offset` that was read before.
+    pub(super) fn bytes_at(&mut self, offset: u64, length: usize) -> Result<&[u8], ReadError> {
+        let bytes = self.window.at(offset, length)?;
+        bytes.get(..length).ok_or_else(|| {
+            Damage::new(PmStatus::LOGREC, offset, "data record: the file became shorter").into()
+        })
+    }
+
+    /// The bytes of a record if they were read and are still there.
+    pub(super) fn held(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        self.window.held(offset, length)?.get(..length)
+    }
+
+    /// The sound record that ends at `end`.
+    pub(super) fn sound_record_before(&mut self, end: u64) -> Option<Record> {
+        let trailer_at = end.checked_sub(LENGTH_WORD as u64)?;
+        let trailer =
+            *self.window.at(trailer_at, LENGTH_WORD).ok()?.first_chunk::<LENGTH_WORD>()?;
+        let length = u64::from(u32::from_be_bytes(trailer));
+        let start = end.checked_sub(length)?;
+        if start < self.first_offset() {
+            return None;
+        }
+        self.seek(start);
+        self.next_sound().filter(|_| self.next == end)
+    }
+}
+
+fn decode_header(bytes: &[u8], offset: u64, version: Version) -> Result<Record, Damage> {
+    let body = bytes.len() - LENGTH_WORD;
+    let mut fields = Fields::new("data record", &bytes[..body], offset);
+    let length = fields.u32("length")?;
+    let stamp = fields.timestamp(version, "stamp")?;
+    let at_count = fields;
+    let set_count = fields.i32("numpmid")?;
+    let trailer = Fields::new("data record", &bytes[body..], offset + body as u64);
+    let trailing = { trailer }.u32("trailer")?;
+    if trailing != length {
+        return Err(trailer.damage("trailer", format_args!("{trailing} instead of {length}")));
+    }
+    let set_count = usize::try_from(set_count)
+        .map_err(|_| at_count.damage("numpmid", format_args!("{set_count} is negative")))?;
+    let first_set = body - fields.rest().len();
+    // A mark is nothing but its header.
+    if set_count == 0 && first_set != body {
+        return Err(at_count.damage("numpmid", "0, but there is more than a mark in the record"));
+    }
+    Ok(Record { offset, length: bytes.len(), stamp, set_count, first_set })
+}

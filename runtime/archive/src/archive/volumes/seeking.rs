@@ -1,0 +1,195 @@
+//! Where a time begins in the volumes of an archive, and where they end.
+//!
+//! Input: a time, and the temporal index, which can be wrong: all it can do is save
+//! time. Output: a position in the volumes.
+
+use std::sync::Arc;
+
+use pmderive_core::model::Timestamp;
+use pmderive_core::source::SourceError;
+
+use crate::archive::sequence::LeftOut;
+use crate::archive::volumes::{Volumes, open_volume};
+
+/// How many entries of the index are tried before the volume is read from its start.
+const INDEX_TRIES: usize = 8;
+
+impl Volumes {
+    /// Moves behind the last record up to `time`.
+    ///
+    /// # Errors
+    /// No volume that is early enough can be opened.
+    pub(in crate::archive) fn seek_behind(&mut self, time: Timestamp) -> Result<(), SourceError> {
+        self.seek(time)?;
+        let mut end = None;
+        loop {
+            let before = (self.entered, self.volume.position());
+            match self.next() {
+                Ok(Some(record)) if record.stamp <= time => end = None,
+                Ok(Some(record)) => {
+                    self.volume.seek(record.offset);
+                    break;
+                }
+                Ok(None) => break,
+                // What lies behind the position is met again on the way back.
+                Err(error) => {
+                    let is_behind = before != (self.entered, self.volume.position());
+                    end = Some(error).filter(|_| !is_behind);
+                    // At the very end damage cannot be passed.
+                    if !std::mem::take(&mut self.lost) {
+                        break;
+                    }
+                }
+            }
+        }
+        self.begin_elsewhere();
+        self.left_out.extend(end.map(|error| LeftOut { error, count: 0 }));
+        Ok(())
+    }
+
+    /// Moves behind the last record of all.
+    pub(in crate::archive) fn seek_end(&mut self) {
+        self.begin_elsewhere();
+        for position in (0..self.archive.files.volumes.len()).rev() {
+            if position != self.entered {
+                let Ok((volume, _, name)) = open_volume(&self.archive.files, position) else {
+                    continue;
+                };
+                (self.entered, self.volume, self.name) = (position, volume, name);
+            }
+            self.current = position;
+            self.go_to_end_of_volume();
+            return;
+        }
+    }
+
+    /// Reading goes on at another place.
+    fn begin_elsewhere(&mut self) {
+        self.order.begin_anywhere();
+        self.left_out.clear();
+        self.lost = false;
+    }
+
+    /// Moves behind the last record of the volume being read, and notes what is
+    /// behind that and no record.
+    pub(super) fn go_to_end_of_volume(&mut self) {
+        // The size of a damaged compressed volume is unknown: that is read forward.
+        let size = self.volume.size().unwrap_or(u64::MAX);
+        if self.volume.sound_record_before(size).is_some() {
+            self.volume.seek(size);
+            return;
+        }
+        let boundary = self.boundary_before(size);
+        self.volume.seek(boundary);
+        // The last boundary before the limit may have a whole record behind it.
+        let (end, read) = loop {
+            let at = self.volume.position();
+            match self.volume.next() {
+                Ok(Some(_)) => {}
+                read => break (at, read),
+            }
+        };
+        let is_behind = self.volume.position() != end;
+        let end = self.volume.position();
+        self.volume.seek(end);
+        // A record that is damaged in itself is met on the way back.
+        if let Err(error) = read
+            && !is_behind
+        {
+            let error = error.in_file(&self.name);
+            if self.is_taken_for_end() {
+                self.tail = Some(error);
+                return;
+            }
+            self.pass_over(error);
+        }
+    }
+
+    /// The last end of a record before an offset of the volume being read.
+    pub(super) fn boundary_before(&mut self, offset: u64) -> u64 {
+        let number = self.archive.files.volumes[self.entered].0;
+        let first = self.volume.first_offset();
+        let hint = self
+            .archive
+            .index()
+            .iter()
+            .rev()
+            .filter(|entry| entry.volume == number && entry.offset < offset)
+            .take(INDEX_TRIES)
+            .find(|entry| self.volume.stamp_at(entry.offset).is_some())
+            .map_or(first, |entry| entry.offset);
+        self.volume.last_boundary(hint, offset)
+    }
+
+    /// Moves to a record before `time` that the index leads to, and is false
+    /// when it does not, or when `time` lies behind all that it knows. No
+    /// volume but that of the record is opened.
+    fn seek_by_index(&mut self, time: Timestamp) -> bool {
+        let archive = Arc::clone(&self.archive);
+        let index = archive.index();
+        if index.last().is_none_or(|last| last.stamp < time) {
+            return false;
+        }
+        let before = index.iter().rev().filter(|entry| entry.stamp < time);
+        for entry in before.take(INDEX_TRIES) {
+            let volumes = &archive.files.volumes;
+            let position = volumes.iter().position(|(number, _)| *number == entry.volume);
+            if position.is_some_and(|position| self.enter(position).is_ok())
+                && self.volume.stamp_at(entry.offset).is_some_and(|stamp| stamp < time)
+            {
+                self.volume.seek(entry.offset);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Moves to a record from which on no record at `time` or later is missed.
+    ///
+    /// # Errors
+    /// No volume that is early enough can be opened.
+    pub(in crate::archive) fn seek(&mut self, time: Timestamp) -> Result<(), SourceError> {
+        self.begin_elsewhere();
+        let is_before = |stamp: Option<Timestamp>| stamp.is_some_and(|stamp| stamp < time);
+        if self.seek_by_index(time) {
+            return Ok(());
+        }
+        for position in (0..self.archive.files.volumes.len()).rev() {
+            // The volume being read stays open, as it may have been expanded already.
+            let mut opened = None;
+            let volume = if position == self.entered {
+                &mut self.volume
+            } else {
+                match open_volume(&self.archive.files, position) {
+                    Ok((volume, _, name)) => &mut opened.insert((volume, name)).0,
+                    Err(error) if position == 0 => return Err(error),
+                    Err(_) => continue,
+                }
+            };
+            let number = self.archive.files.volumes[position].0;
+            let first = volume.first_offset();
+            if position > 0 && !is_before(volume.stamp_at(first)) {
+                continue;
+            }
+            let start = self
+                .archive
+                .index()
+                .iter()
+                .rev()
+                .filter(|entry| entry.volume == number && entry.stamp < time)
+                .take(INDEX_TRIES)
+                .find(|entry| is_before(volume.stamp_at(entry.offset)))
+                .map_or(first, |entry| entry.offset);
+            volume.seek(start);
+            if let Some((volume, name)) = opened {
+                (self.entered, self.volume, self.name) = (position, volume, name);
+            }
+            self.current = position;
+            if position == 0 && start == first {
+                self.order.begin_at_start();
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! Archives that are written to memory, with every write on record: to see
+//! what would be on disk had the writer been stopped in between.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pmderive_core::source::SourceError;
+
+use crate::archive::ArchiveContext;
+use crate::archive::label::Role;
+use crate::archive_writer::storage::{Storage, file_name};
+use crate::archive_writer::{ArchiveWriter, WriteError, WriterOptions, check_options};
+
+/// What an [`ArchiveWriter`] has written so far, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Written(Arc<Mutex<Vec<Write>>>);
+
+#[derive(Clone, Debug)]
+struct Write {
+    role: Role,
+    /// The file comes into being with this write.
+    is_first: bool,
+    bytes: Vec<u8>,
+}
+
+/// The files of an archive, with their names but for the base.
+type Files = BTreeMap<PathBuf, (Role, Vec<u8>)>;
+
+impl ArchiveWriter {
+    /// Begins an archive in memory.
+    ///
+    /// # Errors
+    /// As for [`ArchiveWriter::create`].
+    pub fn in_memory(options: WriterOptions) -> Result<(ArchiveWriter, Written), WriteError> {
+        check_options(&options)?;
+        let written = Written::default();
+        Ok((ArchiveWriter::begin(Box::new(written.clone()), options)?, written))
+    }
+}
+
+impl Written {
+    /// Sizes in bytes of all writes, and whether each made a file: those that
+    /// did were done as a whole or not at all.
+    pub fn sizes(&self) -> Vec<(usize, bool)> {
+        self.with(|writes| writes.iter().map(|write| (write.bytes.len(), write.is_first)).collect())
+    }
+
+    /// Puts the files into a folder as they were after `writes` writes and
+    /// `bytes` bytes of the next one.
+    ///
+    /// # Errors
+    /// The system fails.
+    pub fn save(&self, base: &Path, writes: usize, bytes: usize) -> std::io::Result<()> {
+        for (name, (_, contents)) in self.files(base, writes, bytes) {
+            std::fs::write(name, contents)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the archive as it was after `writes` writes and `bytes` bytes of
+    /// the next one.
+    ///
+    /// # Errors
+    /// As for [`ArchiveContext::open`].
+    pub fn open(&self, writes: usize, bytes: usize) -> Result<ArchiveContext, SourceError> {
+        let (mut metadata, mut index, mut volumes) = (Vec::new(), None, Vec::new());
+        for (role, contents) in self.files(Path::new(""), writes, bytes).into_values() {
+            match role {
+                Role::Metadata => metadata = contents,
+                Role::Index => index = Some(contents),
+                Role::Volume(number) => volumes.push((number, contents)),
+            }
+        }
+        volumes.sort_by_key(|(number, _)| *number);
+        ArchiveContext::of_bytes(&metadata, index.as_deref(), &volumes)
+    }
+
+    fn files(&self, base: &Path, writes: usize, bytes: usize) -> Files {
+        let mut files = Files::new();
+        self.with(|done| {
+            for (number, write) in done.iter().take(writes.saturating_add(1)).enumerate() {
+                let kept = if number < writes { write.bytes.len() } else { bytes };
+                if kept > 0 {
+                    let file = files.entry(file_name(base, write.role));
+                    let (_, contents) = file.or_insert((write.role, Vec::new()));
+                    contents.extend_from_slice(&write.bytes[..kept.min(write.bytes.len())]);
+                }
+            }
+        });
+        files
+    }
+
+    fn with<T>(&self, use_of: impl FnOnce(&mut Vec<Write>) -> T) -> T {
+        use_of(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, role: Role, is_first: bool, bytes: &[u8]) {
+        self.with(|writes| writes.push(Write { role, is_first, bytes: bytes.to_vec() }));
+    }
+}
+
+impl Storage for Written {
+    fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError> {
+        self.add(role, true, bytes);
+        Ok(())
+    }
+
+    fn append(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError> {
+        self.add(role, false, bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn discard(&mut self) -> Result<(), WriteError> {
+        self.with(Vec::clear);
+        Ok(())
+    }
+
+    fn path(&self, role: Role) -> PathBuf {
+        file_name(Path::new("memory"), role)
+    }
+}

@@ -1,0 +1,258 @@
+//! What an archive says so far, and whether something new may be said.
+//!
+//! Input: descriptors, names, texts and labels as callers give them. Output: what of
+//! it is new, or why it cannot be. The writer's other half, values, looks
+//! metrics and domains up here. Bytes are not known here.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use pmderive_core::model::{
+    EVENT_FLAGS, EVENT_MISSED, InDom, LabelLevel, LabelSet, MetricDesc, Pmid, TextKind, TextSubject,
+};
+
+use crate::archive::Version;
+use crate::archive::labels::{MAX_LABELS, MAX_TEXT};
+use crate::archive_writer::WriteError;
+use crate::archive_writer::domains::WrittenDomain;
+
+/// Most bytes of a name: libpcp reads them into a buffer of `PATH_MAX`.
+const MAX_NAME: usize = 4095;
+
+/// A metric that was described.
+#[derive(Debug)]
+pub(super) struct Metric {
+    pub(super) desc: MetricDesc,
+    /// Its instance domain and where in [`Known::domains`] that is.
+    pub(super) domain: Option<(InDom, usize)>,
+    /// Number of the record that had it last.
+    pub(super) record: u64,
+}
+
+/// All that was written but for the values.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) metrics: Vec<Metric>,
+    pub(super) domains: Vec<WrittenDomain>,
+    /// Where metrics and domains are in these.
+    by_pmid: HashMap<Pmid, usize>,
+    by_indom: HashMap<InDom, usize>,
+    names: HashMap<Box<str>, Pmid>,
+    texts: HashMap<(TextSubject, TextKind), Box<str>>,
+    labels: HashMap<LabelLevel, Vec<LabelSet>>,
+}
+
+impl Known {
+    /// The names that `desc` does not have yet. `None` when neither the metric
+    /// nor a name is new.
+    pub(super) fn new_names<'n>(
+        &self,
+        version: Version,
+        desc: &MetricDesc,
+        names: &[&'n str],
+    ) -> Result<Option<Vec<&'n str>>, WriteError> {
+        let pmid = desc.pmid;
+        let is_derived = pmid.is_derived() && ![EVENT_FLAGS, EVENT_MISSED].contains(&pmid);
+        if pmid == Pmid::NULL || is_derived {
+            return Err(WriteError::NotLogged { pmid });
+        }
+        let known = self.by_pmid.get(&pmid).map(|at| &self.metrics[*at]);
+        if let Some(field) = known.and_then(|known| difference(&known.desc, desc)) {
+            return Err(WriteError::Redescribed { pmid, field });
+        }
+        let mut new: Vec<&str> = Vec::new();
+        for name in names {
+            check_name(version, pmid, name)?;
+            match self.names.get(*name) {
+                Some(owner) if *owner == pmid => {}
+                Some(owner) => {
+                    let name = (*name).to_owned();
+                    return Err(WriteError::NameTaken { name, owner: *owner, pmid });
+                }
+                None if new.contains(name) => {}
+                None => new.push(name),
+            }
+        }
+        Ok((known.is_none() || !new.is_empty()).then_some(new))
+    }
+
+    /// Takes note that a metric was written.
+    pub(super) fn described(&mut self, desc: &MetricDesc, names: &[&str]) {
+        self.names.extend(names.iter().map(|name| (Box::from(*name), desc.pmid)));
+        if self.by_pmid.contains_key(&desc.pmid) {
+            return;
+        }
+        let domain = desc.indom.map(|indom| {
+            let domains = &mut self.domains;
+            let position = *self.by_indom.entry(indom).or_insert_with(|| {
+                domains.push(WrittenDomain::default());
+                domains.len() - 1
+            });
+            (indom, position)
+        });
+        self.by_pmid.insert(desc.pmid, self.metrics.len());
+        self.metrics.push(Metric { desc: *desc, domain, record: 0 });
+    }
+
+    /// A domain that some metric has.
+    pub(super) fn domain(&self, indom: InDom) -> Result<usize, WriteError> {
+        let position = self.by_indom.get(&indom).copied();
+        position.ok_or_else(|| not_described(format!("a metric over domain {indom}")))
+    }
+
+    /// True unless a text is there already, word for word.
+    pub(super) fn is_new_text(
+        &self,
+        of: TextSubject,
+        kind: TextKind,
+        text: &str,
+    ) -> Result<bool, WriteError> {
+        match of {
+            TextSubject::Metric(pmid) => self.metric(pmid).map(drop)?,
+            TextSubject::Domain(indom) => self.domain(indom).map(drop)?,
+        }
+        if text.contains('\0') {
+            let what = format!("a help text of {}", subject(of));
+            let problem = "contains a NUL, which ends texts";
+            return Err(WriteError::Text { what, text: text.to_owned(), problem });
+        }
+        Ok(self.texts.get(&(of, kind)).is_none_or(|known| **known != *text))
+    }
+
+    /// Takes note that a text was written.
+    pub(super) fn told(&mut self, of: TextSubject, kind: TextKind, text: &str) {
+        self.texts.insert((of, kind), text.into());
+    }
+
+    /// What has to be written to make these the labels in force; `None` for
+    /// nothing.
+    pub(super) fn new_labels<'s>(
+        &self,
+        level: LabelLevel,
+        sets: &'s [LabelSet],
+    ) -> Result<Option<Cow<'s, [LabelSet]>>, WriteError> {
+        match level {
+            LabelLevel::InDom(indom) | LabelLevel::Instances(indom) => {
+                self.domain(indom).map(drop)?;
+            }
+            LabelLevel::Item(pmid) => self.metric(pmid).map(drop)?,
+            LabelLevel::Context | LabelLevel::Domain(_) | LabelLevel::Cluster(_) => {}
+        }
+        if let Some(problem) = label_problem(level, sets) {
+            return Err(WriteError::Labels { what: label_subject(level), problem });
+        }
+        let known = self.labels.get(&level).map(Vec::as_slice).unwrap_or_default();
+        let sets: Cow<[LabelSet]> = match sets {
+            // libpcp stumbles over a record without sets.
+            [] => known.iter().map(|set| LabelSet::empty(set.instance())).collect(),
+            sets => sets.into(),
+        };
+        Ok((*sets != *known).then_some(sets))
+    }
+
+    /// Takes note that labels were written.
+    pub(super) fn labelled(&mut self, level: LabelLevel, sets: &[LabelSet]) {
+        self.labels.insert(level, sets.to_vec());
+    }
+
+    /// Where a metric is in [`Known::metrics`].
+    pub(super) fn metric(&self, pmid: Pmid) -> Result<usize, WriteError> {
+        let position = self.by_pmid.get(&pmid).copied();
+        position.ok_or_else(|| not_described(format!("metric {pmid}")))
+    }
+}
+
+fn not_described(what: String) -> WriteError {
+    WriteError::NotDescribed { what }
+}
+
+/// The field in which two descriptors of one metric differ.
+fn difference(a: &MetricDesc, b: &MetricDesc) -> Option<&'static str> {
+    let fields = [
+        (a.value_type == b.value_type, "type"),
+        (a.indom == b.indom, "instance domain"),
+        (a.semantics == b.semantics, "semantics"),
+        (a.units == b.units, "units"),
+    ];
+    fields.into_iter().find(|(same, _)| !same).map(|(_, field)| field)
+}
+
+fn check_name(version: Version, pmid: Pmid, name: &str) -> Result<(), WriteError> {
+    let what = || format!("the name of metric {pmid}");
+    if name.len() > MAX_NAME {
+        return Err(WriteError::TooLong {
+            what: what(),
+            length: name.len(),
+            limit: MAX_NAME,
+            version,
+        });
+    }
+    match name_problem(name) {
+        None => Ok(()),
+        Some(problem) => Err(WriteError::Text { what: what(), text: name.to_owned(), problem }),
+    }
+}
+
+/// Why no metric of an archive can have a name, if so: a predicate for the name.
+pub fn name_problem(name: &str) -> Option<&'static str> {
+    if name.len() > MAX_NAME {
+        Some("is longer than 4095 bytes")
+    } else if name.contains('\0') {
+        Some("contains a NUL, which ends names")
+    } else if name.split('.').any(str::is_empty) {
+        Some("has an empty component")
+    } else {
+        None
+    }
+}
+
+/// Why sets of labels cannot be stored, if so.
+fn label_problem(level: LabelLevel, sets: &[LabelSet]) -> Option<String> {
+    let of_instances = matches!(level, LabelLevel::Instances(_));
+    let mut instances: Vec<_> = sets.iter().map(LabelSet::instance).collect();
+    instances.sort_unstable();
+    if !of_instances && (sets.len() > 1 || instances.iter().any(|instance| *instance != -1)) {
+        return Some("there is one set at most, of instance -1".to_owned());
+    }
+    if of_instances && instances.first().is_some_and(|instance| *instance < 0) {
+        return Some(format!("{} is no instance, those are not negative", instances[0]));
+    }
+    if let Some(twice) = instances.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Some(format!("there are two sets for instance {}", twice[0]));
+    }
+    for set in sets {
+        let (length, count) = (set.json().len(), set.places().len());
+        if length > MAX_TEXT {
+            return Some(format!("a set of {length} bytes; there is room for {MAX_TEXT}"));
+        }
+        if i32::try_from(count).map_or(true, |count| count > MAX_LABELS) {
+            return Some(format!("{count} labels in a set; there is room for {MAX_LABELS}"));
+        }
+        if let Some(label) = set.labels().find(|label| label.name.len() > u8::MAX.into()) {
+            let length = label.name.len();
+            return Some(format!("a name of {length} bytes; there is room for {}", u8::MAX));
+        }
+        if let Some(status) = set.failure().filter(|status| status.0 >= 0) {
+            return Some(format!("{} is no status of a failure, those are negative", status.0));
+        }
+    }
+    None
+}
+
+pub(super) fn subject(of: TextSubject) -> String {
+    match of {
+        TextSubject::Metric(pmid) => format!("metric {pmid}"),
+        TextSubject::Domain(indom) => format!("instance domain {indom}"),
+    }
+}
+
+pub(super) fn label_subject(level: LabelLevel) -> String {
+    match level {
+        LabelLevel::Context => "the context".to_owned(),
+        LabelLevel::Domain(domain) => format!("the agent of domain {domain}"),
+        LabelLevel::InDom(indom) => format!("instance domain {indom}"),
+        LabelLevel::Cluster(pmid) => format!("the cluster {}.{}", pmid.domain(), pmid.cluster()),
+        LabelLevel::Item(pmid) => format!("metric {pmid}"),
+        LabelLevel::Instances(indom) => format!("the instances of {indom}"),
+    }
+}

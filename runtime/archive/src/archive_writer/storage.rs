@@ -1,0 +1,284 @@
+//! The files of an archive that is being written. This is the one module of
+//! the writer that touches files.
+//!
+//! Input: whole files to be created and whole records to be appended. Output: files
+//! that appear complete with their first bytes, and grow by one write for each
+//! record; of a record that cannot be written whole nothing stays. What the
+//! bytes mean is not known here.
+//!
+//! Without a volume there is no archive, so the metadata gets its name together
+//! with the first volume, just before it. A process that ends between the two
+//! leaves metadata alone; it is marked until the volume has its name, so that
+//! the next writer knows that nothing is lost with it, and takes the name over.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use pmderive_core::escape;
+use pmderive_system::new_file::NewFile;
+
+use crate::archive::files::is_file_of;
+use crate::archive::label::Role;
+use crate::archive_writer::WriteError;
+
+/// Mode of metadata whose archive has no volume yet: the sticky bit, which
+/// means nothing for a file.
+const BEGUN: u32 = 0o1000;
+
+/// Where files of an archive are kept.
+pub(super) trait Storage: Send {
+    /// Makes a file that did not exist and has these bytes, both or neither.
+    /// From then on it is the one of its kind that grows.
+    fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError>;
+
+    /// Adds bytes to the end of a file that was created here, all or none.
+    fn append(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError>;
+
+    /// Waits until everything written so far would survive a crash of the machine.
+    fn sync(&mut self) -> Result<(), WriteError>;
+
+    /// Removes the metadata, where there is no volume.
+    fn discard(&mut self) -> Result<(), WriteError>;
+
+    /// Name of a file, for messages.
+    fn path(&self, role: Role) -> PathBuf;
+}
+
+/// Files of the system.
+pub(super) struct Disk {
+    base: PathBuf,
+    metadata: Option<Growing>,
+    index: Option<Growing>,
+    volume: Option<Growing>,
+}
+
+/// A file that grows.
+struct Growing {
+    file: Named,
+    /// Bytes of complete records.
+    size: u64,
+    /// More than that is in the file, and cannot be taken away.
+    is_torn: bool,
+}
+
+/// A file, and whether it has its name.
+enum Named {
+    NotYet(NewFile),
+    Yes(File),
+}
+
+impl Growing {
+    fn file(&self) -> &File {
+        match &self.file {
+            Named::NotYet(new) => new.file(),
+            Named::Yes(file) => file,
+        }
+    }
+}
+
+/// Name of a file of the archive with the base name `base`.
+pub(super) fn file_name(base: &Path, role: Role) -> PathBuf {
+    let mut path = base.as_os_str().to_os_string();
+    match role {
+        Role::Metadata => path.push(".meta"),
+        Role::Index => path.push(".index"),
+        Role::Volume(number) => path.push(format!(".{number}")),
+    }
+    path.into()
+}
+
+impl Disk {
+    /// Files whose names begin with `base`. None of them may exist.
+    pub(super) fn new(base: &Path) -> Result<Disk, WriteError> {
+        let disk = Disk { base: base.to_path_buf(), metadata: None, index: None, volume: None };
+        let name = base.file_name().map(OsStrExt::as_bytes).unwrap_or_default();
+        // A comma separates archives where one is named to be read.
+        if name.is_empty() || base.as_os_str().as_bytes().contains(&b',') {
+            let problem = "cannot be that of an archive: it has a comma, or no last component";
+            let text = escape::path(&base).into_owned();
+            return Err(WriteError::Text { what: "the base name".to_owned(), text, problem });
+        }
+        let failed = |source| WriteError::Io { path: disk.folder().to_path_buf(), source };
+        let mut taken = Vec::new();
+        for entry in disk.folder().read_dir().map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if is_file_of(entry.file_name().as_bytes(), name) {
+                taken.push(base.with_file_name(entry.file_name()));
+            }
+        }
+        let metadata = disk.path(Role::Metadata);
+        match taken.iter().min_by_key(|path| (**path != metadata, *path)) {
+            None => Ok(disk),
+            Some(path) if taken.len() == 1 && *path == metadata && remove_begun(path) => Ok(disk),
+            Some(path) => Err(WriteError::Exists { path: path.clone() }),
+        }
+    }
+
+    fn folder(&self) -> &Path {
+        match self.base.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        }
+    }
+
+    fn slot(&mut self, role: Role) -> &mut Option<Growing> {
+        match role {
+            Role::Metadata => &mut self.metadata,
+            Role::Index => &mut self.index,
+            Role::Volume(_) => &mut self.volume,
+        }
+    }
+}
+
+/// Removes metadata that a process has left that was killed before its archive
+/// had a volume. False if it is something else, or the process still runs.
+fn remove_begun(path: &Path) -> bool {
+    let is_begun = || -> io::Result<bool> {
+        let file = File::open(path)?;
+        // Whoever has the lock is the only one that may remove the file.
+        file.try_lock()?;
+        let (open, named) = (file.metadata()?, fs::symlink_metadata(path)?);
+        let is_marked = open.is_file() && open.mode() & BEGUN != 0;
+        let is_same = (open.dev(), open.ino()) == (named.dev(), named.ino());
+        Ok(is_marked && is_same && fs::remove_file(path).is_ok())
+    };
+    is_begun().unwrap_or(false)
+}
+
+impl Disk {
+    /// Makes a file with these bytes and without a name.
+    fn new_file(&self, path: &Path, bytes: &[u8]) -> io::Result<NewFile> {
+        // Readers find files by their last suffix, and do not know this one.
+        let affixes = (path.file_name().unwrap_or_default(), OsStr::new(".new"));
+        let new = NewFile::create(self.folder(), affixes)?;
+        new.file().write_all(bytes)?;
+        Ok(new)
+    }
+
+    /// Gives the metadata its name, unless it has it.
+    fn name_metadata(&mut self) -> Result<(), WriteError> {
+        let path = self.path(Role::Metadata);
+        let Some(Growing { file, size, is_torn }) = self.metadata.take() else { return Ok(()) };
+        let (file, outcome) = match file {
+            Named::Yes(file) => (Named::Yes(file), Ok(())),
+            Named::NotYet(new) => {
+                mark(new.file(), true);
+                // Nobody else has it yet. Without locks it counts as one that is in use.
+                let _ = new.file().try_lock();
+                match new.name(&path) {
+                    Ok(file) => (Named::Yes(file), Ok(())),
+                    Err((new, error)) => (Named::NotYet(new), Err(failure(&path, error))),
+                }
+            }
+        };
+        self.metadata = Some(Growing { file, size, is_torn });
+        outcome
+    }
+}
+
+/// Marks metadata as that of an archive that has no volume yet, or no more.
+/// Where the file system refuses that, it has no mark.
+fn mark(metadata: &File, is_begun: bool) {
+    let Ok(about) = metadata.metadata() else { return };
+    let mode = about.mode() & 0o777 | if is_begun { BEGUN } else { 0 };
+    let _ = metadata.set_permissions(Permissions::from_mode(mode));
+    if !is_begun {
+        let _ = metadata.unlock();
+    }
+}
+
+fn failure(path: &Path, source: io::Error) -> WriteError {
+    let path = path.to_path_buf();
+    match source.kind() {
+        io::ErrorKind::AlreadyExists => WriteError::Exists { path },
+        _ => WriteError::Io { path, source },
+    }
+}
+
+impl Storage for Disk {
+    fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(role);
+        let failed = |error| failure(&path, error);
+        // The volume before is complete; no later sync would reach it.
+        if let Some(done) = self.slot(role) {
+            done.file().sync_data().map_err(failed)?;
+        }
+        let new = self.new_file(&path, bytes).map_err(failed)?;
+        let is_first = self.volume.is_none();
+        let file = match role {
+            Role::Metadata => Named::NotYet(new),
+            Role::Volume(_) | Role::Index => {
+                // Else the metadata would get its name in vain.
+                if fs::symlink_metadata(&path).is_ok() {
+                    return Err(WriteError::Exists { path });
+                }
+                self.name_metadata()?;
+                Named::Yes(new.name(&path).map_err(|(_, error)| failed(error))?)
+            }
+        };
+        *self.slot(role) = Some(Growing { file, size: bytes.len() as u64, is_torn: false });
+        if is_first
+            && self.volume.is_some()
+            && let Some(metadata) = &self.metadata
+        {
+            mark(metadata.file(), false);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError> {
+        let path = self.path(role);
+        let missing = || WriteError::Unusable { path: path.clone() };
+        let growing = self.slot(role).as_mut().ok_or_else(missing)?;
+        if growing.is_torn {
+            return Err(WriteError::Unusable { path });
+        }
+        // One system call, unless the disk is full.
+        if let Err(source) = growing.file().write_all_at(bytes, growing.size) {
+            growing.is_torn = growing.file().set_len(growing.size).is_err();
+            return Err(WriteError::Io { path, source });
+        }
+        growing.size += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), WriteError> {
+        let files = [(Role::Metadata, &self.metadata), (Role::Volume(0), &self.volume)];
+        for (role, growing) in files.into_iter().chain([(Role::Index, &self.index)]) {
+            if let Some(growing) = growing {
+                let synced = growing.file().sync_data();
+                synced.map_err(|source| WriteError::Io { path: self.path(role), source })?;
+            }
+        }
+        let folder = self.folder();
+        let synced =
+            OpenOptions::new().read(true).open(folder).and_then(|folder| folder.sync_all());
+        synced.map_err(|source| WriteError::Io { path: folder.to_path_buf(), source })
+    }
+
+    fn discard(&mut self) -> Result<(), WriteError> {
+        // Files without names go by themselves.
+        if let Some(Growing { file: Named::Yes(_), .. }) = self.metadata.take() {
+            let path = self.path(Role::Metadata);
+            fs::remove_file(&path).map_err(|error| failure(&path, error))?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, role: Role) -> PathBuf {
+        file_name(&self.base, role)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if self.volume.is_none() {
+            // There is nobody to tell.
+            let _ = self.discard();
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Metrics of a host, live from its pmcd, for thousands of hosts in one process.
+//!
+//! [`AsyncHostContext`] keeps the connection and turns fetches into as few
+//! round trips as possible: requests are split to what pmcd accepts, and
+//! pipelined. What it learns it remembers until pmcd says that something
+//! changed. When the connection breaks, the call at hand fails; the next call
+//! connects anew. The questions about metadata are in `host_metadata` and, by
+//! name, in `host_questions`; the blocking face of all this is
+//! [`super::HostContext`].
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive_core::model::{InstanceProfile, PmStatus, Pmid, StateChange};
+use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};
+use pmderive_core::source::{FetchEvents, FetchList, SourceError, distinct, in_order_of};
+
+use super::advice::source_error;
+use super::backoff::{Attempt, Backoff};
+use super::connect::connect;
+use super::link::{Link, LinkError};
+use super::metadata_cache::MetadataCache;
+use super::options::ConnectOptions;
+use super::prepared::PreparedList;
+use super::spec::HostSpec;
+use crate::pdu::{Features, Profile, Resolution};
+use crate::proto::{Event, ProtocolError, Reply, Request, StoreRequest};
+use crate::transport::{AsyncSocket, Transport};
+
+/// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
+/// pmNewContext(3)) whose calls are futures, for tasks of a tokio runtime.
+///
+/// Each call goes on until pmcd has answered or a time-out of
+/// [`ConnectOptions`] has passed. A future that is dropped before its end
+/// takes the connection along, as replies to it may still be under way: the
+/// next call connects anew. No other context is concerned.
+pub struct AsyncHostContext<T = AsyncSocket> {
+    pub(super) spec: HostSpec,
+    /// Those of many hosts may be one.
+    options: Arc<ConnectOptions>,
+    warnings: Vec<String>,
+    /// Away while a conversation is under way, so that one that is given up
+    /// takes it along.
+    pub(super) link: Option<Box<Link<T>>>,
+    pub(super) cache: MetadataCache,
+    pub(super) epoch: u64,
+    /// What the next successful fetch has to report.
+    pending: FetchEvents,
+    prepared: Option<Arc<PreparedList>>,
+    profile: InstanceProfile,
+    backoff: Backoff,
+    /// What the latest attempt to connect failed by.
+    failure: String,
+}
+
+impl<T> fmt::Debug for AsyncHostContext<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncHostContext")
+            .field("spec", &self.spec)
+            .field("connected", &self.is_connected())
+            .field("epoch", &self.epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> AsyncHostContext<T> {
+    /// What is wrong with settings of the environment that were ignored.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// True while there is a connection that is not known to be broken.
+    pub fn is_connected(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// The specification that the context was opened with.
+    pub fn spec(&self) -> &HostSpec {
+        &self.spec
+    }
+
+    /// Changes whenever names, descriptors or the identity of the peer may
+    /// have changed, so that bindings have to be made anew.
+    pub fn metadata_epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Shares what it has learnt of metadata with contexts that know the same,
+    /// as the next fetch does: for whoever has asked all that there is to ask,
+    /// and fetches later.
+    pub fn settle(&mut self) {
+        self.cache.settle();
+    }
+
+    /// The instances that fetches deliver.
+    pub fn profile(&self) -> &InstanceProfile {
+        &self.profile
+    }
+
+    pub(super) fn status_error(&self, status: PmStatus) -> SourceError {
+        SourceError::Status { target: self.spec.to_string(), status }
+    }
+
+    fn metadata_changed(&mut self) {
+        self.pending.metadata_changed = true;
+        self.epoch += 1;
+        self.cache.invalidate();
+    }
+}
+
+impl<T: Transport> AsyncHostContext<T> {
+    /// Connects as `spec` and the environment say (pmNewContext(3)).
+    ///
+    /// # Errors
+    /// The specification needs something that is not supported, no connection
+    /// came about, or the peer is not a pmcd that accepts us.
+    pub async fn open(spec: &HostSpec) -> Result<AsyncHostContext<T>, SourceError> {
+        let (options, warnings) = ConnectOptions::from_environment();
+        let context = AsyncHostContext::open_with(spec, options).await?;
+        Ok(AsyncHostContext { warnings, ..context })
+    }
+
+    /// Connects as `spec` says, and where it leaves something open, `options`,
+    /// which contexts that are given the same `Arc` share.
+    ///
+    /// # Errors
+    /// As for [`AsyncHostContext::open`].
+    pub async fn open_with(
+        spec: &HostSpec,
+        options: impl Into<Arc<ConnectOptions>>,
+    ) -> Result<AsyncHostContext<T>, SourceError> {
+        let options = options.into();
+        let link = connect_apart(spec, &options).await?;
+        Ok(AsyncHostContext {
+            spec: spec.clone(),
+            options,
+            backoff: Backoff::new(),
+            warnings: Vec::new(),
+            link: Some(link),
+            cache: MetadataCache::default(),
+            epoch: 1,
+            pending: FetchEvents::default(),
+            prepared: None,
+            profile: InstanceProfile::default(),
+            failure: String::new(),
+        })
+    }
+
+    /// Another context for the same metrics, with a connection of its own and
+    /// the profile of this one (pmDupContext(3)).
+    ///
+    /// # Errors
+    /// As for [`AsyncHostContext::open`].
+    pub async fn duplicate(&self) -> Result<AsyncHostContext<T>, SourceError> {
+        let mut twin = AsyncHostContext::open_with(&self.spec, Arc::clone(&self.options)).await?;
+        twin.warnings.clone_from(&self.warnings);
+        twin.set_profile(&self.profile)?;
+        Ok(twin)
+    }
+
+    /// Closes the connection, if any, and makes a new one
+    /// (pmReconnectContext(3)). The next fetch reports a gap.
+    ///
+    /// # Errors
+    /// No connection came about, which is told with its cause where libpcp
+    /// always says `-ETIMEDOUT`; or the time for another attempt after one
+    /// that failed has not come ([`SourceError::TooSoon`], `-ETIMEDOUT`).
+    /// Either way the context stays without a connection.
+    pub async fn reconnect(&mut self) -> Result<(), SourceError> {
+        self.link = None;
+        self.connect_anew(Attempt::Asked).await
+    }
+
+    /// Makes a connection if there is none.
+    pub(super) async fn ensure_link(&mut self) -> Result<(), SourceError> {
+        match self.link {
+            Some(_) => Ok(()),
+            None => self.connect_anew(Attempt::Automatic).await,
+        }
+    }
+
+    async fn connect_anew(&mut self, attempt: Attempt) -> Result<(), SourceError> {
+        if let Some(left) = self.backoff.left(attempt, T::now()) {
+            return Err(self.too_soon(left));
+        }
+        match connect_apart(&self.spec, &self.options).await {
+            Ok(link) => {
+                self.backoff.succeeded();
+                let link = self.link.insert(link);
+                link.connection.set_profile(&self.profile);
+                self.pending.gap = true;
+                self.metadata_changed();
+                Ok(())
+            }
+            Err(error) => {
+                self.backoff.failed(&self.options.reconnect_delays, T::now());
+                self.failure = error.to_string();
+                Err(error)
+            }
+        }
+    }
+
+    fn too_soon(&self, left: Duration) -> SourceError {
+        let failure = self.failure.clone();
+        SourceError::TooSoon { failure, seconds: left.as_secs_f64() }
+    }
+
+    /// Says why a connection is of no further use.
+    fn lost(&self, error: LinkError) -> SourceError {
+        source_error(self.spec.to_string(), error)
+    }
+
+    /// What pmcd can do; nothing without a connection.
+    pub(super) fn features(&self) -> Features {
+        self.link.as_ref().map(|link| link.connection.features()).unwrap_or_default()
+    }
+
+    /// Sends `requests` back to back and hands each reply over with the
+    /// position of its request.
+    pub(super) async fn exchange<'r>(
+        &mut self,
+        requests: impl IntoIterator<Item = Request<'r>>,
+        answer: impl FnMut(&mut MetadataCache, usize, Result<Reply<'_>, PmStatus>),
+    ) -> Result<(), SourceError> {
+        self.ensure_link().await?;
+        let Some(mut link) = self.link.take() else { return Ok(()) };
+        match converse(&mut link, &mut self.cache, requests, answer).await {
+            Ok(()) => {
+                self.link = Some(link);
+                Ok(())
+            }
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    /// From now on fetches deliver the instances of the profile only
+    /// (pmAddProfile(3), pmDelProfile(3)). pmcd is told with the next fetch,
+    /// and again after every reconnect.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` for a profile that pmcd does not take in one request;
+    /// the one before holds.
+    pub fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        if !Profile::fits(profile) {
+            return Err(self.status_error(PmStatus::TOOBIG));
+        }
+        self.profile.clone_from(profile);
+        if let Some(link) = &mut self.link {
+            link.connection.set_profile(profile);
+        }
+        Ok(())
+    }
+
+    /// Changes values at the agents (pmStore(3)). The inner error is the one
+    /// status that pmcd has for all of them; what is in order may have been
+    /// stored nevertheless. `PM_ERR_TOOSMALL` without any metric,
+    /// `PM_ERR_BADSTORE` for a metric without values or with such that cannot
+    /// stand beside each other.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub async fn store(
+        &mut self,
+        values: &[MetricValues],
+    ) -> Result<Result<(), PmStatus>, SourceError> {
+        let request = match StoreRequest::new(values) {
+            Ok(request) => request,
+            Err(status) => return Ok(Err(status)),
+        };
+        let mut outcome = Err(PmStatus::IPC);
+        let stored = |_: &mut _, _, reply: Result<Reply<'_>, PmStatus>| outcome = reply.map(|_| ());
+        self.exchange([Request::Store(&request)], stored).await?;
+        Ok(outcome)
+    }
+
+    /// Fetches the metrics of `list` (pmFetch(3)), as
+    /// [`FetchSource::fetch`](pmderive_core::source::FetchSource::fetch) does. The parts of the request, and those for
+    /// the instance domains after it, share one round trip. A list without
+    /// metrics, as that of constants is, takes a round trip for the time.
+    ///
+    /// # Errors
+    /// The fetch as a whole failed; `batch` is unspecified.
+    pub async fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        self.fetch_and_keep_events(list, batch).await?;
+        Ok(std::mem::take(&mut self.pending))
+    }
+
+    /// Fetches metrics and copies what came into values of their own
+    /// (pmFetch(3)), as [`FetchSource::fetch_values`](pmderive_core::source::FetchSource::fetch_values)
+    /// does.
+    ///
+    /// # Errors
+    /// As for [`AsyncHostContext::fetch`].
+    pub async fn fetch_values(&mut self, pmids: &[Pmid]) -> Result<FetchResult, SourceError> {
+        let mut batch = ResultBatch::default();
+        let list = FetchList::new(distinct(pmids), Vec::new());
+        let events = self.fetch(&list, &mut batch).await?;
+        Ok(in_order_of(pmids, FetchResult::of_batch(&batch, events.changes)))
+    }
+
+    /// A fetch that leaves it to the next one to report what happened.
+    pub(super) async fn fetch_and_keep_events(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<(), SourceError> {
+        batch.clear();
+        self.ensure_link().await?;
+        // Who fetches has asked what it wants to know.
+        self.cache.settle();
+        let Some(mut link) = self.link.take() else {
+            return Err(self.status_error(PmStatus::NOTCONN));
+        };
+        link.connection.lend_buffers(&mut batch.spare);
+        let outcome = match self.fetch_over(&mut link, list, batch).await {
+            Ok(outcome) => outcome,
+            Err(error) => return Err(self.lost(error)),
+        };
+        link.connection.return_buffers(&mut batch.spare);
+        self.link = Some(link);
+        outcome.map_err(|status| self.status_error(status))
+    }
+
+    async fn fetch_over(
+        &mut self,
+        link: &mut Link<T>,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<Result<(), PmStatus>, LinkError> {
+        let highres = link.connection.features().has(Features::HIGHRES);
+        let resolution = if highres { Resolution::Nano } else { Resolution::Micro };
+        let requests = PreparedList::renew(&mut self.prepared, list, resolution);
+        for request in requests {
+            link.request(Request::Fetch(request))?;
+        }
+        for indom in list.domains() {
+            link.request(Request::InstanceDomain(*indom))?;
+        }
+        let mut outcome = Ok(());
+        let mut changes = StateChange::default();
+        while link.connection.pending() > 0 {
+            match link.next_event().await? {
+                Event::Changed(change) => {
+                    changes = changes.with(change);
+                    self.cache.forget(change);
+                }
+                Event::Failed(status) if batch.parts().len() < requests.len() => {
+                    batch.add_part();
+                    outcome = Err(status);
+                }
+                Event::Failed(status) => batch.domains.push(Err(status)),
+                Event::Reply => match link.connection.reply()? {
+                    Reply::Result(frame) => {
+                        let part = batch.add_part();
+                        link.connection.take_result(frame, part);
+                        if list.pmids().is_empty()
+                            && let Some(wire) = part.wire_mut()
+                        {
+                            wire.set_count = 0;
+                        }
+                    }
+                    Reply::Instances(instances) => {
+                        batch.domains.push(Ok(self.cache.learn_domain(&instances)));
+                    }
+                    _ => return Err(ProtocolError::NotReady.into()),
+                },
+                Event::Ready => return Err(ProtocolError::NotReady.into()),
+            }
+        }
+        if changes.concerns_metadata() {
+            self.pending.metadata_changed = true;
+            self.epoch += 1;
+        }
+        self.pending.changes = self.pending.changes.with(changes);
+        // Which agent it was is not told, and its counters begin anew.
+        self.pending.gap |= changes.agent_restarted();
+        Ok(outcome)
+    }
+}
+
+/// Connects, which takes large futures and happens seldom: whoever asks or
+/// fetches must not have room for them all the time.
+async fn connect_apart<T: Transport>(
+    spec: &HostSpec,
+    options: &ConnectOptions,
+) -> Result<Box<Link<T>>, SourceError> {
+    Box::pin(connect(spec, options)).await.map(Box::new)
+}
+
+/// Sends requests back to back and hands each reply over.
+async fn converse<'r, T: Transport>(
+    link: &mut Link<T>,
+    cache: &mut MetadataCache,
+    requests: impl IntoIterator<Item = Request<'r>>,
+    mut answer: impl FnMut(&mut MetadataCache, usize, Result<Reply<'_>, PmStatus>),
+) -> Result<(), LinkError> {
+    let mut count = 0;
+    for request in requests {
+        link.request(request)?;
+        count += 1;
+    }
+    for position in 0..count {
+        match link.next_event().await? {
+            Event::Reply => answer(cache, position, Ok(link.connection.reply()?)),
+            Event::Failed(status) => answer(cache, position, Err(status)),
+            // Neither can come before a reply that is not a result.
+            Event::Ready | Event::Changed(_) => return Err(ProtocolError::NotReady.into()),
+        }
+    }
+    // What is asked now and then needs no buffers meanwhile.
+    link.connection.rest();
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Metrics of a host, live from its pmcd, for callers who wait.
+//!
+//! [`HostContext`] is an [`AsyncHostContext`] over a socket that blocks, or
+//! another transport that does: each future is ready when it is polled first.
+
+use std::fmt;
+use std::sync::Arc;
+
+use pmderive_core::model::{InstanceProfile, PmStatus};
+use pmderive_core::result::{MetricValues, ResultBatch};
+use pmderive_core::source::{
+    Answer, FetchEvents, FetchList, FetchSource, MetadataSource, Question, SourceError,
+};
+
+use super::async_host::AsyncHostContext;
+use super::options::ConnectOptions;
+use super::spec::HostSpec;
+use crate::transport::{Socket, Transport, ready};
+
+/// An open context for the metrics of a host (`PM_CONTEXT_HOST` of
+/// pmNewContext(3)).
+pub struct HostContext<T: Transport = Socket> {
+    host: AsyncHostContext<T>,
+}
+
+impl<T: Transport> From<AsyncHostContext<T>> for HostContext<T> {
+    /// A context whose calls block, over a transport that does as well; with
+    /// another one they panic.
+    fn from(host: AsyncHostContext<T>) -> HostContext<T> {
+        HostContext { host }
+    }
+}
+
+impl<T: Transport> fmt::Debug for HostContext<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostContext").field(&self.host).finish()
+    }
+}
+
+impl HostContext {
+    /// Connects as `spec` and the environment say (pmNewContext(3)).
+    ///
+    /// # Errors
+    /// The specification needs something that is not supported, no connection
+    /// came about, or the peer is not a pmcd that accepts us.
+    pub fn open(spec: &HostSpec) -> Result<HostContext, SourceError> {
+        Ok(HostContext { host: ready(AsyncHostContext::open(spec))? })
+    }
+
+    /// Connects as `spec` says, and where it leaves something open, `options`,
+    /// which contexts that are given the same `Arc` share.
+    ///
+    /// # Errors
+    /// As for [`HostContext::open`].
+    pub fn open_with(
+        spec: &HostSpec,
+        options: impl Into<Arc<ConnectOptions>>,
+    ) -> Result<HostContext, SourceError> {
+        Ok(HostContext { host: ready(AsyncHostContext::open_with(spec, options))? })
+    }
+}
+
+impl<T: Transport> HostContext<T> {
+    /// Another context for the same metrics, with a connection of its own and
+    /// the profile of this one (pmDupContext(3)).
+    ///
+    /// # Errors
+    /// As for [`HostContext::open`].
+    pub fn duplicate(&self) -> Result<HostContext<T>, SourceError> {
+        Ok(HostContext { host: ready(self.host.duplicate())? })
+    }
+
+    /// What is wrong with settings of the environment that were ignored.
+    pub fn warnings(&self) -> &[String] {
+        self.host.warnings()
+    }
+
+    /// True while there is a connection that is not known to be broken.
+    pub fn is_connected(&self) -> bool {
+        self.host.is_connected()
+    }
+
+    /// The instances that fetches deliver.
+    pub fn profile(&self) -> &InstanceProfile {
+        self.host.profile()
+    }
+
+    /// Closes the connection, if any, and makes a new one
+    /// (pmReconnectContext(3)). The next fetch reports a gap.
+    ///
+    /// # Errors
+    /// As for [`AsyncHostContext::reconnect`].
+    pub fn reconnect(&mut self) -> Result<(), SourceError> {
+        ready(self.host.reconnect())
+    }
+}
+
+impl<T: Transport> MetadataSource for HostContext<T> {
+    fn ask(
+        &mut self,
+        questions: &[Question<'_>],
+        answers: &mut Vec<Answer>,
+    ) -> Result<(), SourceError> {
+        ready(self.host.ask(questions, answers))
+    }
+
+    fn name(&self) -> String {
+        self.host.spec().to_string()
+    }
+
+    fn metadata_epoch(&self) -> u64 {
+        self.host.metadata_epoch()
+    }
+}
+
+impl<T: Transport> FetchSource for HostContext<T> {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        ready(self.host.fetch(list, batch))
+    }
+
+    fn set_profile(&mut self, profile: &InstanceProfile) -> Result<(), SourceError> {
+        self.host.set_profile(profile)
+    }
+
+    fn store(&mut self, values: &[MetricValues]) -> Result<Result<(), PmStatus>, SourceError> {
+        ready(self.host.store(values))
+    }
+}

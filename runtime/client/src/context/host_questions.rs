@@ -1,0 +1,153 @@
+//! The questions of [`MetadataSource`](pmderive_core::source::MetadataSource) to an
+//! [`AsyncHostContext`], by name: each is one call of [`AsyncHostContext::ask`].
+
+use std::sync::Arc;
+
+use pmderive_core::model::{
+    InDom, InstId, InstanceDomain, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, TextKind,
+    TextSubject,
+};
+use pmderive_core::source::{Answers, Child, Fact, Freshness, Question, SourceError, of_one_kind};
+
+use super::async_host::AsyncHostContext;
+use crate::transport::Transport;
+
+/// All of them fail if the source did.
+impl<T: Transport> AsyncHostContext<T> {
+    /// Identifier of each name, in order ([`Question::Pmid`]).
+    pub async fn lookup_names(&mut self, names: &[&str]) -> Answers<Pmid> {
+        self.each(names.iter().map(|name| Question::Pmid(name)).collect()).await
+    }
+
+    /// Descriptor of each metric, in order ([`Question::Desc`]).
+    pub async fn lookup_descs(&mut self, pmids: &[Pmid]) -> Answers<MetricDesc> {
+        self.each(pmids.iter().map(|pmid| Question::Desc(*pmid)).collect()).await
+    }
+
+    /// The instances of a domain ([`Question::Domain`]).
+    pub async fn instance_domain(
+        &mut self,
+        indom: InDom,
+        freshness: Freshness,
+    ) -> Result<Result<Arc<InstanceDomain>, PmStatus>, SourceError> {
+        self.one(Question::Domain(indom, freshness)).await
+    }
+
+    /// The instances of each domain, in order ([`Question::Domain`]).
+    pub async fn instance_domain_of_each(
+        &mut self,
+        indoms: &[InDom],
+        freshness: Freshness,
+    ) -> Answers<Arc<InstanceDomain>> {
+        self.each(indoms.iter().map(|indom| Question::Domain(*indom, freshness)).collect()).await
+    }
+
+    /// Identifier of the instance that the agent finds for a name
+    /// ([`Question::Instance`]).
+    pub async fn lookup_instance(
+        &mut self,
+        indom: InDom,
+        name: &str,
+    ) -> Result<Result<InstId, PmStatus>, SourceError> {
+        self.one(Question::Instance(indom, name)).await
+    }
+
+    /// Name of an instance as the agent knows it ([`Question::InstanceName`]).
+    pub async fn instance_name(
+        &mut self,
+        indom: InDom,
+        instance: InstId,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        self.one(Question::InstanceName(indom, instance)).await
+    }
+
+    /// Names of all metrics at or below a node ([`Question::MetricsBelow`]).
+    /// Without such a node [`SourceError::Status`] with `PM_ERR_NAME`.
+    pub async fn traverse(&mut self, prefix: &str) -> Result<Vec<String>, SourceError> {
+        match self.one::<Vec<Box<str>>>(Question::MetricsBelow(prefix)).await? {
+            Ok(names) => Ok(names.into_iter().map(String::from).collect()),
+            Err(status) => Err(self.status_error(status)),
+        }
+    }
+
+    /// What is directly below a node of the name space ([`Question::Children`]).
+    pub async fn children(
+        &mut self,
+        node: &str,
+    ) -> Result<Result<Vec<Child>, PmStatus>, SourceError> {
+        self.one(Question::Children(node)).await
+    }
+
+    /// All full names of a metric ([`Question::NamesOf`]).
+    pub async fn names_of(
+        &mut self,
+        pmid: Pmid,
+    ) -> Result<Result<Vec<Box<str>>, PmStatus>, SourceError> {
+        self.one(Question::NamesOf(pmid)).await
+    }
+
+    /// All full names of each metric, in order ([`Question::NamesOf`]).
+    pub async fn names_of_each(&mut self, pmids: &[Pmid]) -> Answers<Vec<Box<str>>> {
+        self.each(pmids.iter().map(|pmid| Question::NamesOf(*pmid)).collect()).await
+    }
+
+    /// Help text ([`Question::Text`]).
+    pub async fn text(
+        &mut self,
+        of: TextSubject,
+        kind: TextKind,
+    ) -> Result<Result<Box<str>, PmStatus>, SourceError> {
+        self.one(Question::Text(of, kind)).await
+    }
+
+    /// Help text of each subject, in order ([`Question::Text`]).
+    pub async fn text_of_each(
+        &mut self,
+        subjects: &[TextSubject],
+        kind: TextKind,
+    ) -> Answers<Box<str>> {
+        self.each(subjects.iter().map(|of| Question::Text(*of, kind)).collect()).await
+    }
+
+    /// Labels as one level gives them ([`Question::Labels`]).
+    pub async fn labels(
+        &mut self,
+        level: LabelLevel,
+    ) -> Result<Result<Vec<LabelSet>, PmStatus>, SourceError> {
+        self.one(Question::Labels(level)).await
+    }
+
+    /// Labels of each level, in order ([`Question::Labels`]).
+    pub async fn labels_of_each(&mut self, levels: &[LabelLevel]) -> Answers<Vec<LabelSet>> {
+        self.each(levels.iter().map(|level| Question::Labels(*level)).collect()).await
+    }
+
+    /// Name of the host that the metrics are of ([`Question::HostName`]): as
+    /// its pmcd says, else as the specification does.
+    pub async fn host_name(&mut self) -> Result<String, SourceError> {
+        let name: Result<Box<str>, PmStatus> = self.one(Question::HostName).await?;
+        Ok(name.map_or_else(|_| self.spec.to_string(), String::from))
+    }
+
+    /// Time zone of the host that the metrics are of ([`Question::TimeZone`]);
+    /// `None` where its pmcd does not tell.
+    pub async fn time_zone(&mut self) -> Result<Option<String>, SourceError> {
+        let zone: Result<Box<str>, PmStatus> = self.one(Question::TimeZone).await?;
+        Ok(zone.ok().map(String::from))
+    }
+
+    async fn each<F: TryFrom<Fact>>(&mut self, questions: Vec<Question<'_>>) -> Answers<F> {
+        let mut answers = Vec::with_capacity(questions.len());
+        self.ask(&questions, &mut answers).await?;
+        Ok(of_one_kind(questions.len(), answers))
+    }
+
+    async fn one<F: TryFrom<Fact>>(
+        &mut self,
+        question: Question<'_>,
+    ) -> Result<Result<F, PmStatus>, SourceError> {
+        let mut answers = Vec::with_capacity(1);
+        self.ask(&[question], &mut answers).await?;
+        Ok(of_one_kind(1, answers).pop().unwrap_or(Err(PmStatus::IPC)))
+    }
+}

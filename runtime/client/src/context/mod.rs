@@ -1,0 +1,30 @@
+//! Contexts: open sources of metrics.
+//!
+//! A context implements [`pmderive_core::source::MetadataSource`] and
+//! [`pmderive_core::source::FetchSource`] over what the modules below it provide.
+
+mod advice;
+mod async_host;
+mod backoff;
+mod certificates;
+mod common_metadata;
+mod connect;
+mod evaluating;
+pub mod host;
+mod host_metadata;
+mod host_questions;
+mod link;
+mod metadata_cache;
+pub mod options;
+mod password;
+mod plan;
+mod prepared;
+pub mod spec;
+mod tls_conf;
+
+pub use advice::SASL_ENCRYPTION_NEEDED;
+pub use async_host::AsyncHostContext;
+pub use host::HostContext;
+pub use options::ConnectOptions;
+pub use spec::{Encryption, HostSpec, SpecError};
+pub use tls_conf::TlsSettings;

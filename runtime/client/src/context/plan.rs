@@ -1,0 +1,364 @@
+//! The ways to a pmcd, in the order to try them.
+//!
+//! In go a host specification and the settings, out comes a [`Plan`]: routes
+//! with an address to connect to and all that the conversation there needs.
+//! Whoever goes through them reports each failure to an [`Outcome`], which says
+//! whether to go on and, in the end, what to tell the user. Nothing is looked up
+//! or connected here.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use pmderive_core::escape;
+use pmderive_core::source::SourceError;
+
+use super::advice;
+use super::link::LinkError;
+use super::options::ConnectOptions;
+use super::password;
+use super::spec::{Encryption, HostAndPorts, HostSpec, Target, UserAttributes};
+use crate::pdu::MAX_CONTAINER_NAME;
+use crate::proto::{ConnectionConfig, Credentials, Forward, Method, Peer, ProtocolError, Security};
+
+/// All ways to a pmcd.
+#[derive(Debug)]
+pub(super) struct Plan {
+    routes: Vec<Route>,
+}
+
+/// One way to a pmcd.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// Where to connect.
+    pub(super) address: Address,
+    /// The pmcd behind a proxy.
+    forward: Option<(String, u16)>,
+    config: ConnectionConfig,
+    /// How far an attempt may get and still be followed by the next one.
+    gives_way: Stage,
+    pub(super) target: advice::Target,
+}
+
+/// Where to connect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    /// A unix socket.
+    Unix(PathBuf),
+    /// A host, at the first of the ports that answers at any of its addresses.
+    Tcp {
+        /// Name or address in numbers.
+        host: String,
+        /// Ports to try in turn.
+        ports: Vec<u16>,
+    },
+}
+
+/// How far an attempt got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// Nowhere.
+    Nowhere,
+    /// There was a connection, and nothing of pmcd.
+    Connected,
+    /// pmcd spoke.
+    Greeted,
+}
+
+/// Why a route led nowhere.
+#[derive(Debug)]
+pub(super) struct Failure {
+    stage: Stage,
+    error: SourceError,
+}
+
+/// What became of the routes so far.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    farthest: Option<Failure>,
+}
+
+impl Outcome {
+    /// Takes a failure into account; tells whether to try the next route.
+    pub(super) fn failed(&mut self, route: &Route, failure: Failure) -> ControlFlow<()> {
+        let goes_on = failure.stage <= route.gives_way;
+        match &mut self.farthest {
+            Some(farthest) if failure.stage < farthest.stage => {}
+            // Of equals, the first is the usual way, and what to do there helps most. Why the last
+            // one failed is libpcp's status.
+            Some(Failure { stage, error: SourceError::Connect { target, source, .. } })
+                if *stage == failure.stage =>
+            {
+                if let SourceError::Connect { target: other, source: last, .. } = failure.error {
+                    *target += " or ";
+                    *target += &other;
+                    *source = last;
+                }
+            }
+            Some(farthest) if farthest.stage == failure.stage => {}
+            farthest => *farthest = Some(failure),
+        }
+        if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    /// What to tell the user when no route is left.
+    pub(super) fn into_error(self) -> SourceError {
+        match self.farthest {
+            Some(failure) => failure.error,
+            // A plan has at least one route.
+            None => {
+                SourceError::Io { target: String::new(), source: io::ErrorKind::NotFound.into() }
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// The ways to the pmcd of `spec`; what that leaves open is as in `options`.
+    ///
+    /// # Errors
+    /// Something is asked for that cannot be, or a file that TLS needs cannot
+    /// be used.
+    pub(super) fn new(spec: &HostSpec, options: &ConnectOptions) -> Result<Plan, SourceError> {
+        let wrong =
+            |message: String| SourceError::Specification { target: spec.to_string(), message };
+        if spec.compress {
+            return Err(SourceError::Handshake {
+                target: spec.to_string(),
+                status: advice::NOT_SUPPORTED,
+                message: "no pmcd compresses its replies".to_owned(),
+                help: "leave the attribute `compress` out".to_owned(),
+            });
+        }
+        let container = spec.container.as_ref().or(options.container.as_ref());
+        if let Some(name) = container
+            && !is_container_name(name)
+        {
+            return Err(wrong(format!(
+                "`{name}` is not the name of a container: letters, digits, `.`, `-` and `_` are"
+            )));
+        }
+        let credentials = spec.user.as_ref().map(|user| credentials(user, options));
+        let credentials = credentials.transpose().map_err(wrong)?;
+        let planner = Planner {
+            options,
+            config: ConnectionConfig {
+                container: container.cloned(),
+                credentials,
+                ..ConnectionConfig::default()
+            },
+            encryption: spec.encryption.max(options.encryption),
+        };
+        let usual = |socket: &Option<PathBuf>| socket.as_ref().unwrap_or(&options.socket).clone();
+        let routes = match &spec.target {
+            Target::Unix { socket } => vec![planner.socket(usual(socket), Stage::Nowhere)],
+            Target::Local { socket } => {
+                let mut routes = vec![planner.socket(usual(socket), Stage::Greeted)];
+                // Without usable TLS settings there is the socket at least.
+                routes.extend(planner.host("localhost".to_owned(), options.ports.clone()));
+                routes
+            }
+            Target::Host(HostAndPorts { name, ports }) => {
+                let ports = if ports.is_empty() { &options.ports } else { ports };
+                match spec.proxy.as_ref().or(options.proxy.as_ref()) {
+                    Some(proxy) => planner.proxied(name, ports, proxy),
+                    None => planner.host(name.clone(), ports.clone()).map(|route| vec![route]),
+                }
+                .map_err(wrong)?
+            }
+        };
+        Ok(Plan { routes })
+    }
+
+    /// At least one, in the order to try them.
+    pub(super) fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+}
+
+/// True for what pmcd accepts as the name of a container.
+fn is_container_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    (1..=MAX_CONTAINER_NAME).contains(&name.len()) && name.chars().all(allowed)
+}
+
+/// Who the user is, all of it.
+fn credentials(user: &UserAttributes, options: &ConnectOptions) -> Result<Credentials, String> {
+    let given = |value: Option<&String>| value.filter(|value| !value.is_empty()).cloned();
+    let Some(name) = given(user.name.as_ref()) else {
+        return Err("a user is to be authenticated: add `user=NAME`".to_owned());
+    };
+    let password = match (&user.password, &user.password_file, &options.password) {
+        (Some(_), Some(_), _) => return Err("`pass=` or `passfile=`: one is enough".to_owned()),
+        (Some(password), None, _) | (None, None, Some(password)) => password.clone(),
+        (None, Some(file), _) => password::read(file)?,
+        (None, None, None) => {
+            return Err(format!(
+                "the password of `{name}` is missing: add `passfile=FILE`, or set PMDERIVE_PASSWORD"
+            ));
+        }
+    };
+    let method = match &user.method {
+        None => None,
+        Some(name) => match Method::from_name(name) {
+            None => {
+                return Err(format!(
+                    "the method `{name}` is not known: SCRAM-SHA-256, PLAIN and LOGIN are"
+                ));
+            }
+            method => method,
+        },
+    };
+    let user = match given(user.realm.as_ref()) {
+        Some(realm) if !name.contains('@') => format!("{name}@{realm}"),
+        _ => name,
+    };
+    Ok(Credentials { user, password, method })
+}
+
+/// What all routes of a plan have in common.
+struct Planner<'o> {
+    options: &'o ConnectOptions,
+    config: ConnectionConfig,
+    encryption: Encryption,
+}
+
+impl Planner<'_> {
+    /// The system keeps others from a socket: there is no TLS.
+    fn socket(&self, path: PathBuf, gives_way: Stage) -> Route {
+        Route {
+            target: self.target(escape::path(&path).into_owned()),
+            address: Address::Unix(path),
+            forward: None,
+            config: ConnectionConfig { peer: Peer::SameHost, ..self.config.clone() },
+            gives_way,
+        }
+    }
+
+    fn host(&self, host: String, ports: Vec<u16>) -> Result<Route, String> {
+        Ok(Route {
+            target: self.target(shown(&host, &ports)),
+            config: self.remote(&host)?,
+            address: Address::Tcp { host, ports },
+            forward: None,
+            gives_way: Stage::Nowhere,
+        })
+    }
+
+    /// A route for each port of pmcd, as a proxy tries one only.
+    fn proxied(
+        &self,
+        host: &str,
+        ports: &[u16],
+        proxy: &HostAndPorts,
+    ) -> Result<Vec<Route>, String> {
+        let proxy_port = proxy.ports.first().copied().unwrap_or(self.options.proxy_port);
+        let config = ConnectionConfig { peer: Peer::Remote, ..self.remote(host)? };
+        let route = |port: &u16| Route {
+            target: self.target(format!(
+                "{} through the proxy {}",
+                shown(host, &[*port]),
+                shown(&proxy.name, &[proxy_port])
+            )),
+            address: Address::Tcp { host: proxy.name.clone(), ports: vec![proxy_port] },
+            forward: Some((host.to_owned(), *port)),
+            config: config.clone(),
+            gives_way: Stage::Connected,
+        };
+        Ok(ports.iter().map(route).collect())
+    }
+
+    fn remote(&self, host: &str) -> Result<ConnectionConfig, String> {
+        let tls = |verify| self.options.tls.client(host, verify);
+        let security = match self.encryption {
+            Encryption::Off => Security::Off,
+            Encryption::Relaxed => Security::Relaxed(tls(false)?),
+            Encryption::Required => Security::Required(tls(true)?),
+        };
+        let peer = if is_loopback(host) { Peer::Loopback } else { Peer::Remote };
+        Ok(ConnectionConfig { peer, security, ..self.config.clone() })
+    }
+
+    fn target(&self, name: String) -> advice::Target {
+        advice::Target { name, tls_conf: self.options.tls.file().to_owned() }
+    }
+}
+
+/// True for the names of this host within itself.
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+/// A host and its ports as in a specification.
+fn shown(host: &str, ports: &[u16]) -> String {
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let ports = ports.join(",");
+    if host.contains(':') { format!("[{host}]:{ports}") } else { format!("{host}:{ports}") }
+}
+
+impl Route {
+    /// Host and port of a pmcd behind a proxy. Its addresses have to be looked
+    /// up for [`Route::config`]; `None` where there is no proxy.
+    pub(super) fn forward(&self) -> Option<(&str, u16)> {
+        self.forward.as_ref().map(|(host, port)| (host.as_str(), *port))
+    }
+
+    /// The configuration of the connection. `addresses` are those of
+    /// [`Route::forward`], if there is one.
+    ///
+    /// # Errors
+    /// None of them is one that a proxy understands.
+    pub(super) fn config(
+        &self,
+        addresses: impl IntoIterator<Item = SocketAddr>,
+    ) -> Result<ConnectionConfig, Failure> {
+        let mut config = self.config.clone();
+        if let Some((host, port)) = &self.forward {
+            let mut usable = addresses.into_iter().filter_map(|address| match address.ip() {
+                IpAddr::V4(address) => Some(address),
+                IpAddr::V6(address) => address.to_ipv4_mapped(),
+            });
+            let Some(address) = usable.next() else {
+                let error = SourceError::Specification {
+                    target: self.target.name.clone(),
+                    message: format!(
+                        "`{host}` has no IPv4 address, and pmproxy takes no other for its own host"
+                    ),
+                };
+                return Err(Failure { stage: Stage::Greeted, error });
+            };
+            config.forward = Some(Forward { address, port: *port });
+        }
+        Ok(config)
+    }
+
+    /// What it means that no connection came about, or that the host of
+    /// [`Route::forward`] was not found.
+    pub(super) fn unreachable(&self, error: io::Error) -> Failure {
+        let help = match (&self.address, &self.forward) {
+            (Address::Unix(_), _) => advice::no_socket(),
+            (Address::Tcp { .. }, Some(_)) => advice::no_proxy(&error),
+            (Address::Tcp { .. }, None) => advice::no_host(&error),
+        };
+        let target = self.target.name.clone();
+        Failure {
+            stage: Stage::Nowhere,
+            error: SourceError::Connect { target, help, source: error },
+        }
+    }
+
+    /// What it means that the handshake on a connection failed.
+    pub(super) fn unusable(&self, error: LinkError) -> Failure {
+        let silent = matches!(
+            error,
+            LinkError::Io(_)
+                | LinkError::Protocol(
+                    ProtocolError::Closed { received: None } | ProtocolError::ProxyClosed { .. }
+                )
+        );
+        let stage = if silent { Stage::Connected } else { Stage::Greeted };
+        Failure { stage, error: advice::handshake_error(&self.target, error) }
+    }
+}

@@ -1,0 +1,56 @@
+//! Requests for values as they are sent, once per process: like hosts are asked
+//! for the same list again and again.
+//!
+//! Takes a list and how exact its time stamps can be; nothing is sent here.
+
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use pmderive_core::model::Pmid;
+use pmderive_core::source::FetchList;
+use pmderive_core::weak_table::WeakTable;
+use rustc_hash::FxHasher;
+
+use crate::pdu::Resolution;
+use crate::proto::FetchRequest;
+
+/// The requests for a list, kept for as long as a context fetches it.
+#[derive(Debug)]
+pub(super) struct PreparedList {
+    list: u64,
+    resolution: Resolution,
+    requests: Box<[Arc<FetchRequest>]>,
+}
+
+impl PreparedList {
+    /// The requests for a list: those of the previous fetch if it was for the
+    /// same, else those of another context, else new ones.
+    pub(super) fn renew<'p>(
+        kept: &'p mut Option<Arc<PreparedList>>,
+        list: &FetchList,
+        resolution: Resolution,
+    ) -> &'p [Arc<FetchRequest>] {
+        let is_for = |one: &PreparedList| (one.list, one.resolution) == (list.id(), resolution);
+        let known = kept.take().filter(|known| is_for(known));
+        let prepared = kept.insert(known.unwrap_or_else(|| {
+            static LISTS: LazyLock<Mutex<WeakTable<PreparedList>>> = LazyLock::new(Mutex::default);
+            let mut hasher = FxHasher::default();
+            list.id().hash(&mut hasher);
+            let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+            let make = || Arc::new(PreparedList::new(list, resolution));
+            lists.find_or_insert(hasher.finish(), is_for, make)
+        }));
+        &prepared.requests
+    }
+
+    fn new(list: &FetchList, resolution: Resolution) -> PreparedList {
+        let pmids: &[Pmid] = match list.pmids() {
+            // pmcd tells the time beside values only, were it those of no metric.
+            [] => &[Pmid::NULL],
+            pmids => pmids,
+        };
+        let parts = pmids.chunks(FetchRequest::MAX_PMIDS);
+        let requests = parts.map(|pmids| Arc::new(FetchRequest::new(pmids, resolution))).collect();
+        PreparedList { list: list.id(), resolution, requests }
+    }
+}

@@ -1,0 +1,352 @@
+//! TLS as this machine is configured for it: PCP's `tls.conf`.
+//!
+//! The keys are those of PCP's own file, `key = value` with comments after `#`:
+//!
+//! | key                    | here                                                        |
+//! |------------------------|-------------------------------------------------------------|
+//! | `tls-ca-cert-file`     | who vouches for pmcd, instead of the system's authorities   |
+//! | `tls-ca-cert-dir`      | the same, all certificates of a folder                      |
+//! | `tls-client-cert-file` | certificate of this client, with its chain                  |
+//! | `tls-client-key-file`  | its private key                                             |
+//! | `tls-verify-clients`   | `no` or `false`: any pmcd will do                           |
+//! | `tls-ciphers`          | which ciphers of TLS 1.2, where it names any of ours        |
+//! | `tls-ciphersuites`     | which of TLS 1.3                                            |
+//! | `tls-cert-file`        | pmcd's own certificate: this client's, too, where it has    |
+//! | `tls-key-file`         | no other and may read the key                               |
+//!
+//! libpcp looks at pmcd's certificate only where `tls-verify-clients` says so.
+//! This client always does unless told otherwise: encryption towards nobody
+//! knows whom keeps no secret. `PCP_ALLOW_SERVER_SELF_CERT` and
+//! `PCP_ALLOW_BAD_CERT_DOMAIN` of PCPIntro(1) relax it. The files are read when
+//! the first connection needs them, once for all connections that share the
+//! settings.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use pmderive_core::escape;
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{CipherSuite, ClientConfig};
+
+use super::certificates::{Leniency, PeerVerifier};
+use crate::proto::TlsClient;
+
+/// Largest file of certificates that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// Most files of a folder of certificates that are looked at.
+const MAX_FOLDER_FILES: usize = 10_000;
+
+/// How TLS is to be done; cheap to clone.
+#[derive(Clone, Default)]
+pub struct TlsSettings {
+    conf: TlsConf,
+    leniency: Leniency,
+    prepared: Arc<[OnceLock<Result<Prepared, String>>; 2]>,
+}
+
+/// Where the keys and values come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum TlsConf {
+    /// There are none.
+    #[default]
+    Nowhere,
+    File(PathBuf),
+}
+
+#[derive(Clone)]
+struct Prepared {
+    config: Arc<ClientConfig>,
+    has_certificate: bool,
+    is_verified: bool,
+}
+
+impl fmt::Debug for TlsSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsSettings")
+            .field("conf", &self.conf)
+            .field("leniency", &self.leniency)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for TlsSettings {
+    fn eq(&self, other: &TlsSettings) -> bool {
+        (&self.conf, self.leniency) == (&other.conf, other.leniency)
+    }
+}
+
+impl Eq for TlsSettings {}
+
+impl TlsSettings {
+    /// The settings of a `tls.conf`; a file that does not exist says nothing.
+    pub fn from_file(path: impl Into<PathBuf>) -> TlsSettings {
+        TlsSettings { conf: TlsConf::File(path.into()), ..TlsSettings::default() }
+    }
+
+    /// Accepts certificates that nobody known vouches for
+    /// (`PCP_ALLOW_SERVER_SELF_CERT`).
+    #[must_use]
+    pub fn allow_unknown_issuers(mut self) -> TlsSettings {
+        self.leniency.unknown_issuer = true;
+        self.prepared = Arc::default();
+        self
+    }
+
+    /// Accepts certificates for other hosts (`PCP_ALLOW_BAD_CERT_DOMAIN`).
+    #[must_use]
+    pub fn allow_other_names(mut self) -> TlsSettings {
+        self.leniency.wrong_name = true;
+        self.prepared = Arc::default();
+        self
+    }
+
+    /// The file, for messages.
+    pub(super) fn file(&self) -> &Path {
+        match &self.conf {
+            TlsConf::Nowhere => Path::new("tls.conf"),
+            TlsConf::File(path) => path,
+        }
+    }
+
+    /// What a connection to `host` needs, which looks at who pmcd is if `verify`.
+    ///
+    /// # Errors
+    /// A file cannot be used, or the name of the host can be in no certificate.
+    pub(super) fn client(&self, host: &str, verify: bool) -> Result<TlsClient, String> {
+        // The scope of a link-local address is this machine's own affair.
+        let host = host.split('%').next().unwrap_or_default();
+        let server = ServerName::try_from(host)
+            .map_err(|_| format!("`{host}` is not the name of a host that a certificate can have"))?
+            .to_owned();
+        let prepared = self.prepared[usize::from(verify)].get_or_init(|| self.prepare(verify));
+        let Prepared { config, has_certificate, is_verified } = prepared.clone()?;
+        Ok(TlsClient { config, server, has_certificate, is_verified })
+    }
+
+    fn prepare(&self, verify: bool) -> Result<Prepared, String> {
+        let text = match &self.conf {
+            TlsConf::Nowhere => String::new(),
+            TlsConf::File(path) if !path.exists() => String::new(),
+            TlsConf::File(path) => String::from_utf8_lossy(&read(path)?).into_owned(),
+        };
+        let keys = Keys::parse(&text);
+        let is_verified = verify && !matches!(keys.get("tls-verify-clients"), Some("no" | "false"));
+        let provider = Arc::new(provider(&keys)?);
+        let verifier = if is_verified {
+            let authorities = authorities(&keys)?;
+            PeerVerifier::new(authorities, self.leniency, Arc::clone(&provider))?
+        } else {
+            PeerVerifier::of_anyone(Arc::clone(&provider))
+        };
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier));
+        let (mut config, has_certificate) = match self.own_certificate(&keys)? {
+            None => (builder.with_no_client_auth(), false),
+            Some((chain, key)) => {
+                let config = builder.with_client_auth_cert(chain, key);
+                let file = escape::path(self.file());
+                (config.map_err(|error| format!("the certificate in {file}: {error}"))?, true)
+            }
+        };
+        // pmcd breaks off when a client wants to resume a session.
+        config.resumption = Resumption::disabled();
+        Ok(Prepared { config: Arc::new(config), has_certificate, is_verified })
+    }
+
+    /// Certificate and key of this client, if it has any.
+    fn own_certificate(&self, keys: &Keys<'_>) -> Result<Option<OwnCertificate>, String> {
+        match (keys.get("tls-client-cert-file"), keys.get("tls-client-key-file")) {
+            (Some(certificate), Some(key)) => own_certificate(certificate, key).map(Some),
+            (None, None) => {
+                let shared = keys.get("tls-cert-file").zip(keys.get("tls-key-file"));
+                // Usually pmcd alone may read its key.
+                Ok(shared.and_then(|(certificate, key)| own_certificate(certificate, key).ok()))
+            }
+            _ => Err(format!(
+                "{} names only one of tls-client-cert-file and tls-client-key-file",
+                escape::path(self.file())
+            )),
+        }
+    }
+}
+
+type OwnCertificate = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn own_certificate(certificate: &str, key: &str) -> Result<OwnCertificate, String> {
+    let chain = certificates(Path::new(certificate))?;
+    let key = PrivateKeyDer::from_pem_slice(&read(Path::new(key))?)
+        .map_err(|error| format!("{key} holds no private key: {error}"))?;
+    Ok((chain, key))
+}
+
+/// The keys and values of a file.
+struct Keys<'t>(Vec<(&'t str, &'t str)>);
+
+impl<'t> Keys<'t> {
+    /// Lines of `key = value` or `key: value`; a value ends at a blank or `#`.
+    fn parse(text: &'t str) -> Keys<'t> {
+        let line = |line: &'t str| {
+            let (key, value) = line.split_once(['=', ':'])?;
+            let value = value.split('#').next()?.split_whitespace().next()?;
+            let key = key.trim();
+            (!key.starts_with('#')).then_some((key, value))
+        };
+        Keys(text.lines().filter_map(line).collect())
+    }
+
+    /// The last value of a key.
+    fn get(&self, name: &str) -> Option<&'t str> {
+        self.0.iter().rfind(|(key, _)| *key == name).map(|(_, value)| *value)
+    }
+}
+
+/// Who vouches for pmcd: those that the file names, else the system's.
+fn authorities(keys: &Keys<'_>) -> Result<Vec<CertificateDer<'static>>, String> {
+    let (file, folder) = (keys.get("tls-ca-cert-file"), keys.get("tls-ca-cert-dir"));
+    let mut found = match file {
+        Some(file) => certificates(Path::new(file))?,
+        None => Vec::new(),
+    };
+    if let Some(folder) = folder {
+        let entries = std::fs::read_dir(folder).map_err(|error| format!("{folder}: {error}"))?;
+        for entry in entries.take(MAX_FOLDER_FILES) {
+            let path = entry.map_err(|error| format!("{folder}: {error}"))?.path();
+            // Such folders hold the same certificates under several names, and other things.
+            if path.is_file() {
+                found.extend(certificates(&path).unwrap_or_default());
+            }
+        }
+    }
+    if file.is_none() && folder.is_none() {
+        found = rustls_native_certs::load_native_certs().certs;
+    }
+    found.sort_unstable_by(|one, other| one.as_ref().cmp(other.as_ref()));
+    found.dedup();
+    Ok(found)
+}
+
+/// The certificates of a file, at least one.
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let bytes = read(path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        Ok(_) => Err(format!("{} holds no certificate in PEM form", escape::path(&path))),
+        Err(error) => Err(format!("{}: {error}", escape::path(&path))),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let file =
+        std::fs::File::open(path).map_err(|error| format!("{}: {error}", escape::path(&path)))?;
+    match file.take(MAX_FILE_BYTES).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(format!("{}: {error}", escape::path(&path))),
+    }
+}
+
+/// OpenSSL's names of our ciphers of TLS 1.2; those of 1.3 are the standard's.
+const CIPHERS: &[(&str, CipherSuite)] = &[
+    ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    ("ECDHE-RSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+    ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
+    ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
+    ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
+];
+
+/// The cryptography, without the ciphers that the file leaves out. All of ours
+/// are strong; a list in OpenSSL's language that names none of them by its
+/// whole name, such as `DEFAULT:!MEDIUM`, leaves them all.
+fn provider(keys: &Keys<'_>) -> Result<CryptoProvider, String> {
+    let mut provider = rustls::crypto::ring::default_provider();
+    for (key, is_tls13) in [("tls-ciphers", false), ("tls-ciphersuites", true)] {
+        let Some(list) = keys.get(key) else { continue };
+        let named = |name: &str| CIPHERS.iter().find(|(known, _)| *known == name);
+        let named: Vec<CipherSuite> =
+            list.split([':', ',']).filter_map(named).map(|(_, suite)| *suite).collect();
+        let of_version = |suite: &rustls::SupportedCipherSuite| suite.tls13().is_some() == is_tls13;
+        if named.is_empty() && is_tls13 {
+            return Err(format!("{key} = {list} names no cipher suite that this client has"));
+        }
+        if !named.is_empty() {
+            provider
+                .cipher_suites
+                .retain(|suite| !of_version(suite) || named.contains(&suite.suite()));
+        }
+    }
+    Ok(provider)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_values_are_read_as_libpcp_does() {
+        let keys = Keys::parse(
+            "# tls-key-file = /no\n\n tls-ca-cert-file = /a b # c\ntls-ciphers:X#y\nempty =\n\
+             tls-ca-cert-file=/later\nnothing\n",
+        );
+        assert_eq!(keys.get("tls-ca-cert-file"), Some("/later"));
+        assert_eq!(keys.get("tls-ciphers"), Some("X"));
+        assert_eq!(keys.get("tls-key-file"), None);
+        assert_eq!(keys.get("empty"), None);
+    }
+
+    #[test]
+    fn lists_of_ciphers_leave_out_what_they_do_not_name() {
+        let suites = |text: &str| {
+            let provider = provider(&Keys::parse(text));
+            provider.map(|provider| provider.cipher_suites.len())
+        };
+        let all = suites("").expect("all");
+        assert_eq!(all, CIPHERS.len());
+        assert_eq!(suites("tls-ciphers = DEFAULT:!MEDIUM"), Ok(all));
+        assert_eq!(suites("tls-ciphers = ECDHE-RSA-AES256-GCM-SHA384:RC4"), Ok(4));
+        assert_eq!(suites("tls-ciphersuites = TLS_CHACHA20_POLY1305_SHA256"), Ok(7));
+        assert!(suites("tls-ciphersuites = NONE").is_err());
+    }
+
+    #[test]
+    fn files_that_cannot_be_used_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let outcome = |text: &str| {
+            let path = folder.path().join("tls.conf");
+            std::fs::write(&path, text).expect("written");
+            let outcome = TlsSettings::from_file(&path).client("localhost", true);
+            outcome
+                .map(drop)
+                .map_err(|error| error.replace(&folder.path().display().to_string(), ""))
+        };
+        assert_eq!(
+            outcome("tls-ca-cert-file = /nowhere/ca.pem"),
+            Err("/nowhere/ca.pem: No such file or directory (os error 2)".to_owned())
+        );
+        assert_eq!(
+            outcome("tls-client-key-file = /x"),
+            Err("/tls.conf names only one of tls-client-cert-file and tls-client-key-file"
+                .to_owned())
+        );
+        assert_eq!(
+            outcome("tls-ca-cert-file = /dev/null"),
+            Err("/dev/null holds no certificate in PEM form".to_owned())
+        );
+        let absent = TlsSettings::from_file("/nowhere/tls.conf");
+        assert!(absent.client("[", true).expect_err("no name").contains("`[`"));
+        assert!(absent.client("fe80::1%eth0", false).is_ok());
+    }
+}

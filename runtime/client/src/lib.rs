@@ -1,0 +1,18 @@
+//! A client of pmcd, blocking and async.
+//!
+//! ```text
+//!   context     a host: metadata that is remembered, fetches, reconnecting
+//!      │
+//!   transport   sockets; the only module that reads and writes
+//!      │
+//!   proto       what a connection says next, and what an answer means: no sockets
+//!      │
+//!   pdu         bytes
+//! ```
+#![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
+
+pub mod context;
+pub mod pdu;
+pub mod proto;
+pub mod transport;

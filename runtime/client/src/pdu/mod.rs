@@ -1,0 +1,106 @@
+//! The messages (PDUs) that a PMAPI client and pmcd exchange, encoded and decoded.
+//!
+//! Input: the bytes of one complete PDU. Output: plain values that borrow from
+//! them; and the other way round. Every PDU begins with a [`Header`]; one file
+//! per exchange holds the layout of the rest. This module performs no IO and
+//! knows nothing of the order of messages, see [`crate::proto`] for that.
+//!
+//! All integers are big-endian, and texts are preceded by their length and
+//! padded to a multiple of four bytes. Padding is written as `~` and ignored
+//! when read.
+
+mod attr;
+mod creds;
+mod desc;
+mod error;
+mod event_array;
+mod fetch;
+mod header;
+mod instance;
+mod label;
+mod pmns;
+mod profile;
+mod reader;
+mod result;
+mod text;
+mod writer;
+
+pub use attr::{Attr, CONTAINER_KEY, MAX_CONTAINER_NAME, MAX_SASL_BYTES, SASL_KEY};
+pub use creds::{Credential, Creds};
+pub use desc::{Desc, DescIds, DescRequest, Descs};
+pub use error::{ErrorPdu, Features, Hello};
+pub use fetch::{Fetch, Resolution};
+pub use header::{HEADER_BYTES, Header, PduType};
+pub use instance::{InstanceRequest, Instances};
+pub use label::{LabelRequest, Labels};
+pub use pmns::{PmnsChild, PmnsIds, PmnsName, PmnsNames, PmnsTraverse};
+pub use profile::{Profile, ProfileEntry, ProfileState};
+pub use reader::{DecodeError, Problem, Reader};
+pub use result::{ResultFrame, encode_result};
+pub use text::{Text, TextRequest};
+pub use writer::Writer;
+
+/// Largest PDU that pmcd accepts from a client unless told otherwise
+/// (`-L` of pmcd(1)).
+pub const MAX_REQUEST_BYTES: usize = 65_536;
+
+/// One kind of message.
+pub trait Pdu<'a>: Sized {
+    /// Name of the structure in the messages of [`DecodeError`].
+    const NAME: &'static str;
+
+    /// The PDU types that carry it.
+    const TYPES: &'static [PduType];
+
+    /// The type this value travels as, one of [`Pdu::TYPES`].
+    fn pdu_type(&self) -> PduType {
+        Self::TYPES[0]
+    }
+
+    /// Decodes what follows the header, to the last byte.
+    fn read(kind: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError>;
+
+    /// Encodes what follows the header.
+    fn write(&self, writer: &mut Writer<'_>);
+
+    /// Decodes one whole PDU; its length must be that of `pdu`.
+    fn decode(pdu: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(pdu, Self::NAME);
+        let header = Header::read(&mut reader)?;
+        let kind = header.expect(Self::NAME, Self::TYPES)?;
+        let value = Self::read(kind, &mut reader)?;
+        reader.finish()?;
+        Ok(value)
+    }
+
+    /// Appends one whole PDU to `out`.
+    fn encode(&self, out: &mut Vec<u8>) {
+        let mut writer = Writer::begin(out, self.pdu_type());
+        self.write(&mut writer);
+        writer.finish();
+    }
+}
+
+/// Decodes `data` as every kind of PDU and checks that whatever decodes means
+/// the same after it was encoded again.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_pdu(data: &[u8]) {
+    macro_rules! check {
+        ($($kind:ident)*) => {$(
+            if let Ok(value) = $kind::decode(data) {
+                let mut again = Vec::new();
+                value.encode(&mut again);
+                let copy = $kind::decode(&again).expect("what was encoded decodes");
+                assert_eq!(copy, value);
+            }
+        )*};
+    }
+    check! {
+        Attr Creds Desc DescIds DescRequest Descs ErrorPdu Fetch Hello InstanceRequest Instances
+        LabelRequest Labels PmnsChild PmnsIds PmnsNames PmnsTraverse Profile Text TextRequest
+    }
+    result::fuzz_result(data);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! The name space: names to identifiers and back, children, and traversal.
+//!
+//! Names. A request for identifiers, or the answer to the three others:
+//!
+//! | offset | size | field     | meaning                                             |
+//! |--------|------|-----------|-----------------------------------------------------|
+//! | 0      | 12   | header    | type PMNS_NAMES                                     |
+//! | 12     | 4    | nstrbytes | sum of (length + 1) over the names                  |
+//! | 16     | 4    | numstatus | 0, or numnames                                      |
+//! | 20     | 4    | numnames  | number of names                                     |
+//! | 24     | ...  | entries   | status if numstatus is not 0, namelen, padded name  |
+//!
+//! Identifiers. A request for the names of one, or the answer to names:
+//!
+//! | offset | size  | field  | meaning                                            |
+//! |--------|-------|--------|----------------------------------------------------|
+//! | 0      | 12    | header | type PMNS_IDS                                      |
+//! | 12     | 4     | status | in an answer, number of names found                |
+//! | 16     | 4     | numids | number of identifiers                              |
+//! | 20     | 4 * n | pmids  | in the order of the names; all ones for one not found |
+//!
+//! Children of a node and metrics below a node:
+//!
+//! | offset | size   | field   | meaning                                          |
+//! |--------|--------|---------|--------------------------------------------------|
+//! | 0      | 12     | header  | type PMNS_CHILD or PMNS_TRAVERSE                 |
+//! | 12     | 4      | subtype | 1: children with their status; else 0            |
+//! | 16     | 4      | namelen | bytes of the name, 0 for the root                |
+//! | 20     | padded | name    | the node                                         |
+//!
+//! A child's status is 0 for a leaf and 1 for a node with children of its own.
+
+use std::borrow::Cow;
+
+use pmderive_core::model::Pmid;
+
+use super::{DecodeError, Pdu, PduType, Problem, Reader, Writer};
+
+/// Names, still in their encoded form.
+#[derive(Clone, Debug)]
+pub struct PmnsNames<'a> {
+    count: usize,
+    with_status: bool,
+    string_bytes: usize,
+    /// Positioned at the first entry; all entries were read once without error.
+    entries: Reader<'a>,
+}
+
+/// A name with its status, if the list has statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PmnsName<'a> {
+    /// 0 for a leaf, 1 for a node with children.
+    pub status: Option<i32>,
+    /// The name, or one component of it.
+    pub name: &'a [u8],
+}
+
+fn read_name<'a>(reader: &mut Reader<'a>, with_status: bool) -> Result<PmnsName<'a>, DecodeError> {
+    let status = if with_status { Some(reader.i32("status")?) } else { None };
+    Ok(PmnsName { status, name: reader.text("name")? })
+}
+
+fn write_names<'a>(
+    writer: &mut Writer<'_>,
+    string_bytes: usize,
+    statuses: usize,
+    names: impl ExactSizeIterator<Item = PmnsName<'a>>,
+) {
+    writer.count(string_bytes);
+    writer.count(statuses);
+    writer.count(names.len());
+    for PmnsName { status, name } in names {
+        if let Some(status) = status {
+            writer.i32(status);
+        }
+        writer.text(name);
+    }
+}
+
+impl<'a> PmnsNames<'a> {
+    /// Bytes of the PDU before its names.
+    pub const FIXED_BYTES: usize = 24;
+
+    /// Bytes that one name without status takes.
+    pub const fn name_bytes(name: &str) -> usize {
+        4 + name.len().next_multiple_of(4)
+    }
+
+    /// Number of names.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// True when every name has a status.
+    pub fn has_statuses(&self) -> bool {
+        self.with_status
+    }
+
+    /// The names, in the order delivered.
+    pub fn iter(&self) -> impl Iterator<Item = PmnsName<'a>> + use<'a> {
+        let (mut entries, with_status) = (self.entries.clone(), self.with_status);
+        (0..self.count).map_while(move |_| read_name(&mut entries, with_status).ok())
+    }
+
+    /// Encodes a list of names without statuses.
+    pub fn encode_names(names: &[&str], out: &mut Vec<u8>) {
+        let mut writer = Writer::begin(out, PduType::PmnsNames);
+        let string_bytes = names.iter().map(|name| name.len() + 1).sum();
+        let names = names.iter().map(|name| PmnsName { status: None, name: name.as_bytes() });
+        write_names(&mut writer, string_bytes, 0, names);
+        writer.finish();
+    }
+
+    /// Encodes a list of names that all have a status: to be sent by peers
+    /// that we play ourselves.
+    pub fn encode_children(names: &[PmnsName<'_>], out: &mut Vec<u8>) {
+        let mut writer = Writer::begin(out, PduType::PmnsNames);
+        let string_bytes = names.iter().map(|name| name.name.len() + 1).sum();
+        write_names(&mut writer, string_bytes, names.len(), names.iter().copied());
+        writer.finish();
+    }
+}
+
+/// Padding is not compared.
+impl PartialEq for PmnsNames<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.with_status == other.with_status && self.iter().eq(other.iter())
+    }
+}
+
+impl<'a> Pdu<'a> for PmnsNames<'a> {
+    const NAME: &'static str = "pmns_names";
+    const TYPES: &'static [PduType] = &[PduType::PmnsNames];
+
+    fn read(_: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let start = reader.offset();
+        let announced = reader.i32("nstrbytes")?;
+        let statuses = reader.i32("numstatus")?;
+        let count = reader.count(4, "numnames")?;
+        let with_status = statuses != 0;
+        if with_status && usize::try_from(statuses) != Ok(count) {
+            let expected = i64::try_from(count).unwrap_or(i64::MAX);
+            let problem = Problem::Mismatch { found: i64::from(statuses), expected };
+            return Err(reader.error_at(start + 4, "numstatus", problem));
+        }
+        let entries = reader.clone();
+        let mut string_bytes = 0;
+        for _ in 0..count {
+            string_bytes += read_name(reader, with_status)?.name.len() + 1;
+        }
+        if usize::try_from(announced) != Ok(string_bytes) {
+            let expected = i64::try_from(string_bytes).unwrap_or(i64::MAX);
+            let problem = Problem::Mismatch { found: i64::from(announced), expected };
+            return Err(reader.error_at(start, "nstrbytes", problem));
+        }
+        Ok(PmnsNames { count, with_status, string_bytes, entries })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        let names: Vec<_> = self.iter().collect();
+        let statuses = if self.with_status { names.len() } else { 0 };
+        write_names(writer, self.string_bytes, statuses, names.into_iter());
+    }
+}
+
+/// Identifiers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PmnsIds<'a> {
+    /// In an answer, the number of names found. Count yourself instead.
+    pub status: i32,
+    /// The identifiers; [`Pmid::NULL`] for a name that was not found.
+    pub pmids: Cow<'a, [Pmid]>,
+}
+
+impl<'a> Pdu<'a> for PmnsIds<'a> {
+    const NAME: &'static str = "pmns_ids";
+    const TYPES: &'static [PduType] = &[PduType::PmnsIds];
+
+    fn read(_: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        let status = reader.i32("status")?;
+        let count = reader.count(4, "numids")?;
+        let mut pmids = Vec::with_capacity(count);
+        for _ in 0..count {
+            pmids.push(Pmid(reader.u32("pmids")?));
+        }
+        Ok(PmnsIds { status, pmids: pmids.into() })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.i32(self.status);
+        writer.count(self.pmids.len());
+        for pmid in self.pmids.iter() {
+            writer.u32(pmid.0);
+        }
+    }
+}
+
+/// Request for the children of a node (`pmGetChildren(3)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PmnsChild<'a> {
+    /// The node; empty for the root.
+    pub name: &'a [u8],
+    /// 1 when the statuses of the children are wanted.
+    pub subtype: i32,
+}
+
+impl<'a> Pdu<'a> for PmnsChild<'a> {
+    const NAME: &'static str = "pmns_child";
+    const TYPES: &'static [PduType] = &[PduType::PmnsChild];
+
+    fn read(_: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        Ok(PmnsChild { subtype: reader.i32("subtype")?, name: reader.text("name")? })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.i32(self.subtype);
+        writer.text(self.name);
+    }
+}
+
+/// Request for all metric names at or below a node (`pmTraversePMNS(3)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PmnsTraverse<'a> {
+    /// The node; empty for the root.
+    pub name: &'a [u8],
+}
+
+impl<'a> Pdu<'a> for PmnsTraverse<'a> {
+    const NAME: &'static str = "pmns_traverse";
+    const TYPES: &'static [PduType] = &[PduType::PmnsTraverse];
+
+    fn read(_: PduType, reader: &mut Reader<'a>) -> Result<Self, DecodeError> {
+        reader.i32("subtype")?;
+        Ok(PmnsTraverse { name: reader.text("name")? })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        writer.i32(0);
+        writer.text(self.name);
+    }
+}

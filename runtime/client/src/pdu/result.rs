@@ -1,0 +1,290 @@
+//! Values of metrics: the answer to a fetch.
+//!
+//! | offset | size | field   | RESULT       |   | offset | size | field   | HIGHRES_RESULT |
+//! |--------|------|---------|--------------|---|--------|------|---------|----------------|
+//! | 0      | 12   | header  |              |   | 0      | 12   | header  |                |
+//! | 12     | 4    | sec     | seconds      |   | 12     | 4    | numpmid | value sets     |
+//! | 16     | 4    | usec    | microseconds |   | 16     | 8    | sec     | seconds        |
+//! | 20     | 4    | numpmid | value sets   |   | 24     | 8    | nsec    | nanoseconds    |
+//! | 24     | ...  | sets    |              |   | 32     | ...  | sets    |                |
+//!
+//! The layout of value sets and blocks is that of [`pmderive_core::result`]; positions
+//! of blocks count words from the start of the PDU. The blocks follow the last
+//! set without gaps, each padded to a multiple of four bytes, in the order of
+//! the values that refer to them, and the last one ends the PDU.
+//!
+//! The values stay where they are: decoding a result checks it from end to end
+//! and tells where its sets are, so that the PDU can become a part of a
+//! [`pmderive_core::result::ResultBatch`] as it is.
+
+use pmderive_core::model::{Pmid, Timestamp};
+use pmderive_core::result::{ResultPart, Wire};
+
+use super::event_array;
+use super::header::Header;
+use super::{DecodeError, PduType, Problem, Reader, Resolution, Writer};
+
+/// What stands around the value sets of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResultFrame {
+    /// When pmcd took the values.
+    pub timestamp: Timestamp,
+    /// Offset of the first value set in the PDU.
+    pub first_set: usize,
+    /// Number of value sets.
+    pub set_count: usize,
+}
+
+const NAME: &str = "result";
+
+/// Fewest bytes of a value set: metric and number of values.
+const SET_BYTES: usize = 8;
+
+/// Bytes of one value in a set: instance and value, or position of a block.
+const LANE_BYTES: usize = 8;
+
+impl ResultFrame {
+    /// Checks a whole RESULT or HIGHRES_RESULT. `requested` are the metrics
+    /// that were asked for, if it is an answer.
+    ///
+    /// # Errors
+    /// The sets are not those of `requested`, in order; or a set or block
+    /// does not lie where it has to, or does not hold what its header says.
+    pub fn decode(
+        pdu: &[u8],
+        resolution: Resolution,
+        requested: Option<&[Pmid]>,
+    ) -> Result<ResultFrame, DecodeError> {
+        let mut reader = Reader::new(pdu, NAME);
+        let due = match resolution {
+            Resolution::Micro => PduType::Result,
+            Resolution::Nano => PduType::HighresResult,
+        };
+        Header::read(&mut reader)?.expect(NAME, &[due])?;
+        let (timestamp, set_count) = match resolution {
+            Resolution::Micro => {
+                let sec = reader.i32("sec")?;
+                let usec = reader.i32("usec")?;
+                let timestamp = Timestamp::new(sec.into(), i64::from(usec) * 1000);
+                (timestamp, read_set_count(&mut reader, requested)?)
+            }
+            Resolution::Nano => {
+                let set_count = read_set_count(&mut reader, requested)?;
+                let sec = reader.i64("sec")?;
+                (Timestamp::new(sec, reader.i64("nsec")?), set_count)
+            }
+        };
+        let first_set = reader.offset();
+        let mut with_blocks = false;
+        for slot in 0..set_count {
+            with_blocks |= skip_set(&mut reader, requested.map(|pmids| pmids[slot]))?;
+        }
+        if with_blocks {
+            check_blocks(pdu, first_set, set_count, reader.offset())?;
+        } else {
+            reader.finish()?;
+        }
+        Ok(ResultFrame { timestamp, first_set, set_count })
+    }
+
+    /// The part of a batch that a PDU with this frame is.
+    pub fn into_part(self, pdu: Vec<u8>) -> ResultPart {
+        let ResultFrame { timestamp, first_set, set_count } = self;
+        let mut part = ResultPart::default();
+        part.timestamp = timestamp;
+        *part.set_wire() = Wire { bytes: pdu, first_set, set_count, block_origin: 0 };
+        part
+    }
+}
+
+fn read_set_count(
+    reader: &mut Reader<'_>,
+    requested: Option<&[Pmid]>,
+) -> Result<usize, DecodeError> {
+    let offset = reader.offset();
+    let count = reader.count(SET_BYTES, "numpmid")?;
+    match requested {
+        Some(pmids) if pmids.len() != count => {
+            let [found, expected] =
+                [count, pmids.len()].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+            Err(reader.error_at(offset, "numpmid", Problem::Mismatch { found, expected }))
+        }
+        _ => Ok(count),
+    }
+}
+
+/// Reads past a value set; true when its values are in blocks.
+fn skip_set(reader: &mut Reader<'_>, requested: Option<Pmid>) -> Result<bool, DecodeError> {
+    let offset = reader.offset();
+    let pmid = reader.u32("pmid")?;
+    if let Some(requested) = requested
+        && requested.0 != pmid
+    {
+        let problem = Problem::Mismatch { found: pmid.into(), expected: requested.0.into() };
+        return Err(reader.error_at(offset, "pmid", problem));
+    }
+    let offset = reader.offset();
+    let numval = reader.i32("numval")?;
+    let Some(count) = usize::try_from(numval).ok().filter(|count| *count > 0) else {
+        return Ok(false);
+    };
+    let format = reader.i32("valfmt")?;
+    if !(0..=2).contains(&format) {
+        let problem = Problem::OutOfRange { found: format.into(), low: 0, high: 2 };
+        return Err(reader.error_at(offset + 4, "valfmt", problem));
+    }
+    let left = reader.remaining();
+    if count > left / LANE_BYTES {
+        return Err(reader.error_at(
+            offset,
+            "numval",
+            Problem::TooMany { count: numval.into(), left },
+        ));
+    }
+    reader.bytes(count * LANE_BYTES, "values")?;
+    Ok(format != 0)
+}
+
+/// Checks that the values of sets with blocks refer to the blocks after
+/// `sets_end` one after another, and that these fill the PDU.
+fn check_blocks(
+    pdu: &[u8],
+    first_set: usize,
+    set_count: usize,
+    sets_end: usize,
+) -> Result<(), DecodeError> {
+    let mut sets = Reader::starting_at(pdu, first_set, NAME);
+    let mut blocks = Reader::starting_at(pdu, sets_end, NAME);
+    for _ in 0..set_count {
+        sets.u32("pmid")?;
+        let count = usize::try_from(sets.i32("numval")?).unwrap_or(0);
+        if count == 0 {
+            continue;
+        }
+        if sets.i32("valfmt")? == 0 {
+            sets.bytes(count * LANE_BYTES, "values")?;
+            continue;
+        }
+        for _ in 0..count {
+            sets.i32("inst")?;
+            let offset = sets.offset();
+            let position = u64::from(sets.u32("position")?) * 4;
+            if u64::try_from(blocks.offset()) != Ok(position) {
+                let found = i64::try_from(position / 4).unwrap_or(i64::MAX);
+                let expected = i64::try_from(blocks.offset() / 4).unwrap_or(i64::MAX);
+                let problem = Problem::Mismatch { found, expected };
+                return Err(sets.error_at(offset, "position", problem));
+            }
+            check_block(pdu, &mut blocks)?;
+        }
+    }
+    blocks.finish()
+}
+
+fn check_block(pdu: &[u8], blocks: &mut Reader<'_>) -> Result<(), DecodeError> {
+    let offset = blocks.offset();
+    let [kind, a, b, c] = blocks.u32("vlen")?.to_be_bytes();
+    let found = u32::from_be_bytes([0, a, b, c]);
+    let least = 4 + least_data_bytes(kind);
+    if found < least {
+        let problem =
+            Problem::OutOfRange { found: found.into(), low: least.into(), high: 0xff_ffff };
+        return Err(blocks.error_at(offset, "vlen", problem));
+    }
+    let len = usize::try_from(found).unwrap_or(usize::MAX);
+    blocks.padded(len - 4, "vlen")?;
+    let end = offset + len;
+    match kind {
+        EVENT => event_array::check(&pdu[..end], offset + 4, 8),
+        HIGHRES_EVENT => event_array::check(&pdu[..end], offset + 4, 16),
+        _ => Ok(()),
+    }
+}
+
+/// Type codes of event arrays.
+const EVENT: u8 = 9;
+const HIGHRES_EVENT: u8 = 10;
+
+/// Fewest data bytes of a value with a type code.
+pub(super) const fn least_data_bytes(kind: u8) -> u32 {
+    match kind {
+        // 32, U32 and FLOAT; the number of records of an event array.
+        0 | 1 | 4 | EVENT | HIGHRES_EVENT => 4,
+        // 64, U64 and DOUBLE.
+        2 | 3 | 5 => 8,
+        _ => 0,
+    }
+}
+
+/// Encodes a part as a RESULT or HIGHRES_RESULT, appended to `out`. A block
+/// that does not lie within the part is written as an empty aggregate.
+pub fn encode_result(part: &ResultPart, resolution: Resolution, out: &mut Vec<u8>) {
+    let seconds = part.timestamp.sec;
+    let nanoseconds = part.timestamp.nsec;
+    let mut writer = match resolution {
+        Resolution::Micro => {
+            let mut writer = Writer::begin(out, PduType::Result);
+            // Past 2038 this form of the stamp has no right value.
+            writer.i32(i32::try_from(seconds).unwrap_or(i32::MAX));
+            writer.u32(nanoseconds / 1000);
+            writer.count(part.set_count());
+            writer
+        }
+        Resolution::Nano => {
+            let mut writer = Writer::begin(out, PduType::HighresResult);
+            writer.count(part.set_count());
+            writer.i64(seconds);
+            writer.i64(nanoseconds.into());
+            writer
+        }
+    };
+    let mut sets = Wire::default();
+    sets.append(part, writer.written());
+    writer.bytes(&sets.bytes);
+    writer.finish();
+}
+
+/// Checks that a result that decodes can be walked to its end, and that it
+/// means the same after it was encoded again.
+#[cfg(any(test, feature = "fuzz"))]
+pub(super) fn fuzz_result(data: &[u8]) {
+    use pmderive_core::model::RawValueRef;
+    use pmderive_core::result::{ResultWriter, ValueSet};
+
+    for resolution in [Resolution::Micro, Resolution::Nano] {
+        let Ok(frame) = ResultFrame::decode(data, resolution, None) else { continue };
+        let part = frame.into_part(data.to_vec());
+        let pmids: Vec<Pmid> = part.sets().map(|set| set.pmid).collect();
+        assert_eq!(pmids.len(), frame.set_count);
+        let mut again = Vec::new();
+        encode_result(&part, resolution, &mut again);
+        let copy = ResultFrame::decode(&again, resolution, Some(&pmids));
+        let copy = copy.expect("what was encoded decodes").into_part(again);
+        for (set, twin) in part.sets().zip(copy.sets()) {
+            assert_eq!(set.count, twin.count);
+            for ((instance, value), (other, same)) in set.values().zip(twin.values()) {
+                assert_eq!(instance, other);
+                assert!(value.is_some());
+                assert_eq!(value, same);
+            }
+        }
+        // In columns, and encoded from there.
+        let mut columns = ResultPart::default();
+        let mut writer = ResultWriter::new(&mut columns, part.timestamp);
+        part.sets().for_each(|set| writer.copy(&set));
+        let owned = |set: ValueSet<'_>| -> Vec<_> {
+            let value = |value: Option<RawValueRef<'_>>| value.map(RawValueRef::to_owned);
+            set.values().map(|(instance, raw)| (instance, value(raw))).collect()
+        };
+        for is_encoded in [false, true] {
+            if is_encoded {
+                columns.encode();
+            }
+            assert_eq!(part.set_count(), columns.set_count());
+            for (set, twin) in part.sets().zip(columns.sets()) {
+                assert_eq!((set.pmid, set.count), (twin.pmid, twin.count));
+                assert_eq!(owned(set), owned(twin));
+            }
+        }
+    }
+}

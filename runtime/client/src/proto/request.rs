@@ -1,0 +1,292 @@
+//! What can be asked of pmcd, and what it answers.
+//!
+//! Requests borrow what they ask about; replies borrow from the bytes received
+//! where they may be large.
+
+use std::sync::Arc;
+
+use pmderive_core::model::{InDom, InstId, LabelLevel, LabelSet, MetricDesc, Pmid};
+
+use super::StoreRequest;
+use crate::pdu::{
+    DescIds, DescRequest, Fetch, InstanceRequest, Instances, LabelRequest, MAX_REQUEST_BYTES, Pdu,
+    PduType, PmnsChild, PmnsIds, PmnsNames, PmnsTraverse, Resolution, ResultFrame, TextRequest,
+};
+
+/// One request; each has one reply, or a status instead.
+#[derive(Clone, Copy, Debug)]
+pub enum Request<'a> {
+    /// Identifiers of names. Together they must fit into one PDU of
+    /// [`MAX_REQUEST_BYTES`]. Answered by [`Reply::Ids`]; one name that is not
+    /// found is answered by its status.
+    LookupNames(&'a [&'a str]),
+    /// Descriptor of one metric, answered by [`Reply::Desc`].
+    LookupDesc(Pmid),
+    /// Descriptors of several metrics, answered by [`Reply::Descs`]; one that
+    /// is not found is answered by its status. Only for a pmcd with
+    /// [`crate::pdu::Features::DESCS`].
+    LookupDescs(&'a [Pmid]),
+    /// All instances of a domain, answered by [`Reply::Instances`].
+    InstanceDomain(InDom),
+    /// The instance that the agent finds for a name, which is not empty;
+    /// answered by [`Reply::Instance`].
+    LookupInstance(InDom, &'a str),
+    /// Name of an instance, which is not -1; answered by [`Reply::InstanceName`].
+    InstanceName(InDom, InstId),
+    /// All metric names at or below a node, answered by [`Reply::Names`].
+    Traverse(&'a str),
+    /// Children of a node, answered by [`Reply::Names`] with statuses.
+    Children(&'a str),
+    /// All names of a metric, answered by [`Reply::Names`].
+    NamesOf(Pmid),
+    /// Help text, answered by [`Reply::Text`].
+    HelpText(TextRequest),
+    /// Labels, answered by [`Reply::Labels`]. Only for a pmcd with
+    /// [`crate::pdu::Features::LABELS`].
+    Labels(LabelLevel),
+    /// Values, answered by [`Reply::Result`].
+    Fetch(&'a Arc<FetchRequest>),
+    /// Other values for metrics, answered by [`Reply::Stored`].
+    Store(&'a StoreRequest),
+}
+
+/// A request for values, encoded once and sent often.
+#[derive(Debug)]
+pub struct FetchRequest {
+    pub(super) pdu: Vec<u8>,
+    pmids: Box<[Pmid]>,
+    resolution: Resolution,
+}
+
+impl FetchRequest {
+    /// The most metrics that pmcd accepts in one request.
+    pub const MAX_PMIDS: usize = (MAX_REQUEST_BYTES - Fetch::FIXED_BYTES) / 4;
+
+    /// Encodes the request for context 0 of a connection. `pmids` are at least
+    /// one and at most [`FetchRequest::MAX_PMIDS`].
+    pub fn new(pmids: &[Pmid], resolution: Resolution) -> FetchRequest {
+        let mut pdu = Vec::new();
+        Fetch { resolution, context: 0, pmids: pmids.into() }.encode(&mut pdu);
+        FetchRequest { pdu, pmids: pmids.into(), resolution }
+    }
+
+    /// Which of the two requests this is.
+    pub fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+}
+
+/// The answer to a request.
+#[derive(Debug, PartialEq)]
+pub enum Reply<'a> {
+    /// One identifier per name; [`Pmid::NULL`] for a name that was not found.
+    Ids(Vec<Pmid>),
+    /// The descriptor asked for.
+    Desc(MetricDesc),
+    /// One descriptor per metric; `None` for one that was not found.
+    Descs(Vec<Option<MetricDesc>>),
+    /// Instances.
+    Instances(Instances<'a>),
+    /// An instance.
+    Instance(InstId),
+    /// Name of an instance.
+    InstanceName(&'a [u8]),
+    /// Names.
+    Names(PmnsNames<'a>),
+    /// Text.
+    Text(&'a [u8]),
+    /// Labels.
+    Labels(Vec<LabelSet>),
+    /// Values: to be had with [`super::Connection::take_result`].
+    Result(ResultFrame),
+    /// The values are stored.
+    Stored,
+}
+
+/// A reply that is due, with what is needed to judge it.
+#[derive(Clone, Debug)]
+pub(super) enum Expected {
+    Ids(usize),
+    Desc(Pmid),
+    Descs(Box<[Pmid]>),
+    Instances(InDom),
+    Instance,
+    InstanceName,
+    Names,
+    /// Names with statuses.
+    Children,
+    Text,
+    Labels(LabelLevel),
+    Result {
+        request: Arc<FetchRequest>,
+        after_profile: bool,
+    },
+    Stored,
+}
+
+impl Expected {
+    /// Type of the PDU that is due.
+    pub(super) fn pdu_type(&self) -> PduType {
+        match self {
+            Expected::Ids(_) => PduType::PmnsIds,
+            Expected::Desc(_) => PduType::Desc,
+            Expected::Descs(_) => PduType::Descs,
+            Expected::Instances(_) | Expected::Instance | Expected::InstanceName => {
+                PduType::Instances
+            }
+            Expected::Names | Expected::Children => PduType::PmnsNames,
+            Expected::Text => PduType::Text,
+            Expected::Labels(_) => PduType::Labels,
+            Expected::Result { request, .. } => match request.resolution {
+                Resolution::Micro => PduType::Result,
+                Resolution::Nano => PduType::HighresResult,
+            },
+            // Success has no PDU of its own.
+            Expected::Stored => PduType::Error,
+        }
+    }
+
+    /// Decodes the PDU that answers the request.
+    pub(super) fn decode<'a>(&self, pdu: &'a [u8]) -> Result<Reply<'a>, crate::pdu::DecodeError> {
+        use crate::pdu::{Desc, Descs, Labels, Text};
+        match self {
+            Expected::Ids(count) => {
+                let ids = PmnsIds::decode(pdu)?;
+                same("pmns_ids", "numids", 16, ids.pmids.len(), *count)?;
+                for (pmid, offset) in ids.pmids.iter().zip((20..).step_by(4)) {
+                    if *pmid != Pmid::NULL {
+                        // The flag bit is for private use within one process.
+                        same("pmns_ids", "pmids", offset, pmid.0, pmid.0 & 0x7fff_ffff)?;
+                    }
+                }
+                Ok(Reply::Ids(ids.pmids.into_owned()))
+            }
+            Expected::Desc(pmid) => {
+                let Desc { desc } = Desc::decode(pdu)?;
+                same("desc", "pmid", 12, desc.pmid.0, pmid.0)?;
+                Ok(Reply::Desc(desc))
+            }
+            Expected::Descs(pmids) => {
+                let Descs { descs } = Descs::decode(pdu)?;
+                same("descs", "numdescs", 12, descs.len(), pmids.len())?;
+                for ((desc, pmid), offset) in descs.iter().zip(pmids).zip((16..).step_by(20)) {
+                    if let Some(desc) = desc {
+                        same("descs", "pmid", offset, desc.pmid.0, pmid.0)?;
+                    }
+                }
+                Ok(Reply::Descs(descs))
+            }
+            Expected::Instances(indom) => {
+                // The domain in the reply is what the agent left there: for some
+                // of its own domains pmcd sends whatever was in memory.
+                let mut instances = Instances::decode(pdu)?;
+                instances.indom = *indom;
+                Ok(Reply::Instances(instances))
+            }
+            Expected::Instance => single(pdu).map(|(instance, _)| Reply::Instance(instance)),
+            Expected::InstanceName => single(pdu).map(|(_, name)| Reply::InstanceName(name)),
+            Expected::Names => PmnsNames::decode(pdu).map(Reply::Names),
+            Expected::Children => {
+                let names = PmnsNames::decode(pdu)?;
+                let statuses = if names.has_statuses() { names.len() } else { 0 };
+                same("pmns_names", "numstatus", 16, statuses, names.len())?;
+                Ok(Reply::Names(names))
+            }
+            Expected::Text => Text::decode(pdu).map(|text| Reply::Text(text.text)),
+            Expected::Labels(level) => {
+                let labels = Labels::decode(pdu)?;
+                same("label", "ident", 12, labels.level.ident(), level.ident())?;
+                same("label", "type", 16, labels.level.bit(), level.bit())?;
+                Ok(Reply::Labels(labels.sets))
+            }
+            Expected::Result { request, .. } => {
+                ResultFrame::decode(pdu, request.resolution, Some(&request.pmids))
+                    .map(Reply::Result)
+            }
+            Expected::Stored => Ok(Reply::Stored),
+        }
+    }
+}
+
+/// The one instance of an answer about one.
+fn single(pdu: &[u8]) -> Result<(InstId, &[u8]), crate::pdu::DecodeError> {
+    let instances = Instances::decode(pdu)?;
+    same("instance", "numinst", 16, instances.len(), 1)?;
+    Ok(instances.iter().next().unwrap_or((-1, &[])))
+}
+
+/// Compares a number of a reply with that of its request.
+fn same<T: TryInto<i64> + PartialEq>(
+    structure: &'static str,
+    field: &'static str,
+    offset: usize,
+    found: T,
+    expected: T,
+) -> Result<(), crate::pdu::DecodeError> {
+    if found == expected {
+        return Ok(());
+    }
+    let [found, expected] = [found, expected].map(|n| n.try_into().unwrap_or(i64::MAX));
+    let problem = crate::pdu::Problem::Mismatch { found, expected };
+    Err(crate::pdu::DecodeError { structure, field, offset, problem })
+}
+
+impl Request<'_> {
+    /// Appends the request's PDU and tells which reply is due.
+    pub(super) fn encode(self, out: &mut Vec<u8>) -> Expected {
+        match self {
+            Request::LookupNames(names) => {
+                PmnsNames::encode_names(names, out);
+                Expected::Ids(names.len())
+            }
+            Request::LookupDesc(pmid) => {
+                DescRequest { pmid }.encode(out);
+                Expected::Desc(pmid)
+            }
+            Request::LookupDescs(pmids) => {
+                DescIds { pmids: pmids.into() }.encode(out);
+                Expected::Descs(pmids.into())
+            }
+            Request::InstanceDomain(indom) => {
+                InstanceRequest::all(indom).encode(out);
+                Expected::Instances(indom)
+            }
+            Request::LookupInstance(indom, name) => {
+                InstanceRequest { indom, instance: -1, name: name.as_bytes() }.encode(out);
+                Expected::Instance
+            }
+            Request::InstanceName(indom, instance) => {
+                InstanceRequest { indom, instance, name: &[] }.encode(out);
+                Expected::InstanceName
+            }
+            Request::Traverse(prefix) => {
+                PmnsTraverse { name: prefix.as_bytes() }.encode(out);
+                Expected::Names
+            }
+            Request::Children(node) => {
+                PmnsChild { name: node.as_bytes(), subtype: 1 }.encode(out);
+                Expected::Children
+            }
+            Request::NamesOf(pmid) => {
+                PmnsIds { status: 0, pmids: [pmid][..].into() }.encode(out);
+                Expected::Names
+            }
+            Request::HelpText(request) => {
+                request.encode(out);
+                Expected::Text
+            }
+            Request::Labels(level) => {
+                LabelRequest { level }.encode(out);
+                Expected::Labels(level)
+            }
+            Request::Fetch(request) => {
+                out.extend_from_slice(&request.pdu);
+                Expected::Result { request: Arc::clone(request), after_profile: false }
+            }
+            Request::Store(request) => {
+                out.extend_from_slice(request.pdu());
+                Expected::Stored
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Evaluates a program: once per fetch, without input and output.
+//!
+//! Whoever has the connection fetches what [`Evaluator::requests`] says and hands
+//! it to [`Evaluator::evaluate`], which gives values or asks about instances
+//! ([`Pending::asked`]). [`Evaluator::fetch`] does all of that over a source that
+//! blocks, [`AsyncHostContext::evaluate`](pmderive_client::context::AsyncHostContext::evaluate)
+//! over a host whose calls are futures.
+//!
+//! ```text
+//!               filters' domains
+//!                    │
+//!   ResultBatch ── decode ──► input columns ── kernels ──► output columns ── Evaluation (view)
+//!                    │ not as the layout expects               ▲
+//!                    ▼                                         │ previous samples
+//!                  survey ──► Layout, section by section       HistoryStore
+//!                                    │ not regular
+//!                                    ▼
+//!                                 general path, node by node
+//! ```
+//!
+//! Operations that no kernel has (ranked instances, windows of time, texts)
+//! take the general path too, from the columns on that lead up to them.
+//!
+//! What belongs to one context is in [`Evaluator`]; what one thread needs to
+//! evaluate for any number of contexts, one after the other, is in [`Buffers`].
+
+mod clock;
+mod decode;
+mod evaluator;
+mod general;
+mod history;
+mod lanes;
+mod layout;
+mod ranked;
+mod results;
+mod selected;
+mod shared_layouts;
+mod verdicts;
+mod windows;
+
+pub use crate::program::Binding;
+pub use evaluator::{Asked, Buffers, Evaluator, Inconsistent, Pending, Step, Workspace};
+pub use layout::Domain;
+pub use results::{Evaluation, Value, Values};
+pub use shared_layouts::{InCommon, SharedLayouts};

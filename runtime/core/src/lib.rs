@@ -1,0 +1,30 @@
+//! Performance metrics, and the evaluator of compiled programs over them.
+//! Nothing here does input or output.
+//!
+//! ```text
+//!   source     what a source of metrics is asked, and what it delivers: traits
+//!      │  result: a batch of values, as bytes or as columns
+//!      ▼
+//!   eval       layout · workspace · history     one evaluation per fetch
+//!      ▲
+//!   program + kernel                            what to compute, made by the compiler
+//!
+//!   model      descriptors, units, instance domains, values, times
+//! ```
+//!
+//! This crate knows nothing of pmcd, of archives, of the expression language
+//! or of Cranelift.
+#![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
+
+pub mod escape;
+pub mod eval;
+pub mod kernel;
+pub mod memory;
+pub mod model;
+pub mod pattern;
+pub mod program;
+pub mod result;
+mod sampling;
+pub mod source;
+pub mod weak_table;

@@ -1,0 +1,161 @@
+//! Intervals of time as text.
+//!
+//! Takes text such as `1h 30m` and gives a [`Duration`], or the place where
+//! it stops making sense. The words are not those of units: `ms` is minutes
+//! here, as it is to PCP's tools.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::c_number::{is_c_space, leading_number};
+use crate::escape::Foreign;
+
+/// Units by their words, in lower case, with the nanoseconds in each.
+const WORDS: &[(&[&str], f64)] = &[
+    (&["nanosecond", "nsec"], 1.0),
+    (&["microsecond", "usec"], 1e3),
+    (&["millisecond", "msec"], 1e6),
+    (&["second", "sec", "s"], 1e9),
+    (&["minute", "min", "m"], 60e9),
+    (&["hour", "hr", "h"], 3600e9),
+    (&["day", "d"], 86400e9),
+];
+
+const NSEC_PER_SEC: f64 = 1e9;
+
+/// The largest number of a unit, which is less than the limit of `i64`.
+const NUMBER_LIMIT: f64 = 9_223_372_036_854_775_807.0;
+
+/// Text that is no interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntervalError {
+    /// What was given.
+    pub text: String,
+    /// Offset of the fault, in bytes.
+    pub offset: usize,
+    /// What is wrong there, in the words of libpcp.
+    pub problem: &'static str,
+}
+
+/// Two lines: the text, and the fault below its place.
+impl fmt::Display for IntervalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_fault(f, &self.text, self.offset, self.problem)
+    }
+}
+
+impl std::error::Error for IntervalError {}
+
+/// Shows a text with a problem below its place, as libpcp does for texts in
+/// its little languages; without the last newline. The text is [`Foreign`].
+pub fn write_fault(
+    f: &mut fmt::Formatter<'_>,
+    text: &str,
+    offset: usize,
+    problem: &str,
+) -> fmt::Result {
+    let blanks = blanks_before(f, text, offset);
+    write!(f, "{}\n{blanks}^ -- {problem}", Foreign(text).form(f.alternate()))
+}
+
+/// As many blanks as stand before a place of a text that is [`Foreign`]; other
+/// characters that take no room, or more, are repeated.
+pub fn blanks_before(f: &fmt::Formatter<'_>, text: &str, offset: usize) -> String {
+    let before = Foreign(text.get(..offset).unwrap_or(text)).form(f.alternate());
+    before.chars().map(|c| if c.is_ascii_graphic() { ' ' } else { c }).collect()
+}
+
+/// Reads an interval (`pmParseInterval(3)`, `pmParseHighResInterval(3)`): numbers with units, which are
+/// added up; a number without a unit counts seconds.
+///
+/// # Errors
+/// The text is empty, or something in it is neither a number nor a unit, or
+/// the interval is longer than a [`Duration`] can be.
+pub fn parse_interval(text: &str) -> Result<Duration, IntervalError> {
+    let error = |offset, problem| IntervalError { text: text.to_owned(), offset, problem };
+    if text.is_empty() {
+        return Err(error(0, "Null or empty specification"));
+    }
+    let mut total = Duration::ZERO;
+    let mut at = after_space(text, 0);
+    while at < text.len() {
+        let start = at;
+        let (number, length) = match leading_number(&text[at..]) {
+            // The C library reads a number in `nanosecond`; what is wrong is the rest.
+            Ok((number, length)) if number.is_nan() => (number, length),
+            Ok((number, length)) if (0.0..=NUMBER_LIMIT).contains(&number) => (number, length),
+            _ => return Err(error(start, "unexpected value")),
+        };
+        at = after_space(text, at + length);
+        let letters = text[at..].bytes().take_while(u8::is_ascii_alphabetic).count();
+        let unit = match letters {
+            0 => Some(NSEC_PER_SEC),
+            _ => unit_of(&text[at..at + letters]),
+        };
+        let Some(unit) = unit else { return Err(error(at, "unexpected value")) };
+        at = after_space(text, at + letters);
+        let sum = duration(number, unit).and_then(|part| total.checked_add(part));
+        total = sum.ok_or_else(|| error(start, "unexpected value"))?;
+    }
+    Ok(total)
+}
+
+/// So many units of so many nanoseconds each, to the nearest nanosecond;
+/// `None` for what is no number.
+fn duration(number: f64, unit: f64) -> Option<Duration> {
+    let seconds = if unit < NSEC_PER_SEC {
+        number / (NSEC_PER_SEC / unit)
+    } else {
+        number * (unit / NSEC_PER_SEC)
+    };
+    let whole = Duration::try_from_secs_f64(seconds.trunc()).ok()?;
+    // The product is rounded, and with it a half may have become one.
+    let product = seconds.fract() * NSEC_PER_SEC;
+    let is_less = seconds.fract().mul_add(NSEC_PER_SEC, -product) < 0.0;
+    let rounded = (product + 0.5).floor();
+    let is_half = rounded - product == 0.5;
+    // At most 10^9, so that nothing is lost; a whole second carries over.
+    let nanoseconds = rounded as u64 - u64::from(is_half && is_less);
+    whole.checked_add(Duration::from_nanos(nanoseconds))
+}
+
+fn unit_of(word: &str) -> Option<f64> {
+    let word = word.to_ascii_lowercase();
+    // A plural has more than one letter.
+    let singular = word.strip_suffix('s').filter(|rest| !rest.is_empty()).unwrap_or(&word);
+    let (_, unit) = WORDS.iter().find(|(words, _)| words.contains(&singular))?;
+    Some(*unit)
+}
+
+fn after_space(text: &str, at: usize) -> usize {
+    at + text[at..].bytes().take_while(|byte| is_c_space(*byte)).count()
+}
+
+/// Reads any text as an interval and checks the place of a fault.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_interval(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if let Err(error) = parse_interval(&text) {
+        assert!(text.is_char_boundary(error.offset), "{error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_text_is_an_interval_or_has_a_fault_in_it() {
+        let pieces = ["1", ".5", "e3", " ", "s", "min", "ms", "nan", "-", "\u{e9}", "0x", "99999"];
+        let mut state: u64 = 1;
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..state >> 61 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                text.push_str(pieces[(state >> 33) as usize % pieces.len()]);
+            }
+            fuzz_interval(text.as_bytes());
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Labels: names with values that say more about a source, an agent, a metric
+//! or an instance.
+//!
+//! A [`LabelSet`] is the text of one JSON object together with the places of
+//! names and values in it, as `pmGetContextLabels(3)` and its kin deliver it.
+//! Places are checked against the text when a set is made, so that reading
+//! one cannot fail. Where sets come from is not known here.
+
+use std::fmt;
+
+use super::{InDom, InstId, PmStatus, Pmid};
+
+/// Whose labels. Of two labels with one name, that of the later level counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LabelLevel {
+    /// The whole source (`pmGetContextLabels(3)`).
+    Context,
+    /// The agent with this number (`pmGetDomainLabels(3)`).
+    Domain(u32),
+    /// An instance domain (`pmGetInDomLabels(3)`).
+    InDom(InDom),
+    /// The cluster of a metric, whose item is without consequence (`pmGetClusterLabels(3)`).
+    Cluster(Pmid),
+    /// A metric (`pmGetItemLabels(3)`).
+    Item(Pmid),
+    /// Every instance of a domain, one set for each (`pmGetInstancesLabels(3)`).
+    Instances(InDom),
+}
+
+impl LabelLevel {
+    /// The bit of the level in requests, in records and in [`LabelFlags`].
+    pub const fn bit(self) -> u8 {
+        match self {
+            LabelLevel::Context => 1,
+            LabelLevel::Domain(_) => 2,
+            LabelLevel::InDom(_) => 4,
+            LabelLevel::Cluster(_) => 8,
+            LabelLevel::Item(_) => 16,
+            LabelLevel::Instances(_) => 32,
+        }
+    }
+
+    /// Number of what has the labels; all ones for [`LabelLevel::Context`].
+    pub const fn ident(self) -> u32 {
+        match self {
+            LabelLevel::Context => 0xffff_ffff,
+            LabelLevel::Domain(domain) => domain,
+            LabelLevel::InDom(indom) | LabelLevel::Instances(indom) => indom.0,
+            LabelLevel::Cluster(pmid) | LabelLevel::Item(pmid) => pmid.0,
+        }
+    }
+
+    /// The same with the item of a cluster's metric set to zero, which makes
+    /// equal clusters equal.
+    #[must_use]
+    pub const fn of_cluster(self) -> LabelLevel {
+        match self {
+            LabelLevel::Cluster(pmid) => {
+                LabelLevel::Cluster(Pmid::new(pmid.domain(), pmid.cluster(), 0))
+            }
+            other => other,
+        }
+    }
+
+    /// The level of a bit and a number; `None` for a number that is not the
+    /// bit of a level.
+    pub const fn from_wire(bit: u32, ident: u32) -> Option<LabelLevel> {
+        match bit {
+            1 => Some(LabelLevel::Context),
+            2 => Some(LabelLevel::Domain(ident)),
+            4 => Some(LabelLevel::InDom(InDom(ident))),
+            8 => Some(LabelLevel::Cluster(Pmid(ident))),
+            16 => Some(LabelLevel::Item(Pmid(ident))),
+            32 => Some(LabelLevel::Instances(InDom(ident))),
+            _ => None,
+        }
+    }
+}
+
+/// What kind of label: the bit of its level, and two more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LabelFlags(pub u8);
+
+impl LabelFlags {
+    /// The name has several components, separated by dots.
+    pub const COMPOUND: LabelFlags = LabelFlags(0x40);
+    /// A remark that does not identify: two sources that differ in it alone
+    /// are the same (`PM_LABEL_OPTIONAL`).
+    pub const OPTIONAL: LabelFlags = LabelFlags(0x80);
+
+    /// True when every bit of `other` is set.
+    pub const fn has(self, other: LabelFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Where one label stands in the text of its set; offsets and lengths in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LabelPlace {
+    /// First byte of the name, after its quote.
+    pub name: u32,
+    /// Length of the name.
+    pub name_len: u32,
+    /// What kind of label it is.
+    pub flags: LabelFlags,
+    /// First byte of the value, for a string its quote.
+    pub value: u32,
+    /// Length of the value, quotes included.
+    pub value_len: u32,
+}
+
+/// One label of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label<'s> {
+    /// Name, letters, digits, `_` and `.`.
+    pub name: &'s str,
+    /// Value as JSON: a string has its quotes and escapes.
+    pub value: &'s str,
+    /// What kind of label it is.
+    pub flags: LabelFlags,
+}
+
+/// The labels of one thing on one level.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LabelSet {
+    instance: InstId,
+    outcome: Result<Box<[LabelPlace]>, PmStatus>,
+    json: Box<str>,
+}
+
+/// A place that is not in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LabelPlaceError {
+    /// Position of the label in its set.
+    pub label: usize,
+    /// `name` or `value`.
+    pub field: &'static str,
+    /// Offset of the field.
+    pub offset: u32,
+    /// Its length.
+    pub len: u32,
+    /// Length of the text.
+    pub text: usize,
+}
+
+impl fmt::Display for LabelPlaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LabelPlaceError { label, field, offset, len, text } = self;
+        write!(
+            f,
+            "the {field} of label {label}, {len} bytes at {offset}, \
+             is not within the {text} bytes of the set's text"
+        )
+    }
+}
+
+impl std::error::Error for LabelPlaceError {}
+
+impl LabelSet {
+    /// A set over a text. `instance` is -1 (`PM_IN_NULL`) but for
+    /// [`LabelLevel::Instances`].
+    ///
+    /// # Errors
+    /// A name or value is not within the text, or begins or ends in the
+    /// middle of a character.
+    pub fn new(
+        instance: InstId,
+        json: impl Into<Box<str>>,
+        places: Vec<LabelPlace>,
+    ) -> Result<LabelSet, LabelPlaceError> {
+        let json = json.into();
+        for (label, place) in places.iter().enumerate() {
+            let fields =
+                [("name", place.name, place.name_len), ("value", place.value, place.value_len)];
+            for (field, offset, len) in fields {
+                if slice(&json, offset, len).is_none() {
+                    let text = json.len();
+                    return Err(LabelPlaceError { label, field, offset, len, text });
+                }
+            }
+        }
+        Ok(LabelSet { instance, outcome: Ok(places.into()), json })
+    }
+
+    /// A set without labels.
+    pub fn empty(instance: InstId) -> LabelSet {
+        LabelSet { instance, outcome: Ok(Box::default()), json: Box::default() }
+    }
+
+    /// The same labels as those of an instance.
+    #[must_use]
+    pub fn of_instance(self, instance: InstId) -> LabelSet {
+        LabelSet { instance, ..self }
+    }
+
+    /// A set that could not be had, for a reason of its own.
+    pub fn failed(instance: InstId, status: PmStatus) -> LabelSet {
+        LabelSet { instance, outcome: Err(status), json: Box::default() }
+    }
+
+    /// The instance; -1 (`PM_IN_NULL`) where the labels are not an instance's.
+    pub fn instance(&self) -> InstId {
+        self.instance
+    }
+
+    /// Why this set could not be had, if so.
+    pub fn failure(&self) -> Option<PmStatus> {
+        self.outcome.as_ref().err().copied()
+    }
+
+    /// The JSON object as the source wrote it; empty when there are no labels.
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// The labels, in the order of the source, which is usually that of their names.
+    pub fn labels(&self) -> impl ExactSizeIterator<Item = Label<'_>> {
+        let places: &[LabelPlace] = self.outcome.as_deref().unwrap_or_default();
+        places.iter().map(|place| Label {
+            name: slice(&self.json, place.name, place.name_len).unwrap_or_default(),
+            value: slice(&self.json, place.value, place.value_len).unwrap_or_default(),
+            flags: place.flags,
+        })
+    }
+
+    /// Where the labels stand in the text, parallel to [`LabelSet::labels`].
+    pub fn places(&self) -> &[LabelPlace] {
+        self.outcome.as_deref().unwrap_or_default()
+    }
+}
+
+/// The text of a set out of the bytes of a peer or file. Bytes that are not
+/// UTF-8 become `?`, one for each, so that places stay right.
+pub fn label_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
+
+fn slice(text: &str, offset: u32, len: u32) -> Option<&str> {
+    let start = usize::try_from(offset).ok()?;
+    text.get(start..start.checked_add(usize::try_from(len).ok()?)?)
+}

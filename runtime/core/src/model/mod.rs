@@ -1,0 +1,77 @@
+//! The vocabulary of the PMAPI: identifiers, descriptors, units, statuses,
+//! time stamps, instance domains, labels.
+//!
+//! Plain values without behaviour towards any source of metrics.
+
+mod c_number;
+pub mod calendar;
+mod desc;
+mod events;
+mod help_text;
+mod indom;
+mod interval;
+mod labels;
+mod labels_merge;
+mod labels_parse;
+mod labels_print;
+mod metric_spec;
+mod pmid;
+mod profile;
+mod seconds;
+mod state_change;
+mod status;
+mod status_text;
+mod time;
+mod units;
+mod units_convert;
+mod units_parse;
+mod units_text;
+mod units_words;
+mod value;
+mod value_convert;
+mod value_parse;
+mod value_print;
+mod value_text;
+mod version;
+
+pub use c_number::{is_c_space, leading_number};
+pub use desc::{MetricDesc, Semantics, ValueType};
+#[cfg(any(test, feature = "fuzz"))]
+pub use events::fuzz_events;
+pub use events::{
+    EVENT_FLAGS, EVENT_MISSED, EventFlags, EventParameter, EventRecord, native_events,
+};
+pub use help_text::{TextKind, TextSubject};
+pub use indom::{InDom, InstId, InstanceDomain, InstanceNames};
+#[cfg(any(test, feature = "fuzz"))]
+pub use interval::fuzz_interval;
+pub use interval::{IntervalError, parse_interval};
+pub use interval::{blanks_before, write_fault};
+pub use labels::label_text;
+pub use labels::{Label, LabelFlags, LabelLevel, LabelPlace, LabelPlaceError, LabelSet};
+pub use labels_merge::{LabelMap, json_string};
+pub use labels_parse::LabelTextError;
+#[cfg(any(test, feature = "fuzz"))]
+pub use labels_parse::fuzz_labels;
+#[cfg(any(test, feature = "fuzz"))]
+pub use metric_spec::fuzz_metric_spec;
+pub use metric_spec::{MetricSpec, MetricSpecError, SpecSource};
+pub use pmid::Pmid;
+pub use profile::{DomainProfile, InstanceProfile, Selection};
+pub use state_change::StateChange;
+pub use status::PmStatus;
+pub use time::{Timestamp, UtcTime};
+pub use units::{ExtraUnit, Units};
+pub use units_convert::Conversion;
+#[cfg(any(test, feature = "fuzz"))]
+pub use units_parse::fuzz_units;
+pub use units_parse::{ParsedUnits, UnitsError, UnitsErrorKind};
+pub use units_words::units_words;
+pub use value::{RawValue, RawValueRef, Value};
+#[cfg(any(test, feature = "fuzz"))]
+pub use value_parse::fuzz_value;
+pub use value_print::{ClockText, format_e, number_text, write_unknown_block};
+pub use value_text::{
+    format_g, write_double, write_exact_double, write_exact_float, write_float, write_g,
+};
+pub use version::PcpVersion;

@@ -1,0 +1,386 @@
+//! Parsing units.
+//!
+//! Takes text of `pmParseUnitsStr(3)` and gives units with a multiplier, or
+//! an error that says which bytes are to blame. Knows nothing of values; see
+//! `units_convert` for changing a value's scale.
+
+use std::fmt;
+use std::ops::{Range, RangeInclusive};
+
+use super::c_number::{NumberError, is_c_space, leading_number};
+use super::units_words::{Axis, EXTRA_WORDS, LAST_NUMBERED, SPACE_NUMBERED, TIME_NUMBERED, WORDS};
+use super::{ExtraUnit, PmStatus, Units};
+
+/// Result of [`Units::parse`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParsedUnits {
+    /// The units.
+    pub units: Units,
+    /// A value in [`ParsedUnits::units`] times this is a value in the units
+    /// that were written: 0.1 for `10 Kbyte`. 1 without numbers and without
+    /// an axis on both sides of the slash; infinite or NaN after a zero.
+    pub multiplier: f64,
+}
+
+/// Why text is not units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnitsErrorKind {
+    /// A word that is unknown, misplaced, or of an axis that its part already has.
+    BaseUnit,
+    /// A number that is malformed or out of range.
+    Number,
+    /// The dimension of space does not fit -8 to 7.
+    SpaceDimension,
+    /// The dimension of time does not fit -8 to 7.
+    TimeDimension,
+    /// The dimension of count does not fit -8 to 7.
+    CountDimension,
+    /// A part has more than one extra unit.
+    MultipleExtra,
+    /// Both parts have an extra unit.
+    ExtraOnBothSides,
+}
+
+/// Error of [`Units::parse`]. Prints libpcp's text; as a status it is
+/// [`PmStatus::CONV`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitsError {
+    /// What is wrong.
+    pub kind: UnitsErrorKind,
+    /// Bytes of the text that are to blame; never empty for non-empty text.
+    pub range: Range<usize>,
+}
+
+impl UnitsError {
+    /// The status that `pmParseUnitsStr(3)` gives.
+    pub const fn status(&self) -> PmStatus {
+        PmStatus::CONV
+    }
+}
+
+impl fmt::Display for UnitsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.kind {
+            UnitsErrorKind::BaseUnit => "unrecognized or duplicate base unit",
+            UnitsErrorKind::Number => "invalid floating point literal",
+            UnitsErrorKind::SpaceDimension => "space dimension out of bounds",
+            UnitsErrorKind::TimeDimension => "time dimension out of bounds",
+            UnitsErrorKind::CountDimension => "count dimension out of bounds",
+            UnitsErrorKind::MultipleExtra => "multiple extra units not allowed",
+            UnitsErrorKind::ExtraOnBothSides => {
+                "extra units cannot appear in both dividend and divisor"
+            }
+        })
+    }
+}
+
+impl std::error::Error for UnitsError {}
+
+impl Units {
+    /// Reads units as `pmParseUnitsStr(3)` of PCP 7 does: a dividend and,
+    /// after a slash, a divisor, each a possibly empty list of numbers and
+    /// of unit words with exponents (`10 Kbyte^2 / sec`, `temperature (C)`).
+    pub fn parse(text: &str) -> Result<ParsedUnits, UnitsError> {
+        parse(text, ExtraUnits::Known)
+    }
+
+    /// Reads units as PCP 6 does, where extra units are unknown words.
+    pub fn parse_version_6(text: &str) -> Result<ParsedUnits, UnitsError> {
+        parse(text, ExtraUnits::Unknown)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ExtraUnits {
+    Known,
+    Unknown,
+}
+
+fn parse(text: &str, extra_units: ExtraUnits) -> Result<ParsedUnits, UnitsError> {
+    // A second slash is an unknown word of the divisor.
+    let slash = text.find('/');
+    let dividend = Part::parse(text, 0..slash.unwrap_or(text.len()), extra_units)?;
+    let divisor = match slash {
+        Some(slash) => Part::parse(text, slash + 1..text.len(), extra_units)?,
+        None => Part::default(),
+    };
+    let extra = match (&dividend.extra, &divisor.extra) {
+        (Some(_), Some((_, range))) => {
+            return Err(error(UnitsErrorKind::ExtraOnBothSides, range.clone()));
+        }
+        (Some((extra, _)), None) => *extra,
+        (None, Some((extra, _))) => ExtraUnit { quantity: -extra.quantity, unit: extra.unit },
+        (None, None) => ExtraUnit::default(),
+    };
+    let quotient = Quotient { dividend, divisor };
+    let dim_space = quotient.dimension(Axis::Space, UnitsErrorKind::SpaceDimension)?;
+    let dim_time = quotient.dimension(Axis::Time, UnitsErrorKind::TimeDimension)?;
+    let dim_count = quotient.dimension(Axis::Count, UnitsErrorKind::CountDimension)?;
+    // The order in which the axes enter the multiplier decides its last digit.
+    let mut multiplier = quotient.divisor.number / quotient.dividend.number;
+    let scale_space = quotient.scale(Axis::Space, dim_space, &mut multiplier)?.unsigned_abs();
+    let scale_count = quotient.scale(Axis::Count, dim_count, &mut multiplier)?;
+    let scale_time = quotient.scale(Axis::Time, dim_time, &mut multiplier)?.unsigned_abs();
+    let units =
+        Units { dim_space, dim_time, dim_count, scale_space, scale_time, scale_count, extra };
+    Ok(ParsedUnits { units, multiplier })
+}
+
+fn error(kind: UnitsErrorKind, range: Range<usize>) -> UnitsError {
+    UnitsError { kind, range }
+}
+
+struct Quotient {
+    dividend: Part,
+    divisor: Part,
+}
+
+impl Quotient {
+    /// The dimension along `axis`, or `out_of_bounds` where it is written.
+    fn dimension(&self, axis: Axis, out_of_bounds: UnitsErrorKind) -> Result<i8, UnitsError> {
+        let (above, below) = (self.dividend.item(axis), self.divisor.item(axis));
+        // Both are within -8 to 15.
+        let dimension = above.dimension - below.dimension;
+        if (-8..=7).contains(&dimension) {
+            return Ok(dimension);
+        }
+        let culprit = if above.dimension == 0 { below } else { above };
+        Err(error(out_of_bounds, culprit.range.clone()))
+    }
+
+    /// The scale along `axis`, on which the quotient has `dimension`. An axis
+    /// on one side of the slash keeps its scale. One on both gets the basic
+    /// scale, and what that changes goes into the multiplier.
+    fn scale(&self, axis: Axis, dimension: i8, multiplier: &mut f64) -> Result<i8, UnitsError> {
+        let (above, below) = (self.dividend.item(axis), self.divisor.item(axis));
+        match (above.dimension, below.dimension) {
+            (_, 0) if above.dimension != 0 => return Ok(above.scale),
+            (0, _) if below.dimension != 0 => return Ok(below.scale),
+            _ => {}
+        }
+        *multiplier *= above.in_basic_units(axis)?.powf(-f64::from(above.dimension));
+        *multiplier *= below.in_basic_units(axis)?.powf(f64::from(below.dimension));
+        Ok(if axis == Axis::Time && dimension != 0 { SECONDS } else { 0 })
+    }
+}
+
+/// The basic scale of time; those of space and count are 0.
+const SECONDS: i8 = 3;
+
+/// What one part says about one axis; all zero when it does not name it.
+#[derive(Clone, Default)]
+struct Item {
+    dimension: i8,
+    scale: i8,
+    range: Range<usize>,
+}
+
+impl Item {
+    /// How many bytes, seconds or events one unit of this scale is.
+    fn in_basic_units(&self, axis: Axis) -> Result<f64, UnitsError> {
+        const SECONDS_OF: [f64; 6] = [0.000000001, 0.000001, 0.001, 1.0, 60.0, 3600.0];
+        match axis {
+            Axis::Space => Ok(1024f64.powf(f64::from(self.scale))),
+            Axis::Count => Ok(10f64.powf(f64::from(self.scale))),
+            // Nobody knows how long `time-6` is.
+            Axis::Time => usize::try_from(self.scale)
+                .ok()
+                .and_then(|scale| SECONDS_OF.get(scale).copied())
+                .ok_or_else(|| error(UnitsErrorKind::BaseUnit, self.range.clone())),
+        }
+    }
+}
+
+/// The dividend or the divisor.
+struct Part {
+    /// Product of all numbers.
+    number: f64,
+    space: Item,
+    time: Item,
+    count: Item,
+    extra: Option<(ExtraUnit, Range<usize>)>,
+}
+
+impl Default for Part {
+    fn default() -> Part {
+        Part {
+            number: 1.0,
+            space: Item::default(),
+            time: Item::default(),
+            count: Item::default(),
+            extra: None,
+        }
+    }
+}
+
+impl Part {
+    fn item(&self, axis: Axis) -> &Item {
+        match axis {
+            Axis::Space => &self.space,
+            Axis::Time => &self.time,
+            Axis::Count => &self.count,
+        }
+    }
+
+    fn item_mut(&mut self, axis: Axis) -> &mut Item {
+        match axis {
+            Axis::Space => &mut self.space,
+            Axis::Time => &mut self.time,
+            Axis::Count => &mut self.count,
+        }
+    }
+
+    /// Reads the bytes of `text` in `range`, whose ends are character boundaries.
+    fn parse(text: &str, range: Range<usize>, extra_units: ExtraUnits) -> Result<Part, UnitsError> {
+        let text = text.get(..range.end).unwrap_or_default();
+        let mut part = Part::default();
+        let mut at = range.start;
+        while let Some(first) = text.as_bytes().get(at).copied() {
+            let rest = text.get(at..).unwrap_or_default();
+            if is_c_space(first) {
+                at += 1;
+            } else if matches!(first, b'-' | b'.' | b'0'..=b'9') {
+                let (number, length) = leading_number(rest).map_err(|cause| {
+                    let length = match cause {
+                        NumberError::Missing => word_length(rest),
+                        NumberError::Range(length) => length,
+                    };
+                    error(UnitsErrorKind::Number, at..at + length)
+                })?;
+                part.number *= number;
+                at += length;
+            } else if let Some((extra, length)) = leading_extra(rest, extra_units) {
+                let range = at..at + length;
+                if part.extra.is_some() {
+                    return Err(error(UnitsErrorKind::MultipleExtra, range));
+                }
+                at = range.end;
+                part.extra = Some((extra, range));
+            } else {
+                at += part.base_unit(rest, at)?;
+            }
+        }
+        Ok(part)
+    }
+
+    /// Takes the word of a basic axis that `rest` begins with, and its
+    /// exponent; gives their length. `at` is where `rest` is in the text.
+    fn base_unit(&mut self, rest: &str, at: usize) -> Result<usize, UnitsError> {
+        let unknown = |range| error(UnitsErrorKind::BaseUnit, range);
+        let Some((axis, scale, length)) = leading_word(rest) else {
+            return Err(unknown(at..at + word_length(rest)));
+        };
+        let item = self.item_mut(axis);
+        // A word with exponent 0 may be followed by another of its axis.
+        if item.dimension != 0 {
+            return Err(unknown(at..at + length));
+        }
+        let after = rest.get(length..).unwrap_or_default();
+        let (dimension, exponent_length) = if after.starts_with('^') {
+            leading_exponent(after, -8..=15)
+                .ok_or_else(|| unknown(at + length..at + length + 1 + word_length(&after[1..])))?
+        } else {
+            (1, 0)
+        };
+        let length = length + exponent_length;
+        *item = Item { dimension, scale, range: at..at + length };
+        Ok(length)
+    }
+}
+
+/// True where a word or an exponent may end.
+fn at_boundary(rest: &str) -> bool {
+    rest.bytes().next().is_none_or(|byte| byte == b'^' || is_c_space(byte))
+}
+
+/// Length of what stands before the next white space.
+fn word_length(rest: &str) -> usize {
+    rest.bytes().position(is_c_space).unwrap_or(rest.len())
+}
+
+/// The extra unit that `rest` begins with and its length.
+fn leading_extra(rest: &str, extra_units: ExtraUnits) -> Option<(ExtraUnit, usize)> {
+    if extra_units == ExtraUnits::Unknown {
+        return None;
+    }
+    for (quantity, word) in (1i8..).zip(EXTRA_WORDS) {
+        for (unit, (unit_name, _)) in (1u8..).zip(word.units) {
+            let mut length = 0;
+            let matches = [word.name, " (", unit_name, ")"].into_iter().all(|piece| {
+                let start = length;
+                length += piece.len();
+                rest.get(start..length).is_some_and(|text| text.eq_ignore_ascii_case(piece))
+            });
+            if matches {
+                return Some((ExtraUnit { quantity, unit }, length));
+            }
+        }
+    }
+    None
+}
+
+/// Axis, scale and length of the word of a basic axis that `rest` begins with.
+fn leading_word(rest: &str) -> Option<(Axis, i8, usize)> {
+    if let Some((scale, length)) = leading_count_scale(rest) {
+        return Some((Axis::Count, scale, length));
+    }
+    let length = rest.bytes().position(|byte| byte == b'^' || is_c_space(byte));
+    let length = length.unwrap_or(rest.len());
+    let text = rest.get(..length)?;
+    if let Some(word) = WORDS.iter().find(|word| word.text.eq_ignore_ascii_case(text)) {
+        return Some((word.axis, word.scale, length));
+    }
+    for (axis, prefix) in [(Axis::Space, SPACE_NUMBERED), (Axis::Time, TIME_NUMBERED)] {
+        let has_prefix = text.get(..prefix.len()).is_some_and(|t| t.eq_ignore_ascii_case(prefix));
+        if !has_prefix {
+            continue;
+        }
+        let scale = small_number(&text[prefix.len()..])?;
+        return (0..=LAST_NUMBERED).contains(&scale).then_some((axis, scale, length));
+    }
+    None
+}
+
+/// Scale and length of `count x 10` or `count x 10^N`. Powers that are not
+/// scales are left standing, to be read as an exponent of `count x 10`.
+fn leading_count_scale(rest: &str) -> Option<(i8, usize)> {
+    const TEN: &str = "count x 10";
+    let is_ten = rest.get(..TEN.len()).is_some_and(|text| text.eq_ignore_ascii_case(TEN));
+    let after = rest.get(TEN.len()..)?;
+    if !is_ten || !at_boundary(after) {
+        return None;
+    }
+    match leading_exponent(after, -8..=7) {
+        Some((0 | 1, _)) | None => Some((1, TEN.len())),
+        Some((scale, length)) => Some((scale, TEN.len() + length)),
+    }
+}
+
+/// Value and length of the exponent that `rest` begins with.
+fn leading_exponent(rest: &str, allowed: RangeInclusive<i8>) -> Option<(i8, usize)> {
+    let digits = rest.strip_prefix('^')?;
+    let length = digits.bytes().position(|byte| byte == b'^' || is_c_space(byte));
+    let digits = &digits[..length.unwrap_or(digits.len())];
+    let value = small_number(digits)?;
+    allowed.contains(&value).then_some((value, 1 + digits.len()))
+}
+
+/// An integer in its one canonical spelling: no plus, no leading zeros.
+fn small_number(digits: &str) -> Option<i8> {
+    (-8..=LAST_NUMBERED).find(|number| number.to_string() == digits)
+}
+
+/// Parses bytes as units and, when that succeeds, prints them and reads them
+/// back; panics when the result differs.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_units(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Units::parse(text) {
+        Ok(parsed) => {
+            let printed = parsed.units.to_string();
+            let again = Units::parse(&printed);
+            assert_eq!(again.map(|again| again.units), Ok(parsed.units), "{text:?} {printed:?}");
+        }
+        Err(error) => assert!(text.get(error.range).is_some_and(|word| !word.is_empty())),
+    }
+}

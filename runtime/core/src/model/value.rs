@@ -1,0 +1,268 @@
+//! Single values, apart from the result that they came in.
+//!
+//! A result gives words and blocks of bytes ([`RawValue`]); what they mean
+//! takes the metric's type, and gives a [`Value`].
+
+use super::{PmStatus, ValueType};
+
+/// A value as a result carries it (`pmValue` of pmFetch(3)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawValue {
+    /// 32 bits kept in place.
+    InPlace(u32),
+    /// A block: numbers in network byte order, text with its terminating NUL
+    /// if it was sent with one, event arrays as on the wire.
+    Block {
+        /// Code of the type that the block says it has, see [`ValueType::from_code`].
+        code: u8,
+        /// Its bytes, without the block's header.
+        bytes: Box<[u8]>,
+    },
+}
+
+/// A [`RawValue`] that stays where it is, in a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawValueRef<'r> {
+    /// 32 bits kept in place.
+    InPlace(u32),
+    /// A block.
+    Block {
+        /// Code of the type that the block says it has.
+        code: u8,
+        /// Its bytes, without the block's header.
+        bytes: &'r [u8],
+    },
+    /// A number that is not encoded; on the wire it is a block of its type.
+    Number {
+        /// FLOAT, 64, U64 or DOUBLE.
+        value_type: ValueType,
+        /// Its bits, those of a FLOAT in the low half.
+        bits: u64,
+    },
+}
+
+/// A value that knows its type (`pmAtomValue` of pmExtractValue(3)).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// 32-bit signed integer.
+    I32(i32),
+    /// 32-bit unsigned integer.
+    U32(u32),
+    /// 64-bit signed integer.
+    I64(i64),
+    /// 64-bit unsigned integer.
+    U64(u64),
+    /// 32-bit floating point.
+    F32(f32),
+    /// 64-bit floating point.
+    F64(f64),
+    /// Text up to its first NUL; what is not UTF-8 has become U+FFFD.
+    Text(Box<str>),
+    /// Opaque bytes.
+    Aggregate(Box<[u8]>),
+    /// An array of event records with microseconds, as on the wire.
+    Event(Box<[u8]>),
+    /// An array of event records with nanoseconds, as on the wire.
+    HighResEvent(Box<[u8]>),
+}
+
+impl Value {
+    /// The type of metrics that have such values.
+    pub fn value_type(&self) -> ValueType {
+        match self {
+            Value::I32(_) => ValueType::I32,
+            Value::U32(_) => ValueType::U32,
+            Value::I64(_) => ValueType::I64,
+            Value::U64(_) => ValueType::U64,
+            Value::F32(_) => ValueType::F32,
+            Value::F64(_) => ValueType::F64,
+            Value::Text(_) => ValueType::String,
+            Value::Aggregate(_) => ValueType::Aggregate,
+            Value::Event(_) => ValueType::Event,
+            Value::HighResEvent(_) => ValueType::HighResEvent,
+        }
+    }
+}
+
+impl RawValue {
+    /// A value as a result carries it: 32-bit integers in place, the others in
+    /// a block, text with its NUL (what `pmStore(3)` sends).
+    pub fn encode(value: &Value) -> RawValue {
+        let bytes: Box<[u8]> = match value {
+            Value::I32(value) => return RawValue::InPlace(value.cast_unsigned()),
+            Value::U32(value) => return RawValue::InPlace(*value),
+            Value::I64(value) => value.to_be_bytes().into(),
+            Value::U64(value) => value.to_be_bytes().into(),
+            Value::F32(value) => value.to_be_bytes().into(),
+            Value::F64(value) => value.to_be_bytes().into(),
+            Value::Text(text) => [text.as_bytes(), &[0]].concat().into(),
+            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
+                bytes.clone()
+            }
+        };
+        // Codes of types that values have are below 11.
+        RawValue::Block { code: value.value_type().code() as u8, bytes }
+    }
+
+    /// The same value, without its own copy of the bytes.
+    pub fn borrowed(&self) -> RawValueRef<'_> {
+        match self {
+            RawValue::InPlace(word) => RawValueRef::InPlace(*word),
+            RawValue::Block { code, bytes } => RawValueRef::Block { code: *code, bytes },
+        }
+    }
+
+    /// The value of a metric of type `value_type`.
+    ///
+    /// # Errors
+    /// [`PmStatus::CONV`] when the words or bytes cannot be of that type.
+    pub fn decode(&self, value_type: ValueType) -> Result<Value, PmStatus> {
+        self.borrowed().decode(value_type)
+    }
+}
+
+impl<'r> RawValueRef<'r> {
+    /// The value as a block: its type code and bytes. `room` is for those of a
+    /// number. The word itself for a value in place.
+    pub fn encoded<'b>(self, room: &'b mut [u8; 8]) -> Result<(u8, &'b [u8]), u32>
+    where
+        'r: 'b,
+    {
+        match self {
+            RawValueRef::InPlace(word) => Err(word),
+            RawValueRef::Block { code, bytes } => Ok((code, bytes)),
+            RawValueRef::Number { value_type, bits } => {
+                *room = bits.to_be_bytes();
+                let bytes = if value_type == ValueType::F32 { &room[4..] } else { &room[..] };
+                // Codes of types that values have are below 11.
+                Ok((value_type.code() as u8, bytes))
+            }
+        }
+    }
+
+    /// The same value, not encoded if it is a number of its own type.
+    pub fn as_number(self) -> RawValueRef<'r> {
+        use ValueType::{F32, F64, I32, I64, U32, U64};
+        match self {
+            RawValueRef::Block { code, bytes } => {
+                let value_type = ValueType::from_code(code.into());
+                let bits = match (value_type, bytes) {
+                    (F32, &[a, b, c, d]) => u32::from_be_bytes([a, b, c, d]).into(),
+                    (I64 | U64 | F64, &[a, b, c, d, e, f, g, h]) => {
+                        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+                    }
+                    _ => return self,
+                };
+                RawValueRef::Number { value_type, bits }
+            }
+            RawValueRef::Number { value_type: I32 | U32, bits } => {
+                RawValueRef::InPlace(bits as u32)
+            }
+            _ => self,
+        }
+    }
+
+    /// The bits of the value if it is a number of a type, those of 32 bits in the
+    /// low half.
+    pub fn number(self, wanted: ValueType) -> Option<u64> {
+        match self.as_number() {
+            RawValueRef::InPlace(word) => {
+                matches!(wanted, ValueType::I32 | ValueType::U32).then_some(word.into())
+            }
+            RawValueRef::Number { value_type, bits } => (value_type == wanted).then_some(bits),
+            RawValueRef::Block { .. } => None,
+        }
+    }
+}
+
+impl RawValueRef<'_> {
+    /// The same value with a copy of the bytes.
+    pub fn to_owned(self) -> RawValue {
+        match self {
+            RawValueRef::InPlace(word) => RawValue::InPlace(word),
+            RawValueRef::Block { code, bytes } => RawValue::Block { code, bytes: bytes.into() },
+            RawValueRef::Number { value_type, bits } => {
+                let bytes: Box<[u8]> = match value_type {
+                    ValueType::F32 => (bits as u32).to_be_bytes().into(),
+                    _ => bits.to_be_bytes().into(),
+                };
+                RawValue::Block { code: value_type.code() as u8, bytes }
+            }
+        }
+    }
+
+    /// As [`RawValue::decode`].
+    ///
+    /// # Errors
+    /// As for [`RawValue::decode`].
+    pub fn decode(self, value_type: ValueType) -> Result<Value, PmStatus> {
+        let mut room = [0; 8];
+        let (code, bytes) = match (self.encoded(&mut room), value_type) {
+            (Err(word), ValueType::I32) => return Ok(Value::I32(word.cast_signed())),
+            (Err(word), ValueType::U32) => return Ok(Value::U32(word)),
+            (Err(word), ValueType::F32) => return Ok(Value::F32(f32::from_bits(word))),
+            (Err(_), _) => return Err(PmStatus::CONV),
+            (Ok((code, bytes)), _) => (ValueType::from_code(code.into()), bytes),
+        };
+        let four = || <[u8; 4]>::try_from(bytes).map_err(|_| PmStatus::CONV);
+        let eight = || <[u8; 8]>::try_from(bytes).map_err(|_| PmStatus::CONV);
+        Ok(match value_type {
+            ValueType::F32 if code == ValueType::F32 => Value::F32(f32::from_be_bytes(four()?)),
+            ValueType::I64 => Value::I64(i64::from_be_bytes(eight()?)),
+            ValueType::U64 => Value::U64(u64::from_be_bytes(eight()?)),
+            ValueType::F64 => Value::F64(f64::from_be_bytes(eight()?)),
+            ValueType::String => {
+                let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+                Value::Text(String::from_utf8_lossy(text).into())
+            }
+            ValueType::Aggregate | ValueType::AggregateStatic => Value::Aggregate(bytes.into()),
+            ValueType::Event => Value::Event(bytes.into()),
+            ValueType::HighResEvent => Value::HighResEvent(bytes.into()),
+            _ => return Err(PmStatus::CONV),
+        })
+    }
+}
+
+/// The form in which results carry the value and pmStore(3) takes it.
+impl From<&Value> for RawValue {
+    fn from(value: &Value) -> RawValue {
+        let block = |bytes: &[u8]| RawValue::Block {
+            // The codes of all types that values have fit.
+            code: u8::try_from(value.value_type().code()).unwrap_or(u8::MAX),
+            bytes: bytes.into(),
+        };
+        match value {
+            Value::I32(number) => RawValue::InPlace(number.cast_unsigned()),
+            Value::U32(number) => RawValue::InPlace(*number),
+            Value::I64(number) => block(&number.to_be_bytes()),
+            Value::U64(number) => block(&number.to_be_bytes()),
+            Value::F32(number) => block(&number.to_be_bytes()),
+            Value::F64(number) => block(&number.to_be_bytes()),
+            Value::Text(text) => block(&[text.as_bytes(), &[0]].concat()),
+            Value::Aggregate(bytes) | Value::Event(bytes) | Value::HighResEvent(bytes) => {
+                block(bytes)
+            }
+        }
+    }
+}
+
+macro_rules! values_from {
+    ($($plain:ty => $kind:ident;)*) => {$(
+        impl From<$plain> for Value {
+            fn from(plain: $plain) -> Value {
+                Value::$kind(plain.into())
+            }
+        }
+    )*};
+}
+
+values_from! {
+    i32 => I32;
+    u32 => U32;
+    i64 => I64;
+    u64 => U64;
+    f32 => F32;
+    f64 => F64;
+    &str => Text;
+    String => Text;
+}

@@ -1,0 +1,105 @@
+//! Values out of text, as users and metrics of type STRING give them.
+
+use super::c_number::{NumberError, is_c_space, leading_number};
+use super::{PmStatus, Value, ValueType};
+
+/// The system's error for a number out of range, as a status.
+const OUT_OF_RANGE: PmStatus = PmStatus(-rustix::io::Errno::RANGE.raw_os_error());
+
+impl Value {
+    /// The value of type `wanted` that a text stands for, as pmstore(1) and
+    /// pmFetchGroup(3) read it: after white space and a sign an integer in
+    /// decimal digits, or in hexadecimal ones after `0x`; or a number as
+    /// `strtod(3)` reads it, not in hexadecimal. Nothing may follow. No text at
+    /// all is zero, and a negative number wraps around for a U64.
+    ///
+    /// # Errors
+    /// [`PmStatus::TYPE`] when the text is no such number or `wanted` is neither
+    /// a number nor text, `-ERANGE` when the number does not fit.
+    pub fn parse(text: &str, wanted: ValueType) -> Result<Value, PmStatus> {
+        let number = text.trim_start_matches(|c: char| c.is_ascii() && is_c_space(c as u8));
+        match wanted {
+            ValueType::String => Ok(Value::Text(text.into())),
+            ValueType::F32 | ValueType::F64 => {
+                let value = floating(text, number)?;
+                if wanted == ValueType::F64 {
+                    return Ok(Value::F64(value));
+                }
+                let magnitude = value.abs();
+                let fits = value.is_nan()
+                    || value == 0.0
+                    || (f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)).contains(&magnitude);
+                // The range is that of C's FLT_MIN and FLT_MAX.
+                if fits { Ok(Value::F32(value as f32)) } else { Err(OUT_OF_RANGE) }
+            }
+            ValueType::I32 => fit(integer(text, number)?).map(Value::I32),
+            ValueType::I64 => fit(integer(text, number)?).map(Value::I64),
+            ValueType::U32 => fit(unsigned(integer(text, number)?)?).map(Value::U32),
+            ValueType::U64 => unsigned(integer(text, number)?).map(Value::U64),
+            _ => Err(PmStatus::TYPE),
+        }
+    }
+}
+
+fn fit<T, V: TryFrom<T>>(value: T) -> Result<V, PmStatus> {
+    V::try_from(value).map_err(|_| OUT_OF_RANGE)
+}
+
+/// As `strtoul(3)`, which gives the negative of what follows a sign.
+fn unsigned(value: i128) -> Result<u64, PmStatus> {
+    let magnitude: u64 = fit(value.unsigned_abs())?;
+    Ok(if value < 0 { magnitude.wrapping_neg() } else { magnitude })
+}
+
+/// `number` is `text` without the white space in front.
+fn integer(text: &str, number: &str) -> Result<i128, PmStatus> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let (is_negative, digits) = match number.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let hexadecimal = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
+    let (digits, radix) = hexadecimal.map_or((digits, 10), |digits| (digits, 16));
+    if digits.is_empty() {
+        return Err(PmStatus::TYPE);
+    }
+    let value = digits.chars().try_fold(0i128, |value, digit| {
+        let digit = digit.to_digit(radix).ok_or(PmStatus::TYPE)?;
+        // Beyond 64 bits it does not matter how far.
+        Ok(value.saturating_mul(radix.into()).saturating_add(digit.into()))
+    })?;
+    Ok(if is_negative { -value } else { value })
+}
+
+fn floating(text: &str, number: &str) -> Result<f64, PmStatus> {
+    if text.is_empty() {
+        return Ok(0.0);
+    }
+    let magnitude = number.trim_start_matches(['-', '+']);
+    if magnitude.starts_with("0x") || magnitude.starts_with("0X") {
+        return Err(PmStatus::TYPE);
+    }
+    match leading_number(number) {
+        Ok((value, length)) if length == number.len() => Ok(value),
+        Err(NumberError::Range(length)) if length == number.len() => Err(OUT_OF_RANGE),
+        _ => Err(PmStatus::TYPE),
+    }
+}
+
+/// Reads any text as every type, and what came of it once more from its text.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_value(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for code in 0..=6 {
+        let Ok(value) = Value::parse(text, ValueType::from_code(code)) else { continue };
+        for wanted in 0..=6 {
+            let Ok(converted) = value.convert(ValueType::from_code(wanted)) else { continue };
+            assert_eq!(converted.value_type().code(), wanted);
+        }
+        if let (0..=3, Ok(Value::Text(again))) = (code, value.convert(ValueType::String)) {
+            assert_eq!(Value::parse(&again, ValueType::from_code(code)), Ok(value));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What an agent inside the process has to offer: names with descriptors,
+//! instance domains, and values on request.
+//!
+//! An agent writes its values through [`Values`], which checks them against
+//! the metric's type. It knows neither the order of a request nor the form
+//! that results have.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use pmderive_core::model::{
+    InDom, InstId, InstanceDomain, InstanceProfile, LabelLevel, LabelSet, MetricDesc, PmStatus,
+    Pmid, ValueType,
+};
+use pmderive_core::result::{BlockValue, ResultWriter};
+
+/// Most bytes that a value of text or opaque bytes may have: a block's length
+/// has 24 bits and includes the block's header and a terminating NUL.
+const MAX_VALUE_BYTES: usize = 0xff_ffff - 5;
+
+/// A source of metrics within this process; the part that a PMDA plays for
+/// pmcd (`PMDA(3)`).
+///
+/// ```
+/// use std::sync::Arc;
+/// use pmderive_local::{Agent, Metric, Value, Values};
+/// use pmderive_core::model::*;
+///
+/// struct Answer;
+///
+/// impl Agent for Answer {
+///     fn name(&self) -> &str {
+///         "answer"
+///     }
+///     fn metrics(&self) -> Vec<Metric> {
+///         let desc = MetricDesc {
+///             pmid: Pmid::new(400, 0, 0),
+///             value_type: ValueType::U32,
+///             indom: None,
+///             semantics: Semantics::Discrete,
+///             units: Units::NONE,
+///         };
+///         vec![Metric { name: "answer.value".into(), desc, help: "The answer.".into() }]
+///     }
+///     fn fetch(&mut self, _: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus> {
+///         values.put(-1, Value::U32(42));
+///         Ok(())
+///     }
+/// }
+/// ```
+pub trait Agent: Send {
+    /// Name for messages.
+    fn name(&self) -> &str;
+
+    /// Another agent of the same kind and for the same place, for another
+    /// context; `None` where that cannot be (pmDupContext(3)).
+    fn duplicate(&self) -> Option<Box<dyn Agent>> {
+        None
+    }
+
+    /// All metrics of the agent. Asked once, when the agent is attached: an
+    /// agent's metrics do not change while it is in use.
+    fn metrics(&self) -> Vec<Metric>;
+
+    /// A fetch begins, or current instances are wanted: what was read earlier
+    /// is out of date. Whatever is delivered until the next call is to be of
+    /// one moment, so that the metrics of a fetch belong together.
+    fn begin_fetch(&mut self) {}
+
+    /// Adds the values that the metric has now, none if it has none.
+    ///
+    /// # Errors
+    /// The metric failed: its result is the status, whatever was added.
+    fn fetch(&mut self, pmid: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus>;
+
+    /// Changes a value (`pmStore(3)`). Nothing can be changed unless an agent
+    /// implements this.
+    ///
+    /// # Errors
+    /// The status that the caller gets, such as [`PmStatus::PERMISSION`].
+    fn store(
+        &mut self,
+        pmid: Pmid,
+        instance: InstId,
+        value: &pmderive_core::model::Value,
+    ) -> Result<(), PmStatus> {
+        let _ = (pmid, instance, value);
+        Err(PmStatus::PERMISSION)
+    }
+
+    /// An instance domain as of the fetch begun last. The same `Arc` while
+    /// nothing changed; [`super::Instances`] helps with that. An agent whose
+    /// metrics all have one value each has nothing to do here.
+    ///
+    /// # Errors
+    /// [`PmStatus::INDOM`] for a domain that the agent does not have.
+    fn instance_domain(&mut self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
+        let _ = indom;
+        Err(PmStatus::INDOM)
+    }
+
+    /// Identifier of the instance that a name stands for (`pmLookupInDom(3)`),
+    /// as of the fetch begun last: usually its own, or the first word of it.
+    ///
+    /// # Errors
+    /// [`PmStatus::INST`] when there is none, and what
+    /// [`Agent::instance_domain`] fails with.
+    fn lookup_instance(&mut self, indom: InDom, name: &str) -> Result<InstId, PmStatus> {
+        self.instance_domain(indom)?.lookup(name).ok_or(PmStatus::INST)
+    }
+
+    /// One line of help about an instance domain (`pmLookupInDomText(3)`), if
+    /// there is one.
+    fn domain_help(&self, indom: InDom) -> Option<Cow<'static, str>> {
+        let _ = indom;
+        None
+    }
+
+    /// Labels of a level, which is never the context's (`pmdaLabel(3)`): at
+    /// most one set, but for instances one for each with labels, as of the
+    /// fetch begun last. That the metrics are this agent's is a label which
+    /// they have anyway.
+    fn labels(&mut self, level: LabelLevel) -> Vec<LabelSet> {
+        let _ = level;
+        Vec::new()
+    }
+}
+
+/// A metric as its agent describes it.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    /// Full name, components separated by dots (`PMNS(5)`).
+    pub name: Cow<'static, str>,
+    /// Identifier, type, instance domain, semantics and units.
+    pub desc: MetricDesc,
+    /// One line of help (`pmLookupText(3)`).
+    pub help: Cow<'static, str>,
+}
+
+/// One value of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// 32-bit signed integer.
+    I32(i32),
+    /// 32-bit unsigned integer.
+    U32(u32),
+    /// 64-bit signed integer.
+    I64(i64),
+    /// 64-bit unsigned integer.
+    U64(u64),
+    /// 32-bit floating point.
+    F32(f32),
+    /// 64-bit floating point.
+    F64(f64),
+    /// Text.
+    Text(&'a str),
+    /// Opaque bytes.
+    Aggregate(&'a [u8]),
+}
+
+impl Value<'_> {
+    /// The type whose metrics may have this value.
+    pub fn value_type(&self) -> ValueType {
+        match self {
+            Value::I32(_) => ValueType::I32,
+            Value::U32(_) => ValueType::U32,
+            Value::I64(_) => ValueType::I64,
+            Value::U64(_) => ValueType::U64,
+            Value::F32(_) => ValueType::F32,
+            Value::F64(_) => ValueType::F64,
+            Value::Text(_) => ValueType::String,
+            Value::Aggregate(_) => ValueType::Aggregate,
+        }
+    }
+}
+
+/// Takes the values of one metric of a fetch.
+#[derive(Debug)]
+pub struct Values<'w, 'p> {
+    writer: &'w mut ResultWriter<'p>,
+    desc: MetricDesc,
+    profile: &'w InstanceProfile,
+    rejected: Option<PmStatus>,
+}
+
+impl<'w, 'p> Values<'w, 'p> {
+    /// Begins the value set of a metric.
+    pub(super) fn new(
+        writer: &'w mut ResultWriter<'p>,
+        desc: MetricDesc,
+        profile: &'w InstanceProfile,
+    ) -> Values<'w, 'p> {
+        writer.set(desc.pmid);
+        Values { writer, desc, profile, rejected: None }
+    }
+
+    /// Ends the value set: with a status if the agent failed, or if one of
+    /// its values was not acceptable.
+    pub(super) fn finish(self, outcome: Result<(), PmStatus>) {
+        if let Some(status) = outcome.err().or(self.rejected) {
+            self.writer.fail(status);
+        }
+    }
+
+    /// Descriptor of the metric that is being fetched.
+    pub fn desc(&self) -> &MetricDesc {
+        &self.desc
+    }
+
+    /// The instances that are wanted (`pmAddProfile(3)`). Values of others are
+    /// dropped; an agent to whom they are dear need not find them out.
+    pub fn profile(&self) -> &'w InstanceProfile {
+        self.profile
+    }
+
+    /// Adds the value of an instance; -1 (`PM_IN_NULL`) stands for the one
+    /// value of a metric without an instance domain.
+    ///
+    /// A value whose type is not the metric's makes the metric fail with
+    /// [`PmStatus::TYPE`], one longer than a result can carry (16 MiB) with
+    /// [`PmStatus::TRUNC`].
+    pub fn put(&mut self, instance: InstId, value: Value<'_>) {
+        if value.value_type() != self.desc.value_type {
+            self.rejected = Some(PmStatus::TYPE);
+            return;
+        }
+        if self.desc.indom.is_some_and(|indom| !self.profile.admits(indom, instance)) {
+            return;
+        }
+        let block = match value {
+            Value::I32(v) => return self.writer.in_place(instance, v.cast_unsigned()),
+            Value::U32(v) => return self.writer.in_place(instance, v),
+            Value::I64(v) => BlockValue::I64(v),
+            Value::U64(v) => BlockValue::U64(v),
+            Value::F32(v) => BlockValue::F32(v),
+            Value::F64(v) => BlockValue::F64(v),
+            Value::Text(v) if v.len() <= MAX_VALUE_BYTES => BlockValue::Text(v),
+            Value::Aggregate(v) if v.len() <= MAX_VALUE_BYTES => BlockValue::Aggregate(v),
+            Value::Text(_) | Value::Aggregate(_) => {
+                self.rejected = Some(PmStatus::TRUNC);
+                return;
+            }
+        };
+        self.writer.block(instance, block);
+    }
+}

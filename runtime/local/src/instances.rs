@@ -1,0 +1,73 @@
+//! Numbers for instances that come and go.
+//!
+//! A name keeps the internal instance number it got first for as long as the
+//! process lives (`pmdaCache(3)` does the same for PMDAs), also while it is
+//! away. The domain of those that are present is made anew only when their
+//! set changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_core::model::{InstId, InstanceDomain};
+
+/// The instances of one domain: numbers by name, and who is present.
+#[derive(Debug, Default)]
+pub struct Instances {
+    numbers: HashMap<Box<str>, InstId>,
+    names: Vec<Box<str>>,
+    present: Arc<InstanceDomain>,
+}
+
+impl Instances {
+    /// The number of a name: the one it had before, or the next free one.
+    pub fn number(&mut self, name: &str) -> InstId {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        // 2^31 names would not fit into memory.
+        let number = InstId::try_from(self.names.len()).unwrap_or(InstId::MAX);
+        self.numbers.insert(name.into(), number);
+        self.names.push(name.into());
+        number
+    }
+
+    /// The name of a number that [`Instances::number`] gave.
+    pub fn name(&self, number: InstId) -> Option<&str> {
+        self.names.get(usize::try_from(number).ok()?).map(|name| &**name)
+    }
+
+    /// Says which numbers are present now, in the order they are to be listed.
+    pub fn set_present(&mut self, numbers: impl Iterator<Item = InstId> + Clone) {
+        if self.present.instances().map(|(number, _)| number).eq(numbers.clone()) {
+            return;
+        }
+        let instances =
+            numbers.filter_map(|number| Some((number, self.name(number)?.into()))).collect();
+        self.present = Arc::new(InstanceDomain::new(instances));
+    }
+
+    /// The instances that are present; the same `Arc` while they stay.
+    pub fn domain(&self) -> &Arc<InstanceDomain> {
+        &self.present
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_returning_name_gets_its_number_back() {
+        let mut instances = Instances::default();
+        let [a, b] = ["sda", "sdb"].map(|name| instances.number(name));
+        instances.set_present([a, b].into_iter());
+        let both = Arc::clone(instances.domain());
+        instances.set_present([a, b].into_iter());
+        assert!(Arc::ptr_eq(&both, instances.domain()));
+
+        instances.set_present([b].into_iter());
+        assert_eq!(instances.domain().instances().collect::<Vec<_>>(), [(1, "sdb")]);
+        assert_eq!(instances.number("sdc"), 2);
+        assert_eq!(instances.number("sda"), a);
+    }
+}

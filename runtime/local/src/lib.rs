@@ -1,0 +1,44 @@
+//! Metrics of this process's own host, without a pmcd: agents inside the
+//! process answer for them.
+//!
+//! [`LocalContext`] is a source of metrics over a list of [`Agent`]s. The
+//! built-in [`LinuxAgent`] and [`ProcessAgent`] serve what pmdalinux(1) and
+//! pmdaproc(1) serve, under the same names and identifiers; [`SampleAgent`] is
+//! for tests and demonstrations; an application adds agents of its own by
+//! implementing the trait. Nothing here knows pmcd's protocol or archives.
+//!
+//! ```
+//! use pmderive_local::LocalContext;
+//! use pmderive_core::result::ResultBatch;
+//! use pmderive_core::source::{FetchList, FetchSource, MetadataSource};
+//!
+//! let mut context = LocalContext::new();
+//! let pmid = context.lookup_names(&["kernel.all.load"])?[0].expect("the Linux agent has it");
+//! let mut batch = ResultBatch::default();
+//! context.fetch(&FetchList::new(vec![pmid], Vec::new()), &mut batch)?;
+//! # Ok::<(), pmderive_core::source::SourceError>(())
+//! ```
+#![deny(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
+
+mod agent;
+mod context;
+mod files;
+mod instances;
+mod labels;
+mod linux;
+mod process;
+mod sample;
+mod table;
+mod text;
+
+pub use agent::{Agent, Metric, Value, Values};
+pub use context::LocalContext;
+pub use instances::Instances;
+pub use linux::LinuxAgent;
+#[cfg(any(test, feature = "fuzz"))]
+pub use linux::fuzz_linux_files;
+pub use process::ProcessAgent;
+#[cfg(any(test, feature = "fuzz"))]
+pub use process::fuzz_process_files;
+pub use sample::SampleAgent;

@@ -1,0 +1,120 @@
+//! What the processors are, from /proc/cpuinfo.
+//!
+//! The file has a block of `key : value` lines for each processor that is
+//! online. It is searched anew for each metric: these metrics are asked for
+//! once in a while, and keeping all of it as text would cost more.
+
+use std::collections::HashSet;
+
+use pmderive_core::model::{InstId, PmStatus, Semantics::*, ValueType::*};
+
+use super::table::{Area, Row, indom::CPU, metrics, put_number, row, units::*};
+use crate::agent::{Metric, Value, Values};
+use crate::files::{Files, ReadMark};
+use crate::text;
+
+/// A key of a block and what its value is.
+#[derive(Clone, Copy)]
+enum Source {
+    /// Text as it stands.
+    Text(&'static str),
+    /// A whole number, perhaps followed by its unit.
+    Number(&'static str),
+    /// A decimal fraction.
+    Fraction(&'static str),
+}
+
+/// The metrics.
+#[rustfmt::skip]
+static TABLE: &[Row<Source>] = &[
+    row("hinv.cpu.clock", (18, 0), F32, Discrete, PER_MICROSEC, Source::Fraction("cpu MHz"), "Clock rate of each processor at present.").over(CPU),
+    row("hinv.cpu.vendor", (18, 1), String, Discrete, NONE, Source::Text("vendor_id"), "Who made each processor.").over(CPU),
+    row("hinv.cpu.model", (18, 2), String, Discrete, NONE, Source::Text("model"), "Number of the model of each processor.").over(CPU),
+    row("hinv.cpu.model_name", (18, 9), String, Discrete, NONE, Source::Text("model name"), "Name of the model of each processor.").over(CPU),
+    row("hinv.cpu.stepping", (18, 3), String, Discrete, NONE, Source::Text("stepping"), "Revision of each processor's model.").over(CPU),
+    row("hinv.cpu.cache", (18, 4), U32, Discrete, KBYTE, Source::Number("cache size"), "Size of each processor's cache.").over(CPU),
+    row("hinv.cpu.cache_alignment", (18, 11), U32, Discrete, NONE, Source::Number("cache_alignment"), "Alignment that suits each processor's cache, in bytes.").over(CPU),
+    row("hinv.cpu.bogomips", (18, 5), F32, Discrete, NONE, Source::Fraction("bogomips"), "Speed of each processor in the kernel's delay loop.").over(CPU),
+    row("hinv.cpu.flags", (18, 10), String, Discrete, NONE, Source::Text("flags"), "Names of each processor's features.").over(CPU),
+];
+
+/// Reader of /proc/cpuinfo.
+#[derive(Default)]
+pub(super) struct CpuInfo {
+    read: ReadMark,
+    contents: Vec<u8>,
+}
+
+impl CpuInfo {
+    fn read(&mut self, files: &mut Files) -> &[u8] {
+        if self.read.is_due(files) {
+            self.contents.clear();
+            self.contents.extend_from_slice(files.read("proc/cpuinfo").unwrap_or_default());
+        }
+        &self.contents
+    }
+}
+
+/// Key and value of a line.
+fn entry(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (key, value) = text::split_once(line, b':')?;
+    Some((key.trim_ascii_end(), value.strip_prefix(b" ").unwrap_or(value)))
+}
+
+/// The value of `key` for each processor; of several in a block, and of
+/// several blocks of one processor, the first.
+fn each_processor<'a>(
+    contents: &'a [u8],
+    key: &'a str,
+) -> impl Iterator<Item = (InstId, &'a [u8])> {
+    let mut processor = None;
+    let mut seen = HashSet::new();
+    text::lines(contents).filter_map(entry).filter_map(move |(found, value)| {
+        if found == b"processor" {
+            let number = text::number::<InstId>(value).filter(|number| *number >= 0);
+            processor = number.filter(|number| seen.insert(*number));
+            return None;
+        }
+        if found != key.as_bytes() {
+            return None;
+        }
+        Some((processor.take()?, value))
+    })
+}
+
+impl Area for CpuInfo {
+    fn metrics(&self) -> Vec<Metric> {
+        metrics(TABLE)
+    }
+
+    fn fetch(
+        &mut self,
+        row: usize,
+        files: &mut Files,
+        values: &mut Values<'_, '_>,
+    ) -> Result<(), PmStatus> {
+        let contents = self.read(files);
+        match TABLE[row].value {
+            Source::Text(key) => {
+                for (processor, value) in each_processor(contents, key) {
+                    values.put(processor, Value::Text(&text::text(value)));
+                }
+            }
+            Source::Number(key) => {
+                for (processor, value) in each_processor(contents, key) {
+                    let number = text::words(value).next().and_then(text::number);
+                    put_number(values, processor, number);
+                }
+            }
+            Source::Fraction(key) => {
+                for (processor, value) in each_processor(contents, key) {
+                    let number = text::words(value).next().and_then(text::number::<f32>);
+                    if let Some(number) = number.filter(|number| number.is_finite()) {
+                        values.put(processor, Value::F32(number));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Mounted file systems on devices of this host: where they are mounted,
+//! from /proc/self/mounts, and their sizes, from statvfs(3).
+//!
+//! An instance is a device. Of several mounts of one device the first
+//! counts.
+
+use std::sync::Arc;
+
+use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use rustix::fs::StatVfs;
+
+use super::table::{
+    Area, Devices, Row, SINGLE, indom::FILESYS, metrics, put_number, row, units::*,
+};
+use crate::agent::{Metric, Value, Values};
+use crate::files::{Files, ReadMark};
+use crate::text;
+
+/// What a row delivers of each file system.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A number of statvfs(3).
+    Stat(fn(&StatVfs) -> Option<u64>),
+    /// Used space in percent of what users can have.
+    Full,
+    /// Directory it is mounted on.
+    MountDir,
+    /// Whether it is mounted read-only.
+    ReadOnly,
+    /// Number of file systems.
+    Number,
+}
+
+/// Kilobytes of a number of blocks.
+fn kilobytes(stat: &StatVfs, blocks: u64) -> Option<u64> {
+    Some(blocks.checked_mul(stat.f_frsize)? / 1024)
+}
+
+/// Blocks in use.
+fn used(stat: &StatVfs) -> Option<u64> {
+    stat.f_blocks.checked_sub(stat.f_bfree)
+}
+
+/// The metrics.
+#[rustfmt::skip]
+static TABLE: &[Row<Source>] = &[
+    row("hinv.nfilesys", (5, 0), U32, Discrete, COUNT, Source::Number, "Number of file systems mounted from devices of this host."),
+    row("filesys.capacity", (5, 1), U64, Discrete, KBYTE, Source::Stat(|stat| kilobytes(stat, stat.f_blocks)), "Size of each file system.").over(FILESYS),
+    row("filesys.used", (5, 2), U64, Instant, KBYTE, Source::Stat(|stat| kilobytes(stat, used(stat)?)), "Space in use in each file system.").over(FILESYS),
+    row("filesys.free", (5, 3), U64, Instant, KBYTE, Source::Stat(|stat| kilobytes(stat, stat.f_bfree)), "Space that is free in each file system.").over(FILESYS),
+    row("filesys.avail", (5, 10), U64, Instant, KBYTE, Source::Stat(|stat| kilobytes(stat, stat.f_bavail)), "Space that is free in each file system and not reserved.").over(FILESYS),
+    row("filesys.maxfiles", (5, 4), U32, Discrete, NONE, Source::Stat(|stat| Some(stat.f_files)), "Inodes of each file system.").over(FILESYS),
+    row("filesys.usedfiles", (5, 5), U32, Instant, NONE, Source::Stat(|stat| stat.f_files.checked_sub(stat.f_ffree)), "Inodes in use in each file system.").over(FILESYS),
+    row("filesys.freefiles", (5, 6), U32, Instant, NONE, Source::Stat(|stat| Some(stat.f_ffree)), "Inodes that are free in each file system.").over(FILESYS),
+    row("filesys.mountdir", (5, 7), String, Discrete, NONE, Source::MountDir, "Directory that each file system is mounted on.").over(FILESYS),
+    row("filesys.full", (5, 8), F64, Instant, NONE, Source::Full, "Used space of each file system in percent of what users can have.").over(FILESYS),
+    row("filesys.blocksize", (5, 9), U32, Instant, BYTE, Source::Stat(|stat| Some(stat.f_bsize)), "Preferred size of a transfer for each file system.").over(FILESYS),
+    row("filesys.readonly", (5, 11), U32, Instant, NONE, Source::ReadOnly, "1 for a file system that is mounted read-only, else 0.").over(FILESYS),
+];
+
+/// Types that are not file systems on a device, or not on one of this host,
+/// whatever their device is called.
+const PSEUDO: [&[u8]; 13] = [
+    b"autofs",
+    b"cgroup",
+    b"configfs",
+    b"devfs",
+    b"devpts",
+    b"devtmpfs",
+    b"nfs",
+    b"proc",
+    b"securityfs",
+    b"selinuxfs",
+    b"squashfs",
+    b"sysfs",
+    b"tmpfs",
+];
+
+/// Whatever the root is on counts, other mounts only with a device of this host.
+fn is_local(device: &[u8], directory: &[u8], kind: &[u8]) -> bool {
+    (device.starts_with(b"/dev") || directory == b"/") && !PSEUDO.contains(&kind)
+}
+
+struct Mount {
+    directory: Box<[u8]>,
+    read_only: bool,
+    /// What statvfs(3) said in this fetch, if it was asked.
+    stat: Option<Option<StatVfs>>,
+}
+
+/// Reader of /proc/self/mounts.
+#[derive(Default)]
+pub(super) struct Filesystems {
+    read: ReadMark,
+    contents: Vec<u8>,
+    mounts: Devices<Mount>,
+}
+
+impl Filesystems {
+    fn read(&mut self, files: &mut Files) {
+        if !self.read.is_due(files) {
+            return;
+        }
+        let contents = files.read("proc/self/mounts");
+        let readable = contents.is_some();
+        let contents = contents.unwrap_or_default();
+        if readable && contents == self.contents {
+            self.mounts.rows_mut().for_each(|(_, mount)| mount.stat = None);
+            return;
+        }
+        self.contents.clear();
+        self.contents.extend_from_slice(contents);
+        self.mounts.begin(readable);
+        for line in text::lines(&self.contents) {
+            let mut words = text::words(line);
+            let (Some(device), Some(directory), Some(kind)) =
+                (words.next(), words.next(), words.next())
+            else {
+                continue;
+            };
+            if !is_local(device, directory, kind) {
+                continue;
+            }
+            let mut options = words.next().unwrap_or_default().split(|byte| *byte == b',');
+            let mount = Mount {
+                directory: text::unescape(directory).into(),
+                read_only: options.any(|option| option == b"ro"),
+                stat: None,
+            };
+            self.mounts.add(&text::text(device), mount);
+        }
+        self.mounts.end();
+    }
+}
+
+impl Mount {
+    fn stat(&mut self, files: &Files) -> Option<&StatVfs> {
+        let directory = &self.directory;
+        self.stat.get_or_insert_with(|| rustix::fs::statvfs(files.path(directory)).ok()).as_ref()
+    }
+}
+
+impl Area for Filesystems {
+    fn metrics(&self) -> Vec<Metric> {
+        metrics(TABLE)
+    }
+
+    fn fetch(
+        &mut self,
+        row: usize,
+        files: &mut Files,
+        values: &mut Values<'_, '_>,
+    ) -> Result<(), PmStatus> {
+        self.read(files);
+        if let Source::Number = TABLE[row].value {
+            put_number(values, SINGLE, self.mounts.count());
+            return Ok(());
+        }
+        for (number, mount) in self.mounts.rows_mut() {
+            match TABLE[row].value {
+                Source::Stat(of) => put_number(values, number, mount.stat(files).and_then(of)),
+                Source::Full => {
+                    let Some(stat) = mount.stat(files) else { continue };
+                    let Some(used) = used(stat) else { continue };
+                    let all = used as f64 + stat.f_bavail as f64;
+                    if all > 0.0 {
+                        values.put(number, Value::F64(used as f64 * 100.0 / all));
+                    }
+                }
+                Source::MountDir => values.put(number, Value::Text(&text::text(&mount.directory))),
+                Source::ReadOnly => put_number(values, number, Some(mount.read_only.into())),
+                Source::Number => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
+        if serial != FILESYS {
+            return None;
+        }
+        self.read(files);
+        Some(self.mounts.domain())
+    }
+}

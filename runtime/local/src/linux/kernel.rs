@@ -1,0 +1,222 @@
+//! The kernel as a whole: load, uptime, name and version, page size, and the
+//! time that tasks were stalled for want of a resource.
+
+use std::sync::{Arc, LazyLock};
+
+use pmderive_core::model::{InstId, InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+use procfs::prelude::FromRead;
+use procfs::{LoadAverage, Uptime};
+
+use super::table::{
+    Area, Row, SINGLE,
+    indom::{LOAD, PRESSURE},
+    metrics, put_number, row,
+    units::*,
+};
+use crate::agent::{Metric, Value, Values};
+use crate::files::{Files, ReadMark};
+use crate::text;
+
+/// What a row delivers.
+#[derive(Clone, Copy)]
+enum Source {
+    /// The three load averages.
+    Load,
+    /// A number of /proc/loadavg.
+    Tasks(fn(&LoadAverage) -> u32),
+    /// A number of seconds of /proc/uptime.
+    Uptime(fn(&Uptime) -> f64),
+    /// A string of uname(2).
+    Uname(fn(&rustix::system::Uname) -> &std::ffi::CStr),
+    /// Bytes in a page of memory.
+    PageSize,
+    /// Averages of the stalls of a resource: its file, and which line.
+    StallShare(Stall),
+    /// Their total time.
+    StallTime(Stall),
+}
+
+/// A line of a file below /proc/pressure.
+#[derive(Clone, Copy)]
+struct Stall {
+    file: &'static str,
+    /// `some` or `full`.
+    line: &'static str,
+}
+
+const fn stall(file: &'static str, line: &'static str) -> Stall {
+    Stall { file, line }
+}
+
+/// The metrics.
+#[rustfmt::skip]
+static TABLE: &[Row<Source>] = &[
+    row("kernel.all.load", (2, 0), F32, Instant, NONE, Source::Load, "Tasks running, ready or in uninterruptible sleep, averaged over 1, 5 and 15 minutes.").over(LOAD),
+    row("kernel.all.runnable", (2, 2), U32, Instant, NONE, Source::Tasks(|load| load.cur), "Tasks that are running or ready to run."),
+    row("kernel.all.nprocs", (2, 3), U32, Instant, NONE, Source::Tasks(|load| load.max), "Processes and threads that exist."),
+    row("kernel.all.lastpid", (2, 1), U32, Instant, NONE, Source::Tasks(|load| load.latest_pid), "Process identifier that was given out last."),
+    row("kernel.all.uptime", (26, 0), F64, Instant, SEC, Source::Uptime(|uptime| uptime.uptime), "Time since the system was booted."),
+    row("kernel.all.idletime", (26, 1), F64, Instant, SEC, Source::Uptime(|uptime| uptime.idle), "Time that the processors were idle since then, summed over them."),
+    row("kernel.uname.sysname", (12, 2), String, Discrete, NONE, Source::Uname(|uname| uname.sysname()), "Name of the operating system."),
+    row("kernel.uname.nodename", (12, 4), String, Discrete, NONE, Source::Uname(|uname| uname.nodename()), "Name of the host."),
+    row("kernel.uname.release", (12, 0), String, Discrete, NONE, Source::Uname(|uname| uname.release()), "Release of the kernel."),
+    row("kernel.uname.version", (12, 1), String, Discrete, NONE, Source::Uname(|uname| uname.version()), "Version and build of the kernel."),
+    row("kernel.uname.machine", (12, 3), String, Discrete, NONE, Source::Uname(|uname| uname.machine()), "Architecture of the hardware."),
+    row("hinv.machine", (18, 7), String, Discrete, NONE, Source::Uname(|uname| uname.machine()), "Architecture of the hardware."),
+    row("hinv.pagesize", (1, 11), U32, Discrete, BYTE, Source::PageSize, "Size of a page of memory."),
+    row("kernel.all.pressure.cpu.some.avg", (83, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/cpu", "some")), "Percentage of time that some task waited for a processor.").over(PRESSURE),
+    row("kernel.all.pressure.cpu.some.total", (83, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/cpu", "some")), "Time that some task waited for a processor."),
+    row("kernel.all.pressure.memory.some.avg", (84, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/memory", "some")), "Percentage of time that some task waited for memory.").over(PRESSURE),
+    row("kernel.all.pressure.memory.some.total", (84, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/memory", "some")), "Time that some task waited for memory."),
+    row("kernel.all.pressure.memory.full.avg", (84, 2), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/memory", "full")), "Percentage of time that all tasks that were not idle waited for memory.").over(PRESSURE),
+    row("kernel.all.pressure.memory.full.total", (84, 3), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/memory", "full")), "Time that all tasks that were not idle waited for memory."),
+    row("kernel.all.pressure.io.some.avg", (85, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/io", "some")), "Percentage of time that some task waited for input or output.").over(PRESSURE),
+    row("kernel.all.pressure.io.some.total", (85, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/io", "some")), "Time that some task waited for input or output."),
+    row("kernel.all.pressure.io.full.avg", (85, 2), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/io", "full")), "Percentage of time that all tasks that were not idle waited for input or output.").over(PRESSURE),
+    row("kernel.all.pressure.io.full.total", (85, 3), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/io", "full")), "Time that all tasks that were not idle waited for input or output."),
+    row("kernel.all.pressure.irq.full.avg", (93, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/irq", "full")), "Percentage of time that all tasks that were not idle waited for the end of interrupts.").over(PRESSURE),
+    row("kernel.all.pressure.irq.full.total", (93, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/irq", "full")), "Time that all tasks that were not idle waited for the end of interrupts."),
+];
+
+/// Instances of the load averages.
+static LOADS: LazyLock<Arc<InstanceDomain>> = LazyLock::new(|| {
+    let named = [(1, "1 minute"), (5, "5 minute"), (15, "15 minute")];
+    Arc::new(InstanceDomain::new(named.map(|(number, name)| (number, name.into())).into()))
+});
+
+/// Instances of the averages of stalls, by the seconds they span.
+static SPANS: LazyLock<Arc<InstanceDomain>> = LazyLock::new(|| {
+    let named = [(10, "10 second"), (60, "1 minute"), (300, "5 minute")];
+    Arc::new(InstanceDomain::new(named.map(|(number, name)| (number, name.into())).into()))
+});
+
+/// Reader of /proc/loadavg, /proc/uptime and /proc/pressure.
+#[derive(Default)]
+pub(super) struct Kernel {
+    load_read: ReadMark,
+    load: Option<LoadAverage>,
+    uptime_read: ReadMark,
+    uptime: Option<Uptime>,
+    pressure: Vec<Pressure>,
+}
+
+/// What was read of one line of one file.
+struct Pressure {
+    of: Stall,
+    read: ReadMark,
+    shares: [(InstId, Option<f32>); 3],
+    microseconds: Option<u64>,
+}
+
+impl Kernel {
+    fn load(&mut self, files: &mut Files) -> Option<&LoadAverage> {
+        if self.load_read.is_due(files) {
+            let contents = files.read("proc/loadavg");
+            self.load = contents.and_then(|contents| LoadAverage::from_read(contents).ok());
+        }
+        self.load.as_ref()
+    }
+
+    fn uptime(&mut self, files: &mut Files) -> Option<&Uptime> {
+        if self.uptime_read.is_due(files) {
+            let contents = files.read("proc/uptime");
+            self.uptime = contents.and_then(|contents| Uptime::from_read(contents).ok());
+        }
+        self.uptime.as_ref()
+    }
+
+    fn pressure(&mut self, of: Stall, files: &mut Files) -> &Pressure {
+        let known = |known: &Pressure| known.of.file == of.file && known.of.line == of.line;
+        let position = self.pressure.iter().position(known).unwrap_or_else(|| {
+            self.pressure.push(Pressure::new(of));
+            self.pressure.len() - 1
+        });
+        let pressure = &mut self.pressure[position];
+        if pressure.read.is_due(files) {
+            pressure.parse(files.read(of.file).unwrap_or_default());
+        }
+        pressure
+    }
+}
+
+impl Pressure {
+    fn new(of: Stall) -> Pressure {
+        let shares = [10, 60, 300].map(|seconds| (seconds, None));
+        Pressure { of, read: ReadMark::default(), shares, microseconds: None }
+    }
+
+    fn parse(&mut self, contents: &[u8]) {
+        *self = Pressure { read: std::mem::take(&mut self.read), ..Pressure::new(self.of) };
+        for line in text::lines(contents) {
+            let mut words = text::words(line);
+            if words.next() != Some(self.of.line.as_bytes()) {
+                continue;
+            }
+            for (key, value) in words.filter_map(|word| text::split_once(word, b'=')) {
+                match key {
+                    b"avg10" => self.shares[0].1 = text::number(value),
+                    b"avg60" => self.shares[1].1 = text::number(value),
+                    b"avg300" => self.shares[2].1 = text::number(value),
+                    b"total" => self.microseconds = text::number(value),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+impl Area for Kernel {
+    fn metrics(&self) -> Vec<Metric> {
+        metrics(TABLE)
+    }
+
+    fn fetch(
+        &mut self,
+        row: usize,
+        files: &mut Files,
+        values: &mut Values<'_, '_>,
+    ) -> Result<(), PmStatus> {
+        match TABLE[row].value {
+            Source::Load => {
+                let Some(load) = self.load(files) else { return Ok(()) };
+                for (minutes, share) in [(1, load.one), (5, load.five), (15, load.fifteen)] {
+                    values.put(minutes, Value::F32(share));
+                }
+            }
+            Source::Tasks(of) => {
+                put_number(values, SINGLE, self.load(files).map(|load| u64::from(of(load))));
+            }
+            Source::Uptime(of) => {
+                if let Some(uptime) = self.uptime(files) {
+                    values.put(SINGLE, Value::F64(of(uptime)));
+                }
+            }
+            Source::Uname(of) => {
+                let uname = rustix::system::uname();
+                values.put(SINGLE, Value::Text(&text::text(of(&uname).to_bytes())));
+            }
+            Source::PageSize => {
+                put_number(values, SINGLE, u64::try_from(rustix::param::page_size()).ok());
+            }
+            Source::StallShare(of) => {
+                for (span, share) in self.pressure(of, files).shares {
+                    if let Some(share) = share {
+                        values.put(span, Value::F32(share));
+                    }
+                }
+            }
+            Source::StallTime(of) => {
+                put_number(values, SINGLE, self.pressure(of, files).microseconds);
+            }
+        }
+        Ok(())
+    }
+
+    fn instance_domain(&mut self, serial: u32, _: &mut Files) -> Option<Arc<InstanceDomain>> {
+        match serial {
+            LOAD => Some(Arc::clone(&LOADS)),
+            PRESSURE => Some(Arc::clone(&SPANS)),
+            _ => None,
+        }
+    }
+}

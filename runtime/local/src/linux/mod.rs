@@ -1,0 +1,164 @@
+//! The agent for a Linux host: pmdalinux(1)'s metrics, read from /proc and
+//! /sys by this process itself.
+//!
+//! Each area of metrics has a file with a table and the reader of the files
+//! it needs; a table's row says which value of what was read is the
+//! metric's. A fetch reads each file at most once and only if one of the
+//! metrics asked for needs it. What the kernel does not provide, or provides
+//! in a form that is not understood, has no value; nothing is made up.
+
+mod cpu;
+mod cpuinfo;
+mod disk;
+mod filesys;
+mod kernel;
+mod keyed;
+mod labels;
+mod limits;
+mod memory;
+mod network;
+mod protocols;
+mod swap;
+mod table;
+mod vmstat;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pmderive_core::model::{InDom, InstanceDomain, LabelLevel, LabelSet, PmStatus, Pmid};
+
+use self::table::{Area, DOMAIN};
+use super::agent::{Agent, Metric, Values};
+use super::files::Files;
+
+/// Metrics of the Linux kernel, with the names, identifiers, types, units,
+/// semantics and instances that pmdalinux(1) of PCP 6.0.3 has for them.
+pub struct LinuxAgent {
+    files: Files,
+    areas: Vec<Box<dyn Area>>,
+    /// Area and row of each metric.
+    rows: HashMap<Pmid, (usize, usize)>,
+}
+
+impl LinuxAgent {
+    /// The agent for this host.
+    pub fn new() -> LinuxAgent {
+        LinuxAgent::with_root(PathBuf::from("/"))
+    }
+
+    /// The agent for a tree with `proc` and `sys` below `root`: a recorded one,
+    /// or a host's as a container sees it. What is asked of the kernel directly
+    /// (uname(2), page size, clock ticks) still comes from this host.
+    pub fn with_root(root: impl Into<PathBuf>) -> LinuxAgent {
+        let areas = areas();
+        let mut rows = HashMap::new();
+        for (position, area) in areas.iter().enumerate() {
+            for (row, metric) in area.metrics().iter().enumerate() {
+                rows.insert(metric.desc.pmid, (position, row));
+            }
+        }
+        LinuxAgent { files: Files::new(root.into()), areas, rows }
+    }
+}
+
+fn areas() -> Vec<Box<dyn Area>> {
+    vec![
+        Box::new(cpu::Cpu::default()),
+        Box::new(cpuinfo::CpuInfo::default()),
+        Box::new(kernel::Kernel::default()),
+        Box::new(keyed::KeyedFiles::default()),
+        Box::new(limits::Limits::default()),
+        Box::new(swap::Swap::default()),
+        Box::new(disk::Disks::default()),
+        Box::new(network::Interfaces::default()),
+        Box::new(filesys::Filesystems::default()),
+    ]
+}
+
+impl Default for LinuxAgent {
+    fn default() -> LinuxAgent {
+        LinuxAgent::new()
+    }
+}
+
+impl Agent for LinuxAgent {
+    fn name(&self) -> &str {
+        "linux"
+    }
+
+    fn duplicate(&self) -> Option<Box<dyn Agent>> {
+        Some(Box::new(LinuxAgent::with_root(self.files.root())))
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        self.areas.iter().flat_map(|area| area.metrics()).collect()
+    }
+
+    fn begin_fetch(&mut self) {
+        self.files.begin();
+    }
+
+    fn fetch(&mut self, pmid: Pmid, values: &mut Values<'_, '_>) -> Result<(), PmStatus> {
+        let (area, row) = *self.rows.get(&pmid).ok_or(PmStatus::PMID)?;
+        self.areas[area].fetch(row, &mut self.files, values)
+    }
+
+    fn instance_domain(&mut self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
+        if indom.domain() != DOMAIN {
+            return Err(PmStatus::INDOM);
+        }
+        let files = &mut self.files;
+        let mut areas = self.areas.iter_mut();
+        areas.find_map(|area| area.instance_domain(indom.serial(), files)).ok_or(PmStatus::INDOM)
+    }
+
+    fn domain_help(&self, indom: InDom) -> Option<Cow<'static, str>> {
+        labels::domain_help(indom)
+    }
+
+    fn labels(&mut self, level: LabelLevel) -> Vec<LabelSet> {
+        match level {
+            LabelLevel::Instances(indom) => match self.instance_domain(indom) {
+                Ok(instances) => labels::sets_of_instances(indom, &instances),
+                Err(_) => Vec::new(),
+            },
+            _ => labels::set_of(level).into_iter().collect(),
+        }
+    }
+}
+
+/// Reads `data`, then its first half, as each of the files that the agent
+/// parses, and checks that no instance has two values. For fuzzing.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_linux_files(data: &[u8]) {
+    use std::collections::HashSet;
+
+    use pmderive_core::model::Timestamp;
+    use pmderive_core::result::{ResultPart, ResultWriter};
+
+    let mut agent = LinuxAgent::with_root("/nonexistent");
+    let everything = pmderive_core::model::InstanceProfile::default();
+    for contents in [data, &data[..data.len() / 2]] {
+        agent.files.substitute(contents.to_vec());
+        agent.begin_fetch();
+        let mut part = ResultPart::default();
+        let mut writer = ResultWriter::new(&mut part, Timestamp::default());
+        for metric in agent.metrics() {
+            let mut values = Values::new(&mut writer, metric.desc, &everything);
+            let outcome = agent.fetch(metric.desc.pmid, &mut values);
+            values.finish(outcome);
+            if let Some(indom) = metric.desc.indom {
+                assert!(agent.instance_domain(indom).is_ok());
+            }
+        }
+        for set in part.sets() {
+            let mut seen = HashSet::new();
+            assert!(set.instances().all(|instance| seen.insert(instance)), "{}: {set:?}", set.pmid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

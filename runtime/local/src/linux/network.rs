@@ -1,0 +1,218 @@
+//! Traffic and state of network interfaces, from /proc/net/dev and
+//! /sys/class/net.
+
+use std::sync::Arc;
+
+use pmderive_core::model::{InstanceDomain, PmStatus, Semantics::*, ValueType::*};
+
+use super::table::{
+    Area, Devices, Row, SINGLE, indom::INTERFACE, metrics, put_number, row, sum, units::*,
+};
+use crate::agent::{Metric, Value, Values};
+use crate::files::{Files, ReadMark};
+use crate::text;
+
+/// The numbers of an interface's line, received ones first.
+type Counts = [Option<u64>; 16];
+
+const IN_BYTES: usize = 0;
+const IN_PACKETS: usize = 1;
+const IN_ERRORS: usize = 2;
+const IN_DROPS: usize = 3;
+const IN_FIFO: usize = 4;
+const IN_FRAME: usize = 5;
+const IN_COMPRESSED: usize = 6;
+const IN_MULTICASTS: usize = 7;
+const OUT_BYTES: usize = 8;
+const OUT_PACKETS: usize = 9;
+const OUT_ERRORS: usize = 10;
+const OUT_DROPS: usize = 11;
+const OUT_FIFO: usize = 12;
+const COLLISIONS: usize = 13;
+const OUT_CARRIER: usize = 14;
+const OUT_COMPRESSED: usize = 15;
+
+/// Bit of an interface's flags that says that it is up (`netdevice(7)`).
+const IFF_UP: u64 = 0x1;
+
+/// What a row delivers of each interface.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A count.
+    Count(fn(&Counts) -> Option<u64>),
+    /// Number of interfaces.
+    Number,
+    /// The largest packet in bytes.
+    Mtu,
+    /// 1 half, 2 full duplex.
+    Duplex,
+    /// Bytes per second at best.
+    BaudRate,
+    /// The same in millions.
+    Speed,
+    /// Whether it is up.
+    Up,
+    /// Whether it is up and operational: its flag `IFF_RUNNING`, which /sys
+    /// does not show but which the kernel derives from these two.
+    Running,
+}
+
+/// The metrics.
+#[rustfmt::skip]
+static TABLE: &[Row<Source>] = &[
+    row("network.interface.in.bytes", (3, 0), U64, Counter, BYTE, Source::Count(|c| c[IN_BYTES]), "Bytes received, for each interface.").over(INTERFACE),
+    row("network.interface.in.packets", (3, 1), U64, Counter, COUNT, Source::Count(|c| c[IN_PACKETS]), "Packets received, for each interface.").over(INTERFACE),
+    row("network.interface.in.errors", (3, 2), U64, Counter, COUNT, Source::Count(|c| c[IN_ERRORS]), "Packets received in error, for each interface.").over(INTERFACE),
+    row("network.interface.in.drops", (3, 3), U64, Counter, COUNT, Source::Count(|c| c[IN_DROPS]), "Packets received but dropped, for each interface.").over(INTERFACE),
+    row("network.interface.in.fifo", (3, 4), U64, Counter, COUNT, Source::Count(|c| c[IN_FIFO]), "Overruns of the receiver's queue, for each interface.").over(INTERFACE),
+    row("network.interface.in.frame", (3, 5), U64, Counter, COUNT, Source::Count(|c| c[IN_FRAME]), "Frames received in error, for each interface.").over(INTERFACE),
+    row("network.interface.in.compressed", (3, 6), U64, Counter, COUNT, Source::Count(|c| c[IN_COMPRESSED]), "Compressed packets received, for each interface.").over(INTERFACE),
+    row("network.interface.in.mcasts", (3, 7), U64, Counter, COUNT, Source::Count(|c| c[IN_MULTICASTS]), "Multicast packets received, for each interface.").over(INTERFACE),
+    row("network.interface.out.bytes", (3, 8), U64, Counter, BYTE, Source::Count(|c| c[OUT_BYTES]), "Bytes sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.packets", (3, 9), U64, Counter, COUNT, Source::Count(|c| c[OUT_PACKETS]), "Packets sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.errors", (3, 10), U64, Counter, COUNT, Source::Count(|c| c[OUT_ERRORS]), "Packets that could not be sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.drops", (3, 11), U64, Counter, COUNT, Source::Count(|c| c[OUT_DROPS]), "Packets dropped instead of being sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.fifo", (3, 12), U64, Counter, COUNT, Source::Count(|c| c[OUT_FIFO]), "Overruns of the sender's queue, for each interface.").over(INTERFACE),
+    row("network.interface.out.carrier", (3, 14), U64, Counter, COUNT, Source::Count(|c| c[OUT_CARRIER]), "Losses of the carrier while sending, for each interface.").over(INTERFACE),
+    row("network.interface.out.compressed", (3, 15), U64, Counter, COUNT, Source::Count(|c| c[OUT_COMPRESSED]), "Compressed packets sent, for each interface.").over(INTERFACE),
+    row("network.interface.collisions", (3, 13), U64, Counter, COUNT, Source::Count(|c| c[COLLISIONS]), "Collisions, for each interface.").over(INTERFACE),
+    row("network.interface.total.bytes", (3, 16), U64, Counter, BYTE, Source::Count(|c| sum([c[IN_BYTES], c[OUT_BYTES]])), "Bytes received and sent, for each interface.").over(INTERFACE),
+    row("network.interface.total.packets", (3, 17), U64, Counter, COUNT, Source::Count(|c| sum([c[IN_PACKETS], c[OUT_PACKETS]])), "Packets received and sent, for each interface.").over(INTERFACE),
+    row("network.interface.total.errors", (3, 18), U64, Counter, COUNT, Source::Count(|c| sum([c[IN_ERRORS], c[OUT_ERRORS]])), "Errors receiving and sending, for each interface.").over(INTERFACE),
+    row("network.interface.total.drops", (3, 19), U64, Counter, COUNT, Source::Count(|c| sum([c[IN_DROPS], c[OUT_DROPS]])), "Packets dropped receiving and sending, for each interface.").over(INTERFACE),
+    row("network.interface.total.mcasts", (3, 20), U64, Counter, COUNT, Source::Count(|c| c[IN_MULTICASTS]), "Multicast packets; those sent are not counted, for each interface.").over(INTERFACE),
+    row("network.interface.mtu", (3, 21), U32, Instant, BYTE, Source::Mtu, "Size of the largest packet that each interface can carry.").over(INTERFACE),
+    row("network.interface.speed", (3, 22), F32, Discrete, MBYTE_PER_SEC, Source::Speed, "Speed of each interface that knows it, in millions of bytes per second.").over(INTERFACE),
+    row("network.interface.baudrate", (3, 23), U64, Discrete, BYTE_PER_SEC, Source::BaudRate, "Speed of each interface that knows it, in bytes per second.").over(INTERFACE),
+    row("network.interface.duplex", (3, 24), U32, Discrete, NONE, Source::Duplex, "1 for an interface that is half duplex, 2 for full duplex.").over(INTERFACE),
+    row("network.interface.up", (3, 25), U32, Instant, NONE, Source::Up, "1 for an interface that is up, else 0.").over(INTERFACE),
+    row("network.interface.running", (3, 26), U32, Instant, NONE, Source::Running, "1 for an interface that is up and operational, else 0.").over(INTERFACE),
+    row("hinv.ninterface", (3, 27), U32, Discrete, NONE, Source::Number, "Number of network interfaces."),
+];
+
+/// Reader of /proc/net/dev and of the interfaces' files below /sys.
+#[derive(Default)]
+pub(super) struct Interfaces {
+    read: ReadMark,
+    interfaces: Devices<Counts>,
+}
+
+impl Interfaces {
+    fn read(&mut self, files: &mut Files) {
+        if !self.read.is_due(files) {
+            return;
+        }
+        let contents = files.read("proc/net/dev");
+        self.interfaces.begin(contents.is_some());
+        // Of the two lines of headings, none has a colon.
+        for line in text::lines(contents.unwrap_or_default()) {
+            let Some((name, counts)) = text::split_once(line, b':') else { continue };
+            let name = text::text(name.trim_ascii());
+            if !name.is_empty() {
+                self.interfaces.add(&name, text::numbers(text::words(counts)));
+            }
+        }
+        self.interfaces.end();
+    }
+
+    /// Adds a number that is made of files of each interface below /sys/class/net.
+    fn put_each(
+        &self,
+        files: &mut Files,
+        values: &mut Values<'_, '_>,
+        value: impl Fn(&mut Attributes<'_>) -> Option<u64>,
+    ) {
+        for (number, _) in self.interfaces.rows() {
+            let interface = self.interfaces.name(*number);
+            put_number(values, *number, value(&mut Attributes { interface, files }));
+        }
+    }
+}
+
+/// The files of one interface below /sys/class/net.
+struct Attributes<'a> {
+    interface: &'a str,
+    files: &'a mut Files,
+}
+
+impl Attributes<'_> {
+    /// The first word of a file.
+    fn word(&mut self, attribute: &str) -> Option<&[u8]> {
+        let contents = self.files.read(&format!("sys/class/net/{}/{attribute}", self.interface))?;
+        text::words(contents).next()
+    }
+
+    fn is_up(&mut self) -> Option<bool> {
+        Some(flags(self.word("flags")?)? & IFF_UP != 0)
+    }
+
+    fn is_operational(&mut self) -> Option<bool> {
+        Some(matches!(self.word("operstate")?, b"up" | b"unknown"))
+    }
+}
+
+/// Flags are written as a hexadecimal number.
+fn flags(word: &[u8]) -> Option<u64> {
+    let digits = std::str::from_utf8(word.strip_prefix(b"0x")?).ok()?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// Megabits per second; negative, or all ones, when the interface does not know.
+fn megabits(word: &[u8]) -> Option<u64> {
+    text::number::<u64>(word).filter(|speed| *speed != u64::from(u32::MAX))
+}
+
+impl Area for Interfaces {
+    fn metrics(&self) -> Vec<Metric> {
+        metrics(TABLE)
+    }
+
+    fn fetch(
+        &mut self,
+        row: usize,
+        files: &mut Files,
+        values: &mut Values<'_, '_>,
+    ) -> Result<(), PmStatus> {
+        self.read(files);
+        match TABLE[row].value {
+            Source::Count(of) => {
+                for (number, counts) in self.interfaces.rows() {
+                    put_number(values, *number, of(counts));
+                }
+            }
+            Source::Number => put_number(values, SINGLE, self.interfaces.count()),
+            Source::Mtu => {
+                self.put_each(files, values, |of| text::number(of.word("mtu")?));
+            }
+            Source::Duplex => self.put_each(files, values, |of| match of.word("duplex")? {
+                b"half" => Some(1),
+                b"full" => Some(2),
+                _ => None,
+            }),
+            Source::BaudRate => self.put_each(files, values, |of| {
+                Some(megabits(of.word("speed")?)?.checked_mul(1_000_000)? / 8)
+            }),
+            Source::Speed => {
+                for (number, _) in self.interfaces.rows() {
+                    let interface = self.interfaces.name(*number);
+                    let speed = Attributes { interface, files }.word("speed").and_then(megabits);
+                    if let Some(megabits) = speed {
+                        values.put(*number, Value::F32(megabits as f32 / 8.0));
+                    }
+                }
+            }
+            Source::Up => self.put_each(files, values, |of| of.is_up().map(u64::from)),
+            Source::Running => self
+                .put_each(files, values, |of| Some(u64::from(of.is_up()? && of.is_operational()?))),
+        }
+        Ok(())
+    }
+
+    fn instance_domain(&mut self, serial: u32, files: &mut Files) -> Option<Arc<InstanceDomain>> {
+        if serial != INTERFACE {
+            return None;
+        }
+        self.read(files);
+        Some(self.interfaces.domain())
+    }
+}

@@ -1,0 +1,168 @@
+//! The files of processes: which processes there are, and what each kind of
+//! file holds for each of them.
+//!
+//! Everything is read at most once per fetch, into one buffer per kind. What
+//! the bytes mean is not known here.
+
+use std::fs;
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+
+use pmderive_core::model::{InDom, InstId, InstanceProfile};
+
+use crate::files::{Files, ReadMark};
+use crate::text;
+
+/// Kinds of files below /proc/PID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `stat`, see proc_pid_stat(5).
+    Stat,
+    /// `status`.
+    Status,
+    /// `statm`.
+    Memory,
+    /// `io`.
+    Transfers,
+    /// `schedstat`.
+    Scheduler,
+    /// `smaps_rollup`.
+    Mappings,
+    /// `maps`.
+    Maps,
+    /// `cmdline`.
+    CommandLine,
+    /// `environ`.
+    Environment,
+    /// `cgroup`.
+    ControlGroups,
+    /// `attr/current`.
+    SecurityLabel,
+    /// `wchan`.
+    WaitingIn,
+    /// `autogroup`.
+    AutoGroup,
+    /// `oom_score`.
+    OutOfMemoryScore,
+    /// What the link `exe` leads to.
+    Executable,
+    /// What the link `cwd` leads to.
+    WorkingDirectory,
+    /// The number of entries of `fd`, as decimal digits.
+    Descriptors,
+}
+
+/// How many kinds there are.
+const KINDS: usize = Kind::Descriptors as usize + 1;
+
+impl Kind {
+    fn file(self) -> &'static str {
+        match self {
+            Kind::Stat => "stat",
+            Kind::Status => "status",
+            Kind::Memory => "statm",
+            Kind::Transfers => "io",
+            Kind::Scheduler => "schedstat",
+            Kind::Mappings => "smaps_rollup",
+            Kind::Maps => "maps",
+            Kind::CommandLine => "cmdline",
+            Kind::Environment => "environ",
+            Kind::ControlGroups => "cgroup",
+            Kind::SecurityLabel => "attr/current",
+            Kind::WaitingIn => "wchan",
+            Kind::AutoGroup => "autogroup",
+            Kind::OutOfMemoryScore => "oom_score",
+            Kind::Executable => "exe",
+            Kind::WorkingDirectory => "cwd",
+            Kind::Descriptors => "fd",
+        }
+    }
+}
+
+/// The processes of a fetch and what was read of them.
+#[derive(Default)]
+pub(super) struct ProcessFiles {
+    listed: ReadMark,
+    /// Process numbers in ascending order.
+    pids: Vec<InstId>,
+    kinds: [Column; KINDS],
+    path: String,
+}
+
+/// One kind of file of all processes.
+#[derive(Default)]
+struct Column {
+    read: ReadMark,
+    /// What all files hold, one after the other.
+    bytes: Vec<u8>,
+    /// Where each file's contents are, parallel to the processes; `None` for
+    /// those that were not or could not be read.
+    ranges: Vec<Option<Range<usize>>>,
+    /// True when the files of all processes were to be read.
+    is_complete: bool,
+}
+
+impl ProcessFiles {
+    /// Finds out which processes there are, once per fetch.
+    pub fn list(&mut self, files: &mut Files) {
+        if !self.listed.is_due(files) {
+            return;
+        }
+        self.pids.clear();
+        let entries = fs::read_dir(files.path(b"proc")).into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| text::number(entry.file_name().as_bytes()));
+        self.pids.extend(pids.filter(|pid: &InstId| *pid > 0));
+        self.pids.sort_unstable();
+    }
+
+    /// The processes, in ascending order.
+    pub fn pids(&self) -> &[InstId] {
+        &self.pids
+    }
+
+    /// Reads the files of a kind, once per fetch, of the processes that the
+    /// profile admits.
+    pub fn read(&mut self, kind: Kind, files: &mut Files, profile: &InstanceProfile, indom: InDom) {
+        let wants_all = profile.is_everything();
+        let column = &mut self.kinds[kind as usize];
+        if !column.read.is_due(files) && (column.is_complete || !wants_all) {
+            return;
+        }
+        column.bytes.clear();
+        column.ranges.clear();
+        column.is_complete = wants_all;
+        for pid in &self.pids {
+            let start = column.bytes.len();
+            let admitted = wants_all || profile.admits(indom, *pid);
+            let found = admitted && {
+                use std::fmt::Write;
+                self.path.clear();
+                // Writing to a string does not fail.
+                let _ = write!(self.path, "proc/{pid}/{}", kind.file());
+                append(kind, &self.path, files, &mut column.bytes)
+            };
+            column.ranges.push(found.then_some(start..column.bytes.len()));
+        }
+    }
+
+    /// What a kind of file holds for the process at a position.
+    pub fn contents(&self, kind: Kind, position: usize) -> Option<&[u8]> {
+        let column = &self.kinds[kind as usize];
+        column.bytes.get(column.ranges.get(position)?.clone()?)
+    }
+}
+
+/// Appends what is at a path; false if that cannot be found out.
+fn append(kind: Kind, path: &str, files: &mut Files, bytes: &mut Vec<u8>) -> bool {
+    match kind {
+        Kind::Executable | Kind::WorkingDirectory => {
+            let target = fs::read_link(files.path(path.as_bytes()));
+            target.map(|target| bytes.extend_from_slice(target.as_os_str().as_bytes())).is_ok()
+        }
+        Kind::Descriptors => {
+            let entries = fs::read_dir(files.path(path.as_bytes()));
+            entries.map(|list| bytes.extend(list.count().to_string().into_bytes())).is_ok()
+        }
+        _ => files.read(path).map(|contents| bytes.extend_from_slice(contents)).is_some(),
+    }
+}

@@ -1,0 +1,272 @@
+//! An agent with metrics of every type whose values are known beforehand, for
+//! tests and demonstrations: a part of pmdasample(1)'s metrics.
+//!
+//! What changes does so from fetch to fetch, not with the clock: each fetch is
+//! one second after the one before.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_core::model::{self, InDom, InstId, InstanceDomain, PmStatus, Pmid};
+use pmderive_core::model::{Semantics, Semantics::*, Units, ValueType, ValueType::*};
+
+use super::agent::{Agent, Metric, Value, Values};
+use super::table::{Row, SINGLE, metrics, units::*};
+
+/// Number of pmdasample's domain.
+const DOMAIN: u32 = 29;
+
+/// Serial number of the three colours.
+const COLOURS: u32 = 1;
+
+/// Serial number of the nine bins.
+const BINS: u32 = 2;
+
+/// What value a metric has.
+#[derive(Clone, Copy)]
+enum Source {
+    /// Always this one.
+    Always(i64),
+    /// This much more with each fetch, from 0 on.
+    Grows(i64),
+    /// What was stored last, 13 at first.
+    Stored,
+    /// For each bin its number.
+    Bins,
+    /// For every other bin its number.
+    OddBins,
+    /// For each bin its number, times the number of fetches.
+    GrowingBins,
+    /// For each colour 100, 200 and 300, and the number of fetches modulo 100.
+    Colours,
+    /// One of three colours after the other.
+    Lights,
+    /// A text.
+    Text(&'static str),
+    /// Nothing.
+    Nothing,
+}
+
+use Source::*;
+
+const fn row(
+    name: &'static str,
+    item: u32,
+    value_type: ValueType,
+    semantics: Semantics,
+    units: Units,
+    source: Source,
+    help: &'static str,
+) -> Row<Source> {
+    Row::new(name, Pmid::new(DOMAIN, 0, item), (value_type, semantics, units), source, help)
+}
+
+/// The metrics; names, numbers, types, semantics and units are those of
+/// pmdasample(1).
+#[rustfmt::skip]
+static TABLE: &[Row<Source>] = &[
+    row("sample.seconds", 2, U32, Counter, SEC, Grows(1), "Seconds since the first fetch."),
+    row("sample.milliseconds", 3, F64, Counter, MILLISEC, Grows(1000), "Milliseconds since the first fetch."),
+    row("sample.load", 4, I32, Instant, NONE, Always(42), "Always 42."),
+    row("sample.colour", 5, I32, Instant, NONE, Colours, "Numbers that grow by 1 with each fetch and begin anew after 100.").over(COLOURS),
+    row("sample.bin", 6, I32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+    row("sample.noinst", 9, I32, Instant, NONE, Nothing, "Never has a value."),
+    row("sample.long.one", 10, I32, Instant, NONE, Always(1), "Always 1."),
+    row("sample.long.ten", 11, I32, Instant, NONE, Always(10), "Always 10."),
+    row("sample.long.hundred", 12, I32, Instant, NONE, Always(100), "Always 100."),
+    row("sample.long.million", 13, I32, Instant, NONE, Always(1_000_000), "Always 1000000."),
+    row("sample.long.write_me", 14, I32, Instant, NONE, Stored, "What was stored last, 13 at first."),
+    row("sample.long.bin", 103, I32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+    row("sample.long.bin_ctr", 104, I32, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
+    row("sample.float.one", 15, F32, Instant, NONE, Always(1), "Always 1."),
+    row("sample.float.ten", 16, F32, Instant, NONE, Always(10), "Always 10."),
+    row("sample.float.hundred", 17, F32, Instant, NONE, Always(100), "Always 100."),
+    row("sample.float.million", 18, F32, Instant, NONE, Always(1_000_000), "Always 1000000."),
+    row("sample.float.write_me", 19, F32, Instant, NONE, Stored, "What was stored last, 13 at first."),
+    row("sample.float.bin", 107, F32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+    row("sample.float.bin_ctr", 108, F32, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
+    row("sample.longlong.one", 20, I64, Instant, NONE, Always(1), "Always 1."),
+    row("sample.longlong.ten", 21, I64, Instant, NONE, Always(10), "Always 10."),
+    row("sample.longlong.hundred", 22, I64, Instant, NONE, Always(100), "Always 100."),
+    row("sample.longlong.million", 23, I64, Instant, NONE, Always(1_000_000), "Always 1000000."),
+    row("sample.longlong.write_me", 24, I64, Instant, NONE, Stored, "What was stored last, 13 at first."),
+    row("sample.longlong.bin", 109, I64, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+    row("sample.longlong.bin_ctr", 110, I64, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
+    row("sample.double.one", 25, F64, Instant, NONE, Always(1), "Always 1."),
+    row("sample.double.ten", 26, F64, Instant, NONE, Always(10), "Always 10."),
+    row("sample.double.hundred", 27, F64, Instant, NONE, Always(100), "Always 100."),
+    row("sample.double.million", 28, F64, Instant, NONE, Always(1_000_000), "Always 1000000."),
+    row("sample.double.write_me", 29, F64, Instant, NONE, Stored, "What was stored last, 13 at first."),
+    row("sample.double.bin", 113, F64, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+    row("sample.double.bin_ctr", 114, F64, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
+    row("sample.ulong.one", 93, U32, Instant, NONE, Always(1), "Always 1."),
+    row("sample.ulong.ten", 94, U32, Instant, NONE, Always(10), "Always 10."),
+    row("sample.ulong.hundred", 95, U32, Instant, NONE, Always(100), "Always 100."),
+    row("sample.ulong.million", 96, U32, Instant, NONE, Always(1_000_000), "Always 1000000."),
+    row("sample.ulong.write_me", 97, U32, Instant, NONE, Stored, "What was stored last, 13 at first."),
+    row("sample.ulong.bin", 105, U32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+    row("sample.ulong.bin_ctr", 106, U32, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
+    row("sample.ulonglong.one", 98, U64, Instant, NONE, Always(1), "Always 1."),
+    row("sample.ulonglong.ten", 99, U64, Instant, NONE, Always(10), "Always 10."),
+    row("sample.ulonglong.hundred", 100, U64, Instant, NONE, Always(100), "Always 100."),
+    row("sample.ulonglong.million", 101, U64, Instant, NONE, Always(1_000_000), "Always 1000000."),
+    row("sample.ulonglong.write_me", 102, U64, Instant, NONE, Stored, "What was stored last, 13 at first."),
+    row("sample.ulonglong.bin", 111, U64, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+    row("sample.ulonglong.bin_ctr", 112, U64, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
+    row("sample.string.null", 30, String, Instant, NONE, Text(""), "Always the empty text."),
+    row("sample.string.hullo", 31, String, Instant, NONE, Text("hullo world!"), "Always the same text."),
+    row("sample.string.write_me", 32, String, Instant, NONE, Stored, "What was stored last, 13 at first."),
+    row("sample.string.bin", 153, String, Instant, NONE, Bins, "The number of each bin, as text.").over(BINS),
+    row("sample.aggregate.null", 33, Aggregate, Instant, NONE, Text(""), "Always no bytes."),
+    row("sample.aggregate.hullo", 34, Aggregate, Instant, NONE, Text("hullo world!"), "Always the same bytes."),
+    row("sample.lights", 46, String, Discrete, NONE, Lights, "Red, yellow and green, another with each fetch."),
+    row("sample.part_bin", 50, I32, Instant, NONE, OddBins, "The number of every other bin.").over(BINS),
+    row("sample.rapid", 64, U32, Counter, COUNT, Grows(80_000_000), "A counter that begins anew at 2^32 after 53 fetches."),
+    row("sample.byte_ctr", 81, I32, Counter, BYTE, Grows(512), "Grows by 512 bytes with each fetch."),
+    row("sample.kbyte_ctr", 83, I32, Counter, KBYTE, Grows(64), "Grows by 64 kilobytes with each fetch."),
+];
+
+/// Metrics whose values are known beforehand; see the names below `sample`.
+/// Those that end with `write_me` can be stored into (`pmStore(3)`).
+///
+/// ```
+/// use pmderive_local::{LocalContext, SampleAgent};
+/// use pmderive_core::model::{Value, ValueType};
+/// use pmderive_core::source::{FetchSource, MetadataSource};
+///
+/// let mut context = LocalContext::with_agents(vec![Box::new(SampleAgent::new())])?;
+/// let pmid = context.lookup_names(&["sample.double.million"])?[0]?;
+/// let result = context.fetch_values(&[pmid])?;
+/// assert_eq!(result.sets[0].decode(ValueType::F64)?, [(-1, Value::F64(1e6))]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct SampleAgent {
+    fetches: i64,
+    rows: HashMap<Pmid, usize>,
+    stored: HashMap<Pmid, model::Value>,
+    colours: Arc<InstanceDomain>,
+    bins: Arc<InstanceDomain>,
+}
+
+impl SampleAgent {
+    /// An agent before its first fetch.
+    pub fn new() -> SampleAgent {
+        let colours = [(0, "red".into()), (1, "green".into()), (2, "blue".into())];
+        let bins = bins().map(|bin| (bin, format!("bin-{bin}").into()));
+        SampleAgent {
+            fetches: -1,
+            rows: TABLE.iter().zip(0..).map(|(row, position)| (row.pmid(), position)).collect(),
+            stored: HashMap::new(),
+            colours: Arc::new(InstanceDomain::new(colours.into())),
+            bins: Arc::new(InstanceDomain::new(bins.collect())),
+        }
+    }
+}
+
+/// Numbers of the bins, which are their values as well.
+fn bins() -> impl Iterator<Item = InstId> {
+    (1..10).map(|bin| 100 * bin)
+}
+
+impl Default for SampleAgent {
+    fn default() -> SampleAgent {
+        SampleAgent::new()
+    }
+}
+
+/// Adds a number in the form of the metric's type; it wraps as a counter would.
+fn put(out: &mut Values<'_, '_>, instance: InstId, number: i64) {
+    let text;
+    let value = match out.desc().value_type {
+        I32 => Value::I32(number as i32),
+        U32 => Value::U32(number as u32),
+        I64 => Value::I64(number),
+        U64 => Value::U64(number.cast_unsigned()),
+        F32 => Value::F32(number as f32),
+        F64 => Value::F64(number as f64),
+        _ => {
+            text = number.to_string();
+            Value::Text(&text)
+        }
+    };
+    out.put(instance, value);
+}
+
+impl Agent for SampleAgent {
+    fn name(&self) -> &str {
+        "sample"
+    }
+
+    fn duplicate(&self) -> Option<Box<dyn Agent>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics(TABLE)
+    }
+
+    fn begin_fetch(&mut self) {
+        self.fetches = self.fetches.saturating_add(1);
+    }
+
+    fn fetch(&mut self, pmid: Pmid, out: &mut Values<'_, '_>) -> Result<(), PmStatus> {
+        let row = *self.rows.get(&pmid).ok_or(PmStatus::PMID)?;
+        let fetches = self.fetches.max(0);
+        match TABLE[row].value {
+            Always(number) => put(out, SINGLE, number),
+            Grows(step) => put(out, SINGLE, fetches.wrapping_mul(step)),
+            Stored => match self.stored.get(&pmid) {
+                None => put(out, SINGLE, 13),
+                Some(model::Value::I32(number)) => out.put(SINGLE, Value::I32(*number)),
+                Some(model::Value::U32(number)) => out.put(SINGLE, Value::U32(*number)),
+                Some(model::Value::I64(number)) => out.put(SINGLE, Value::I64(*number)),
+                Some(model::Value::U64(number)) => out.put(SINGLE, Value::U64(*number)),
+                Some(model::Value::F32(number)) => out.put(SINGLE, Value::F32(*number)),
+                Some(model::Value::F64(number)) => out.put(SINGLE, Value::F64(*number)),
+                Some(model::Value::Text(text)) => out.put(SINGLE, Value::Text(text)),
+                Some(_) => return Err(PmStatus::TYPE),
+            },
+            Bins => bins().for_each(|bin| put(out, bin, bin.into())),
+            OddBins => bins().step_by(2).for_each(|bin| put(out, bin, bin.into())),
+            GrowingBins => {
+                bins().for_each(|bin| put(out, bin, fetches.wrapping_mul(bin.into())));
+            }
+            Colours => (0..3)
+                .for_each(|colour| put(out, colour, 100 * i64::from(colour + 1) + fetches % 100)),
+            Lights => {
+                let light = ["red", "yellow", "green"][(fetches % 3) as usize];
+                out.put(SINGLE, Value::Text(light));
+            }
+            Text(text) if out.desc().value_type == String => out.put(SINGLE, Value::Text(text)),
+            Text(text) => out.put(SINGLE, Value::Aggregate(text.as_bytes())),
+            Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn store(
+        &mut self,
+        pmid: Pmid,
+        instance: InstId,
+        value: &model::Value,
+    ) -> Result<(), PmStatus> {
+        let row = *self.rows.get(&pmid).ok_or(PmStatus::PMID)?;
+        if !matches!(TABLE[row].value, Stored) {
+            return Err(PmStatus::PERMISSION);
+        }
+        if instance != SINGLE {
+            return Err(PmStatus::INST);
+        }
+        self.stored.insert(pmid, value.clone());
+        Ok(())
+    }
+
+    fn instance_domain(&mut self, indom: InDom) -> Result<Arc<InstanceDomain>, PmStatus> {
+        match (indom.domain(), indom.serial()) {
+            (DOMAIN, COLOURS) => Ok(Arc::clone(&self.colours)),
+            (DOMAIN, BINS) => Ok(Arc::clone(&self.bins)),
+            _ => Err(PmStatus::INDOM),
+        }
+    }
+}

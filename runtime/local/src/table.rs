@@ -1,0 +1,126 @@
+//! Rows of the tables of metrics that agents for this machine have.
+//!
+//! A row is a metric's name, descriptor and help together with the agent's
+//! own notion of where its value is.
+
+use pmderive_core::model::{InDom, InstId, MetricDesc, Pmid, Semantics, Units, ValueType};
+
+use super::agent::{Metric, Value, Values};
+
+/// The units that occur in the tables.
+pub(super) mod units {
+    use pmderive_core::model::Units;
+
+    const fn space(scale: u8) -> Units {
+        Units { dim_space: 1, scale_space: scale, ..Units::NONE }
+    }
+
+    const fn time(scale: u8) -> Units {
+        Units { dim_time: 1, scale_time: scale, ..Units::NONE }
+    }
+
+    /// No dimension.
+    pub const NONE: Units = Units::NONE;
+    /// Bytes.
+    pub const BYTE: Units = space(0);
+    /// Kilobytes of 1024 bytes.
+    pub const KBYTE: Units = space(1);
+    /// Megabytes of 1024 kilobytes.
+    pub const MBYTE: Units = space(2);
+    /// Nanoseconds.
+    pub const NANOSEC: Units = time(0);
+    /// Microseconds.
+    pub const MICROSEC: Units = time(1);
+    /// Milliseconds.
+    pub const MILLISEC: Units = time(2);
+    /// Seconds.
+    pub const SEC: Units = time(3);
+    /// Events or things.
+    pub const COUNT: Units = Units { dim_count: 1, ..Units::NONE };
+    /// Events per second.
+    pub const COUNT_PER_SEC: Units = Units { dim_time: -1, scale_time: 3, ..COUNT };
+    /// Bytes per second.
+    pub const BYTE_PER_SEC: Units = Units { dim_time: -1, scale_time: 3, ..BYTE };
+    /// Megabytes per second.
+    pub const MBYTE_PER_SEC: Units = Units { dim_time: -1, scale_time: 3, ..MBYTE };
+    /// Per microsecond.
+    pub const PER_MICROSEC: Units = Units { dim_time: -1, scale_time: 1, ..Units::NONE };
+}
+
+/// A metric and where its value is found.
+pub(super) struct Row<V> {
+    name: &'static str,
+    desc: MetricDesc,
+    help: &'static str,
+    pub value: V,
+}
+
+impl<V> Row<V> {
+    /// A row of a metric with one value, with its type, semantics and units.
+    pub const fn new(
+        name: &'static str,
+        pmid: Pmid,
+        (value_type, semantics, units): (ValueType, Semantics, Units),
+        value: V,
+        help: &'static str,
+    ) -> Row<V> {
+        let desc = MetricDesc { pmid, value_type, indom: None, semantics, units };
+        Row { name, desc, help, value }
+    }
+}
+
+impl<V: Copy> Row<V> {
+    /// The same metric over an instance domain.
+    pub const fn over(mut self, serial: u32) -> Row<V> {
+        self.desc.indom = Some(InDom::new(self.desc.pmid.domain(), serial));
+        self
+    }
+
+    /// Identifier of the metric.
+    pub const fn pmid(&self) -> Pmid {
+        self.desc.pmid
+    }
+
+    /// The metric as the agent describes it.
+    pub fn metric(&self) -> Metric {
+        Metric { name: self.name.into(), desc: self.desc, help: self.help.into() }
+    }
+}
+
+/// The metrics of a table.
+pub(super) fn metrics<V: Copy>(table: &[Row<V>]) -> Vec<Metric> {
+    table.iter().map(Row::metric).collect()
+}
+
+/// Instance of a metric without an instance domain (`PM_IN_NULL`).
+pub(super) const SINGLE: InstId = -1;
+
+/// Adds a number, if there is one, in the form of the metric's type.
+///
+/// A counter of 32 bits wraps, as the kernel's own would. Any other number
+/// that its type cannot hold is no value.
+pub(super) fn put_number(values: &mut Values<'_, '_>, instance: InstId, number: Option<u64>) {
+    let Some(number) = number else { return };
+    let desc = values.desc();
+    let value = match (desc.value_type, desc.semantics) {
+        (ValueType::U64, _) => Value::U64(number),
+        (ValueType::I64, _) => match i64::try_from(number) {
+            Ok(number) => Value::I64(number),
+            Err(_) => return,
+        },
+        (ValueType::U32, Semantics::Counter) => {
+            let [.., a, b, c, d] = number.to_be_bytes();
+            Value::U32(u32::from_be_bytes([a, b, c, d]))
+        }
+        (ValueType::I32, _) => match i32::try_from(number) {
+            Ok(number) => Value::I32(number),
+            Err(_) => return,
+        },
+        // A type that is not a table's gives PM_ERR_TYPE.
+        _ => match u32::try_from(number) {
+            Ok(number) => Value::U32(number),
+            Err(_) => return,
+        },
+    };
+    values.put(instance, value);
+}

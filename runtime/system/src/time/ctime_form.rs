@@ -1,0 +1,200 @@
+//! Dates in the order of ctime(3), of which every part may be missing:
+//! `[Www] [Mmm] [DD] [HH[:MM[:SS[.f]]]] [am|pm] [YYYY]`.
+
+use pmderive_core::model::{Timestamp, is_c_space, leading_number};
+
+use super::TimeZone;
+
+/// The parts of a date that were given, or follow from those.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct DateParts {
+    year: Option<i64>,
+    /// 1 to 12.
+    month: Option<i64>,
+    /// 0 to 31.
+    day: Option<i64>,
+    hour: Option<i64>,
+    minute: Option<i64>,
+    second: Option<i64>,
+    nanosecond: u32,
+}
+
+/// Why a text is no date of this form, and the place in bytes.
+pub(super) type Fault = (usize, &'static str);
+
+pub(super) const UNEXPECTED: &str = "unexpected value";
+const MORE: &str = "more information expected";
+
+const WEEKDAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+const MONTHS: &[&str] =
+    &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const HALVES: &[&str] = &["am", "pm"];
+
+/// What is left of a text.
+struct Rest<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Rest<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn skip_space(&mut self) {
+        self.at += self.rest().bytes().take_while(|byte| is_c_space(*byte)).count();
+    }
+
+    /// Takes one of the words, of which only three letters are looked at.
+    fn word(&mut self, words: &[&str]) -> Option<usize> {
+        self.skip_space();
+        let rest = self.rest();
+        let length = rest.bytes().take(3).take_while(u8::is_ascii_alphabetic).count();
+        let found = words.iter().position(|word| rest[..length].eq_ignore_ascii_case(word))?;
+        self.at += length;
+        Some(found)
+    }
+
+    fn sign(&mut self, sign: char) -> bool {
+        self.skip_space();
+        let found = self.rest().starts_with(sign);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn integer(&mut self, limits: std::ops::RangeInclusive<i64>) -> Option<i64> {
+        self.skip_space();
+        let rest = self.rest();
+        let sign = usize::from(rest.starts_with(['+', '-']));
+        let length = sign + rest[sign..].bytes().take_while(u8::is_ascii_digit).count();
+        let value = rest[..length].parse().ok().filter(|value| limits.contains(value))?;
+        self.at += length;
+        Some(value)
+    }
+
+    fn number(&mut self, limits: std::ops::RangeInclusive<f64>) -> Option<f64> {
+        self.skip_space();
+        let (value, length) = leading_number(self.rest()).ok()?;
+        if !limits.contains(&value) {
+            return None;
+        }
+        self.at += length;
+        Some(value)
+    }
+}
+
+impl DateParts {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// There is something else in it, or too little.
+    pub fn parse(text: &str) -> Result<DateParts, Fault> {
+        let mut rest = Rest { text, at: 0 };
+        let mut parts = DateParts::default();
+        let weekday = rest.word(WEEKDAYS);
+        parts.month = rest.word(MONTHS).and_then(|index| i64::try_from(index + 1).ok());
+        parts.day = rest.integer(0..=31);
+        parts.hour = rest.integer(0..=23);
+        if parts.day == Some(0) && parts.hour.is_some() {
+            parts.day = None;
+        }
+        // One number is an hour rather than a day where it can be one.
+        let is_hour = parts.day.is_some_and(|day| day <= 23)
+            && (parts.month.is_none() || rest.rest().starts_with(':'));
+        if parts.hour.is_none() && is_hour {
+            parts.hour = parts.day.take();
+        }
+        if rest.sign(':') {
+            parts.hour = parts.hour.or(Some(0));
+            parts.minute = rest.integer(0..=59).or(Some(0));
+            if rest.sign(':')
+                && let Some(seconds) = rest.number(0.0..=61.0)
+            {
+                // Both parts are small and not negative.
+                parts.second = Some(seconds.trunc() as i64);
+                parts.nanosecond = (seconds.fract() * 1e9) as u32;
+            }
+        }
+        let before = rest.at;
+        if let Some(half) = rest.word(HALVES) {
+            match (half, parts.hour) {
+                (0, Some(12)) => parts.hour = Some(0),
+                (1, Some(hour @ 0..12)) => parts.hour = Some(hour + 12),
+                (_, Some(0..=12)) => {}
+                _ => rest.at = before,
+            }
+        }
+        parts.year = rest.integer(1900..=9999);
+        rest.skip_space();
+        if !rest.rest().is_empty() {
+            return Err((rest.at, UNEXPECTED));
+        }
+        let has_date = parts.year.is_some() || parts.month.is_some() || parts.day.is_some();
+        let is_lone_hour = parts.hour.is_some() && parts.minute.is_none() && !has_date;
+        if weekday.is_some() && parts.month.is_none() && parts.day.is_none() || is_lone_hour {
+            return Err((rest.at, MORE));
+        }
+        parts.fill();
+        Ok(parts)
+    }
+
+    /// Gives what is missing after something that is there its least value.
+    fn fill(&mut self) {
+        let mut given = self.year.is_some();
+        for (part, least) in [
+            (&mut self.month, 1),
+            (&mut self.day, 1),
+            (&mut self.hour, 0),
+            (&mut self.minute, 0),
+            (&mut self.second, 0),
+        ] {
+            given |= part.is_some();
+            if given {
+                part.get_or_insert(least);
+            }
+        }
+    }
+
+    /// The time in a zone. What is missing before the first part that is there
+    /// is that of `reference`, or the next if that part would be in the past:
+    /// an hour before that of `reference` is one of the next day.
+    pub fn time(&self, reference: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let mut date = zone.local(reference);
+        let first = if let Some(year) = self.year {
+            date.year = year;
+            Part::Year
+        } else if let Some(month) = self.month {
+            date.year += i64::from(month < date.month);
+            Part::Month
+        } else if let Some(day) = self.day {
+            date.month += i64::from(day < date.day);
+            Part::Day
+        } else if let Some(hour) = self.hour {
+            date.day += i64::from(hour < date.hour);
+            Part::Hour
+        } else {
+            Part::Nothing
+        };
+        if first <= Part::Month {
+            date.month = self.month?;
+        }
+        if first <= Part::Day {
+            date.day = self.day?;
+        }
+        if first <= Part::Hour {
+            (date.hour, date.minute, date.second) = (self.hour?, self.minute?, self.second?);
+        }
+        let nsec = if first == Part::Nothing { reference.nsec } else { self.nanosecond };
+        Some(Timestamp { sec: date.second_in(zone, None)?, nsec })
+    }
+}
+
+/// The first part that was given.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Year,
+    Month,
+    Day,
+    Hour,
+    Nothing,
+}

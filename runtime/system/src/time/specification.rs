@@ -1,0 +1,94 @@
+//! Points in time as options name them: after a start, before an end, or as a
+//! date.
+//!
+//! ```text
+//!   5min  +5min        after the start
+//!   -5min              before the end, where that is known
+//!   @10:30  @Feb 29    date_parts: in the order of ctime(3)
+//!   2024-02-29         free_date, also what the others do not understand
+//! ```
+
+use pmderive_core::model::{Timestamp, is_c_space, parse_interval};
+
+use super::TimeZone;
+use super::ctime_form::{DateParts, Fault, UNEXPECTED};
+use super::date_form;
+
+/// Where points in time are relative to.
+pub(super) struct Reference<'z> {
+    pub start: Timestamp,
+    /// `None` if there is no end.
+    pub end: Option<Timestamp>,
+    pub now: Timestamp,
+    pub zone: &'z TimeZone,
+}
+
+/// Text that is no point in time: the text that was looked at, and the fault in it.
+pub(super) type Misread = (String, Fault);
+
+/// The words with which a free date is relative to start or end.
+const UNIT_WORDS: &[&str] = &[
+    " year",
+    " month",
+    " fortnight",
+    " week",
+    " day",
+    " hour",
+    " minute",
+    " min",
+    " second",
+    " sec",
+];
+
+impl Reference<'_> {
+    /// Reads a point in time.
+    ///
+    /// # Errors
+    /// It is none. The fault is that of the first reading, for the free form
+    /// does not tell where it fails.
+    pub fn parse(&self, text: &str) -> Result<Timestamp, Misread> {
+        let text = text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_c_space));
+        let (rest, fault) = if let Some(rest) = text.strip_prefix('@') {
+            let read = DateParts::parse(rest)
+                .and_then(|parts| parts.time(self.start, self.zone).ok_or((0, UNEXPECTED)));
+            match read {
+                Ok(time) => return Ok(time),
+                Err(fault) => (rest, fault),
+            }
+        } else {
+            let before_end = self.end.and_then(|end| Some((text.strip_prefix('-')?, end)));
+            let (rest, from, sign) = match before_end {
+                Some((rest, end)) => (rest, end, -1),
+                None => (text.strip_prefix('+').unwrap_or(text), self.start, 1),
+            };
+            match parse_interval(rest) {
+                Ok(interval) => {
+                    // The nanoseconds of intervals are not above those of 600 years.
+                    let nsec = i64::from(interval.subsec_nanos()) * sign;
+                    let sec = i64::try_from(interval.as_secs()).unwrap_or(i64::MAX);
+                    let sec = from.sec.saturating_add(sec.saturating_mul(sign));
+                    return Ok(Timestamp::new(sec, i64::from(from.nsec) + nsec));
+                }
+                Err(error) => (rest, (error.offset, error.problem)),
+            }
+        };
+        self.free(rest).ok_or_else(|| (rest.to_owned(), fault))
+    }
+
+    /// Reads a date in free form.
+    fn free(&self, text: &str) -> Option<Timestamp> {
+        let text = text.trim_start_matches(|c: char| u8::try_from(c).is_ok_and(is_c_space));
+        let text = text.strip_prefix('@').unwrap_or(text);
+        let lower = text.to_ascii_lowercase();
+        let is_distance = UNIT_WORDS.iter().any(|word| lower.trim_start().contains(word));
+        let is_past =
+            lower.contains("last") || lower.contains("ago") || lower.trim_start().starts_with('-');
+        let reference = match self.end {
+            _ if !is_distance => self.now,
+            Some(end) if is_past => end,
+            _ => self.start,
+        };
+        let sec = date_form::date(text, reference, self.zone)?;
+        Some(Timestamp { sec, nsec: 0 })
+    }
+}

@@ -1,0 +1,208 @@
+//! The part of time that a tool looks at, from its options `-S`, `-T`, `-A`
+//! and `-O`.
+
+use std::fmt;
+
+use pmderive_core::model::{Timestamp, parse_interval, write_fault};
+
+use super::TimeZone;
+use super::ctime_form::Fault;
+use super::specification::{Misread, Reference};
+
+/// The texts of the options of a time window, as given; see PCPIntro(1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WindowSpec<'t> {
+    /// `-S`: where it starts.
+    pub start: Option<&'t str>,
+    /// `-T`: where it ends.
+    pub finish: Option<&'t str>,
+    /// `-A`: start and origin are multiples of this interval, counted in UTC.
+    pub align: Option<&'t str>,
+    /// `-O`: where in it to begin.
+    pub origin: Option<&'t str>,
+}
+
+impl WindowSpec<'_> {
+    /// True if it makes sense for a live source too, which has no past: it
+    /// says nothing but where the window ends.
+    pub fn is_live(&self) -> bool {
+        *self == WindowSpec { finish: self.finish, ..WindowSpec::default() }
+    }
+}
+
+/// A part of time, and a point in it at which to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeWindow {
+    /// Never before the start of what there is.
+    pub start: Timestamp,
+    /// Never after the end of what there is; it may be before the start. `None`
+    /// if there is no end.
+    pub end: Option<Timestamp>,
+    /// The first time to look at, `start` without `-O`.
+    pub origin: Timestamp,
+    /// What tools say and go on: the alignment leads out of the window, and
+    /// was left out.
+    pub warning: Option<WindowError>,
+}
+
+/// The options of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowOption {
+    /// `-S`
+    Start,
+    /// `-T`
+    Finish,
+    /// `-A`
+    Align,
+    /// `-O`
+    Origin,
+}
+
+/// An option of a window that cannot be understood or followed. Shown as libpcp
+/// does: the text, and the problem below its place; without the last newline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WindowError {
+    /// The option at fault.
+    pub option: WindowOption,
+    /// The part of its text that was looked at: without `@`, `+` or `-`.
+    pub text: String,
+    /// Offset of the fault in it, in bytes.
+    pub offset: usize,
+    /// What is wrong there, in the words of libpcp.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for WindowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_fault(f, &self.text, self.offset, self.problem)
+    }
+}
+
+impl std::error::Error for WindowError {}
+
+impl WindowError {
+    fn new(option: WindowOption, (text, (offset, problem)): Misread) -> WindowError {
+        WindowError { option, text, offset, problem }
+    }
+}
+
+const NOT_ALIGNED: &str = "alignment specified by -A switch could not be applied";
+
+const NSEC_PER_SEC: i128 = 1_000_000_000;
+
+/// After every time there is.
+const FOREVER: Timestamp = Timestamp { sec: i64::MAX, nsec: 999_999_999 };
+
+impl TimeWindow {
+    /// The window of some options (`pmParseTimeWindow(3)`,
+    /// `pmParseHighResTimeWindow(3)`) within `bounds`: the first and the last
+    /// time of an archive, or now and `None` for a live source. Dates are read
+    /// in `zone`.
+    ///
+    /// # Errors
+    /// One of the texts is neither a time nor, for `-A`, an interval above zero.
+    pub fn parse(
+        spec: &WindowSpec<'_>,
+        bounds: (Timestamp, Option<Timestamp>),
+        zone: &TimeZone,
+    ) -> Result<TimeWindow, WindowError> {
+        TimeWindow::parse_at(spec, bounds, zone, Timestamp::now())
+    }
+
+    /// As [`TimeWindow::parse`], for texts that are relative to `now`, such as
+    /// `yesterday`.
+    ///
+    /// # Errors
+    /// As for [`TimeWindow::parse`].
+    pub fn parse_at(
+        spec: &WindowSpec<'_>,
+        bounds: (Timestamp, Option<Timestamp>),
+        zone: &TimeZone,
+        now: Timestamp,
+    ) -> Result<TimeWindow, WindowError> {
+        let (first, last) = (bounds.0, bounds.1.unwrap_or(FOREVER));
+        let mut warning = None;
+        let time = |option, text: Option<&str>, start, end, otherwise| {
+            let Some(text) = text else { return Ok(otherwise) };
+            let end = Some(end).filter(|end| *end != FOREVER);
+            let reference = Reference { start, end, now, zone };
+            reference.parse(text).map_err(|misread| WindowError::new(option, misread))
+        };
+        let mut start = time(WindowOption::Start, spec.start, first, last, first)?.max(first);
+        let step = spec.align.map(step).transpose()?;
+        let not_aligned = || {
+            let text = spec.align.unwrap_or_default().to_owned();
+            WindowError::new(WindowOption::Align, (text, (0, NOT_ALIGNED)))
+        };
+        if let Some(step) = step {
+            match from_nanoseconds(aligned(nanoseconds(start), step)) {
+                Some(aligned) if (first..=last).contains(&aligned) => start = aligned,
+                _ => warning = Some(not_aligned()),
+            }
+        }
+        let end = time(WindowOption::Finish, spec.finish, start, last, last)?.min(last);
+        let mut origin = time(WindowOption::Origin, spec.origin, start, end, start)?;
+        if spec.origin.is_some() {
+            // Not clamp(), for the end may be before the start.
+            origin = if origin < start { start } else { origin.min(end) };
+            if let Some(step) = step {
+                let next = aligned(nanoseconds(origin), step);
+                let next = if next > nanoseconds(end) { next - step } else { next };
+                match from_nanoseconds(next) {
+                    Some(aligned) if start <= aligned && aligned <= end => origin = aligned,
+                    _ => warning = Some(not_aligned()),
+                }
+            }
+        }
+        Ok(TimeWindow { start, end: Some(end).filter(|end| *end != FOREVER), origin, warning })
+    }
+}
+
+/// Nanoseconds of the interval of `-A`.
+fn step(text: &str) -> Result<i128, WindowError> {
+    let error = |fault: Fault| WindowError::new(WindowOption::Align, (text.to_owned(), fault));
+    let step = parse_interval(text).map_err(|e| error((e.offset, e.problem)))?;
+    match i128::try_from(step.as_nanos()) {
+        Ok(step) if step > 0 => Ok(step),
+        _ => Err(error((0, NOT_ALIGNED))),
+    }
+}
+
+/// The next multiple of `step`.
+fn aligned(time: i128, step: i128) -> i128 {
+    let before = time / step * step;
+    if before < time { before + step } else { before }
+}
+
+fn nanoseconds(time: Timestamp) -> i128 {
+    i128::from(time.sec) * NSEC_PER_SEC + i128::from(time.nsec)
+}
+
+fn from_nanoseconds(time: i128) -> Option<Timestamp> {
+    let sec = i64::try_from(time.div_euclid(NSEC_PER_SEC)).ok()?;
+    let nsec = u32::try_from(time.rem_euclid(NSEC_PER_SEC)).ok()?;
+    Some(Timestamp { sec, nsec })
+}
+
+/// Reads lines as zone, start, finish, alignment and origin of a window.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_window(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut lines = text.split('\n');
+    let zone = TimeZone::parse_strict(lines.next().unwrap_or_default());
+    let zone = zone.unwrap_or_else(|_| TimeZone::utc());
+    let [start, finish, align, origin] = [(); 4].map(|()| lines.next());
+    let spec = WindowSpec { start, finish, align, origin };
+    let first = Timestamp { sec: 1_709_115_330, nsec: 250_000_000 };
+    let last = Timestamp { sec: 1_709_283_907, nsec: 500_000_000 };
+    for end in [Some(last), None] {
+        match TimeWindow::parse_at(&spec, (first, end), &zone, first) {
+            Ok(window) => {
+                assert!(window.start >= first, "{window:?}");
+                assert!(window.end.is_none_or(|found| end.is_none_or(|end| found <= end)));
+                assert!(window.origin >= window.start || window.end < Some(window.start));
+            }
+            Err(error) => assert!(error.text.is_char_boundary(error.offset), "{error}"),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Time zones, in which times are shown and dates are read.
+//!
+//! A zone is a value: libpcp's handles, one of which is the current zone of
+//! the process (`pmUseZone(3)`, `pmWhichZone(3)`), are variables of the caller
+//! here, and the environment is never changed.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use pmderive_core::model::{PmStatus, Timestamp};
+use pmderive_core::source::{MetadataSource, SourceError};
+
+use super::broken_down::BrokenDown;
+use super::posix::{Period, PosixZone};
+use super::zoneinfo::{self, ZoneFile};
+
+/// Longest text of a zone, in bytes; what is longer is no zone.
+const MAX_TEXT_BYTES: usize = 1024;
+
+/// A time zone (`pmNewZone(3)`). Cheap to clone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TimeZone {
+    text: Arc<str>,
+    rules: Arc<Rules>,
+}
+
+#[derive(PartialEq, Eq)]
+enum Rules {
+    Posix(PosixZone),
+    File(ZoneFile),
+}
+
+impl TimeZone {
+    /// The zone of a text in the form of the `TZ` environment variable
+    /// (`pmNewZone(3)` of PCP 6): the name of a file in the system's zone
+    /// folder such as `Europe/Paris` or `:Etc/UTC`, or rules such as
+    /// `EST-11EST-10,87/2:00,297/2:00`. Text without a meaning is UTC.
+    ///
+    /// As to libpcp, three letters alone are a name for UTC: `EST` is `EST+0`.
+    /// Summer time without rules follows those of the USA.
+    pub fn parse(text: &str) -> TimeZone {
+        let text = if text.len() == 3 { format!("{text}+0") } else { text.to_owned() };
+        if text.len() > MAX_TEXT_BYTES {
+            return TimeZone::utc();
+        }
+        let name = text.strip_prefix(':').unwrap_or(&text);
+        let file = if name.is_empty() { None } else { ZoneFile::open(name) };
+        let rules = file.map_or_else(|| Rules::Posix(PosixZone::parse(name)), Rules::File);
+        TimeZone { text: text.into(), rules: Arc::new(rules) }
+    }
+
+    /// As [`TimeZone::parse`], for texts that `pmNewZone(3)` of PCP 7 accepts.
+    ///
+    /// # Errors
+    /// The text is empty, is or holds a path out of the zone folder, or holds
+    /// characters that no zone has. Text of allowed characters without a
+    /// meaning is still UTC, see [`TimeZone::is_known`].
+    pub fn parse_strict(text: &str) -> Result<TimeZone, TimeZoneError> {
+        let problem = |problem| TimeZoneError { text: shortened(text), problem };
+        if text.is_empty() {
+            return Err(problem(TimeZoneProblem::Empty));
+        }
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(problem(TimeZoneProblem::TooLong));
+        }
+        if text.starts_with('/') || text.contains("..") {
+            return Err(problem(TimeZoneProblem::Path));
+        }
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || "/_+-.:,\"'".contains(c);
+        if let Some(character) = text.chars().find(|c| !is_allowed(*c)) {
+            return Err(problem(TimeZoneProblem::Character(character)));
+        }
+        Ok(TimeZone::parse(text))
+    }
+
+    /// Coordinated universal time.
+    pub fn utc() -> TimeZone {
+        TimeZone { text: "UTC+0".into(), rules: Arc::new(Rules::Posix(PosixZone::parse("UTC+0"))) }
+    }
+
+    /// The zone of this process: that of the `TZ` environment variable, or of
+    /// this machine. libpcp's zone before any other was chosen.
+    pub fn system() -> TimeZone {
+        match std::env::var("TZ") {
+            // Here three letters are what they are to the C library.
+            Ok(text) if text.len() == 3 => {
+                let mut zone = TimeZone::parse(&format!(":{text}"));
+                zone.text = text.into();
+                zone
+            }
+            Ok(text) if !text.is_empty() => TimeZone::parse(&text),
+            Ok(_) => TimeZone::utc(),
+            Err(_) => TimeZone::parse(&format!(":{}", zoneinfo::LOCAL)),
+        }
+    }
+
+    /// The zone of a source's host (`pmNewContextZone(3)`).
+    ///
+    /// # Errors
+    /// The source failed, or it does not tell its zone (`PM_ERR_VALUE`).
+    pub fn of_source<S: MetadataSource + ?Sized>(source: &mut S) -> Result<TimeZone, SourceError> {
+        match source.time_zone()? {
+            Some(text) => Ok(TimeZone::parse(&text)),
+            None => Err(SourceError::Status { target: source.name(), status: PmStatus::VALUE }),
+        }
+    }
+
+    /// The zone as text (the text of `pmWhichZone(3)`).
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// False for text that names no zone and has no rules, and so became UTC.
+    pub fn is_known(&self) -> bool {
+        match &*self.rules {
+            Rules::File(_) => true,
+            Rules::Posix(rules) => rules.is_zone(),
+        }
+    }
+
+    /// Seconds east of UTC and more, at a second since the epoch.
+    pub(super) fn at(&self, second: i64) -> Period<'_> {
+        match &*self.rules {
+            Rules::Posix(rules) => rules.at(second),
+            Rules::File(file) => file.at(second),
+        }
+    }
+
+    /// Name of the zone at a time: `CET` in winter, `CEST` in summer; empty
+    /// where it has none.
+    pub fn abbreviation(&self, time: Timestamp) -> Cow<'_, str> {
+        self.at(time.sec).abbreviation
+    }
+
+    /// Date and time of day (`pmLocaltime(3)`).
+    pub fn local(&self, time: Timestamp) -> BrokenDown {
+        let period = self.at(time.sec);
+        BrokenDown::new(time, period.offset, period.is_dst)
+    }
+
+    /// Date and time of day as text, `Wed Feb 28 10:15:30 2024`
+    /// (`pmCtime(3)`, without its newline).
+    pub fn ctime(&self, time: Timestamp) -> String {
+        self.local(time).to_string()
+    }
+
+    /// Date and time of day to the nanosecond with the distance to UTC, as in
+    /// RFC 3339: `2024-02-28T11:15:30.250000000+01:00`.
+    pub fn zoned(&self, time: Timestamp) -> String {
+        let local = self.local(time);
+        let BrokenDown { year, month, day, hour, minute, second, nanosecond, utc_offset, .. } =
+            local;
+        let sign = if utc_offset < 0 { '-' } else { '+' };
+        // RFC 3339 has no seconds here.
+        let distance = utc_offset.unsigned_abs() / 60;
+        format!(
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanosecond:09}\
+             {sign}{:02}:{:02}",
+            distance / 60,
+            distance % 60
+        )
+    }
+
+    /// Time of day to the millisecond, `10:15:30.250` (`pmtimevalPrint(3)`,
+    /// `pmPrintStamp(3)` before PCP 7); what is finer is cut off.
+    pub fn clock_millis(&self, time: Timestamp) -> String {
+        let BrokenDown { hour, minute, second, .. } = self.local(time);
+        format!("{hour:02}:{minute:02}:{second:02}.{:03}", time.nsec / 1_000_000)
+    }
+
+    /// Time of day to the nanosecond, `10:15:30.250000000`
+    /// (`pmtimespecPrint(3)`, `pmPrintHighResStamp(3)` before PCP 7).
+    pub fn clock_nanos(&self, time: Timestamp) -> String {
+        let BrokenDown { hour, minute, second, .. } = self.local(time);
+        format!("{hour:02}:{minute:02}:{second:02}.{:09}", time.nsec)
+    }
+}
+
+/// The text of the zone.
+impl fmt::Debug for TimeZone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TimeZone").field(&self.text).finish()
+    }
+}
+
+/// As much of a text as a message can use.
+fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// A text that PCP 7 refuses as a time zone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("time zone \"{text}\": {problem}")]
+pub struct TimeZoneError {
+    /// What was given, or its beginning.
+    pub text: String,
+    /// What is wrong with it.
+    pub problem: TimeZoneProblem,
+}
+
+/// What is wrong with a time zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TimeZoneProblem {
+    /// There is no text.
+    #[error("it is empty; give a name such as Europe/Paris or rules such as CET-1CEST")]
+    Empty,
+    /// More text than any zone has.
+    #[error("it is too long")]
+    TooLong,
+    /// A path that leads out of the folder of zones.
+    #[error("it must be a name in the system's folder of zones")]
+    Path,
+    /// A character that is in no zone.
+    #[error("{0:?} is in no time zone")]
+    Character(char),
+}
+
+/// Reads a text as a zone and bytes as a zone file, and shows times in them.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_zone(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let zone = PosixZone::parse(&text);
+    let file = ZoneFile::parse(data);
+    for second in [i64::MIN, -1, 0, 951_782_400, 1_720_000_000, i64::MAX] {
+        assert!(zone.at(second).offset.abs() <= 26 * 3600, "{text}");
+        assert!(file.as_ref().is_none_or(|file| file.at(second).offset.abs() <= 26 * 3600));
+    }
+    if let Ok(zone) = TimeZone::parse_strict(&text) {
+        let time = Timestamp { sec: 1_720_000_000, nsec: 0 };
+        assert!(zone.ctime(time).len() >= 24);
+        if let Some(second) = zone.local(time).second_in(&zone, None) {
+            assert_eq!(zone.local(Timestamp { sec: second, nsec: 0 }), zone.local(time));
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! One host that a fake pmcd runs on: its name, its clock, what it has of its
+//! world now, and what happens to it.
+//!
+//! Connections ([`super::Session`]) share it and look at it whenever they
+//! answer; tests change it at any time. Nothing here reads or writes PDUs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pmderive_client::pdu::{Features, PduType};
+use pmderive_core::model::{InstId, PmStatus, Pmid, StateChange, Timestamp, Value};
+use tokio::sync::Notify;
+
+use super::fault::{Fault, Rule, Utterance, strike};
+use super::world::World;
+
+/// What a pmcd 6.0.3 can do without TLS and without authentication.
+pub const FEATURES: Features =
+    Features::CONTAINER.with(Features::LABELS).with(Features::HIGHRES).with(Features::DESCS);
+
+/// Where a host has its time from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// From the system.
+    System,
+    /// Stands still but for fetches: each is `step` later than the one before.
+    Steps {
+        /// Time of the first fetch.
+        first: Timestamp,
+        /// From fetch to fetch.
+        step: Duration,
+    },
+}
+
+impl Default for Clock {
+    /// A fetch a second, from one second after 2026 began.
+    fn default() -> Clock {
+        Clock::Steps { first: Timestamp::new(1_767_225_601, 0), step: Duration::from_secs(1) }
+    }
+}
+
+/// A host with a fake pmcd.
+#[derive(Debug)]
+pub struct FakeHost {
+    seed: u64,
+    clock: Clock,
+    state: Mutex<HostState>,
+    /// Wakes connections that wait for their client.
+    changed: Notify,
+}
+
+/// What changes while connections are open.
+#[derive(Debug)]
+pub(super) struct HostState {
+    pub world: Arc<World>,
+    pub features: Features,
+    pub name: Box<str>,
+    pub stored: HashMap<(Pmid, InstId), Value>,
+    /// Agents that were there and are not running.
+    pub down: BTreeSet<u32>,
+    /// All notices since the beginning.
+    notices: Vec<StateChange>,
+    started: Timestamp,
+    /// Agents that were started later than the host.
+    agents_started: BTreeMap<u32, Timestamp>,
+    fetches: u64,
+    /// After how many fetches the clock is set back, and how far.
+    set_back: Option<(u64, Duration)>,
+    rules: Vec<Rule>,
+    connections: u64,
+    /// Counts the occasions on which all connections were dropped.
+    drops: u64,
+    /// Counts the occasions on which all stalled connections went on.
+    resumptions: u64,
+    /// Number of requests answered, by type.
+    requests: HashMap<PduType, u64>,
+}
+
+impl FakeHost {
+    /// A host named `localhost` with a [`Clock`] that ticks with fetches.
+    pub fn new(world: impl Into<Arc<World>>) -> FakeHost {
+        let clock = Clock::default();
+        FakeHost {
+            seed: 0,
+            clock,
+            state: Mutex::new(HostState {
+                world: world.into(),
+                features: FEATURES,
+                name: "localhost".into(),
+                stored: HashMap::new(),
+                down: BTreeSet::new(),
+                notices: Vec::new(),
+                started: clock.at(0),
+                agents_started: BTreeMap::new(),
+                fetches: 0,
+                set_back: None,
+                rules: Vec::new(),
+                connections: 0,
+                drops: 0,
+                resumptions: 0,
+                requests: HashMap::new(),
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    /// With this name: the value of `pmcd.hostname`, and a label.
+    #[must_use]
+    pub fn named(self, name: impl Into<Box<str>>) -> FakeHost {
+        self.lock().name = name.into();
+        self
+    }
+
+    /// With a number that tells it apart from other hosts of its world.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> FakeHost {
+        self.seed = seed;
+        self
+    }
+
+    /// With another clock; its counters begin now.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Clock) -> FakeHost {
+        self.clock = clock;
+        self.lock().started = clock.at(0);
+        self
+    }
+
+    /// With a clock that somebody sets back after a number of fetches. What
+    /// counts does not take notice.
+    #[must_use]
+    pub fn with_clock_set_back(self, fetches: u64, by: Duration) -> FakeHost {
+        self.lock().set_back = Some((fetches, by));
+        self
+    }
+
+    /// With other features in its greeting, such as an old pmcd's.
+    #[must_use]
+    pub fn with_features(self, features: Features) -> FakeHost {
+        self.lock().features = features;
+        self
+    }
+
+    /// Name of the host.
+    pub fn name(&self) -> Box<str> {
+        self.lock().name.clone()
+    }
+
+    /// The number that tells it apart.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// What the host has now.
+    pub fn world(&self) -> Arc<World> {
+        Arc::clone(&self.lock().world)
+    }
+
+    /// Number of requests of a type that were answered, those with an ERROR
+    /// and those that need no answer included.
+    pub fn requests(&self, kind: PduType) -> u64 {
+        self.lock().requests.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// Number of connections that were made so far.
+    pub fn connections(&self) -> u64 {
+        self.lock().connections
+    }
+
+    /// What clients stored for an instance of a metric.
+    pub fn stored(&self, pmid: Pmid, instance: InstId) -> Option<Value> {
+        self.lock().stored.get(&(pmid, instance)).cloned()
+    }
+
+    /// Changes instances, scripts and whatever else a pmcd gives no notice of.
+    pub fn change(&self, change: impl FnOnce(&mut World)) {
+        self.change_with(StateChange::default(), change);
+    }
+
+    /// Changes names, and gives notice (`PMCD_NAMES_CHANGE`).
+    pub fn change_names(&self, change: impl FnOnce(&mut World)) {
+        self.change_with(StateChange(16), change);
+    }
+
+    /// Changes labels, and gives notice (`PMCD_LABEL_CHANGE`).
+    pub fn change_labels(&self, change: impl FnOnce(&mut World)) {
+        self.change_with(StateChange(8), change);
+    }
+
+    fn change_with(&self, notice: StateChange, change: impl FnOnce(&mut World)) {
+        let mut state = self.lock();
+        change(Arc::make_mut(&mut state.world));
+        state.notify(notice);
+    }
+
+    /// Gives notice of something, whether it is true or not.
+    pub fn notify(&self, notice: StateChange) {
+        self.lock().notify(notice);
+    }
+
+    /// Gives the host another name, and notice of it (`PMCD_HOSTNAME_CHANGE`).
+    pub fn rename(&self, name: impl Into<Box<str>>) {
+        let mut state = self.lock();
+        state.name = name.into();
+        state.notify(StateChange(32));
+    }
+
+    /// Starts an agent for new metrics (`PMCD_ADD_AGENT`).
+    pub fn add_agent(&self, domain: u32, change: impl FnOnce(&mut World)) {
+        self.start_agent(domain, StateChange(1), change);
+    }
+
+    /// Ends an agent (`PMCD_DROP_AGENT`): the names of its metrics stay, all
+    /// else is `PM_ERR_NOAGENT`.
+    pub fn drop_agent(&self, domain: u32) {
+        let mut state = self.lock();
+        state.down.insert(domain);
+        state.notify(StateChange(4));
+    }
+
+    /// Starts an agent anew, if need be after its end (`PMCD_ADD_AGENT` and
+    /// `PMCD_RESTART_AGENT`, as pmcd 6 says it). Its counters begin at the next
+    /// moment, and its descriptors may be others.
+    pub fn restart_agent(&self, domain: u32, change: impl FnOnce(&mut World)) {
+        self.start_agent(domain, StateChange(3), change);
+    }
+
+    fn start_agent(&self, domain: u32, notice: StateChange, change: impl FnOnce(&mut World)) {
+        let mut state = self.lock();
+        state.down.remove(&domain);
+        let now = self.clock.at(state.fetches);
+        state.agents_started.insert(domain, now);
+        change(Arc::make_mut(&mut state.world));
+        state.notify(notice);
+    }
+
+    /// Restarts pmcd: all connections are lost, counters begin anew, what was
+    /// stored is gone, and everything may be different.
+    pub fn restart(&self, change: impl FnOnce(&mut World)) {
+        let mut state = self.lock();
+        state.started = self.clock.at(state.fetches);
+        state.agents_started.clear();
+        state.down.clear();
+        state.stored.clear();
+        change(Arc::make_mut(&mut state.world));
+        state.drops += 1;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Resets all connections.
+    pub fn drop_connections(&self) {
+        self.lock().drops += 1;
+        self.changed.notify_waiters();
+    }
+
+    /// What new connections are greeted with from now on.
+    pub fn set_features(&self, features: Features) {
+        self.lock().features = features;
+    }
+
+    /// Does something wrong when the rule says so. Of several rules that apply
+    /// the one given first strikes.
+    pub fn inject(&self, rule: Rule) {
+        self.lock().rules.push(rule);
+    }
+
+    /// Forgets all rules.
+    pub fn behave(&self) {
+        self.lock().rules.clear();
+    }
+
+    /// Lets all connections go on that a [`Fault::Stall`] holds up.
+    pub fn resume_all(&self) {
+        self.lock().resumptions += 1;
+        self.changed.notify_waiters();
+    }
+
+    /// Resolves at the next occasion on which connections may have to do
+    /// something on their own.
+    pub(super) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
+    }
+
+    /// A poisoned lock is no reason to stop: a panic while it was held was in
+    /// a test's own function.
+    pub(super) fn lock(&self) -> MutexGuard<'_, HostState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time of a fetch that is answered now.
+    pub(super) fn begin_fetch(&self, state: &mut HostState) -> FetchTime {
+        let time = self.clock.at(state.fetches);
+        let set_back = state.set_back.filter(|(fetches, _)| state.fetches >= *fetches);
+        let stamp = set_back.map_or(time, |(_, by)| time - by);
+        state.fetches += 1;
+        FetchTime { time, stamp, fetch: state.fetches }
+    }
+}
+
+/// When a fetch is answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FetchTime {
+    pub time: Timestamp,
+    /// The time as the host's clock has it.
+    pub stamp: Timestamp,
+    pub fetch: u64,
+}
+
+impl HostState {
+    fn notify(&mut self, notice: StateChange) {
+        if !notice.is_none() {
+            self.notices.push(notice);
+        }
+    }
+
+    /// Number of a connection that is being made.
+    pub(super) fn connect(&mut self) -> u64 {
+        self.connections += 1;
+        self.connections - 1
+    }
+
+    pub(super) fn drops(&self) -> u64 {
+        self.drops
+    }
+
+    pub(super) fn resumptions(&self) -> u64 {
+        self.resumptions
+    }
+
+    pub(super) fn count(&mut self, kind: PduType) {
+        *self.requests.entry(kind).or_default() += 1;
+    }
+
+    /// The fault of what a connection is about to say, if any.
+    pub(super) fn strike(&mut self, connection: u64, utterance: Utterance) -> Option<Fault> {
+        if self.rules.is_empty() { None } else { strike(&mut self.rules, connection, utterance) }
+    }
+
+    /// How many notices there were.
+    pub(super) fn notices(&self) -> usize {
+        self.notices.len()
+    }
+
+    /// All notices after the first `seen`, in one.
+    pub(super) fn notices_since(&self, seen: usize) -> StateChange {
+        let new = self.notices.get(seen..).unwrap_or_default();
+        new.iter().fold(StateChange::default(), |all, notice| all.with(*notice))
+    }
+
+    /// Seconds since a metric's agent was started.
+    pub(super) fn age(&self, pmid: Pmid, now: Timestamp) -> f64 {
+        let agent = self.agents_started.get(&pmid.domain());
+        now.seconds_since(agent.copied().unwrap_or(self.started).max(self.started))
+    }
+
+    /// `Err` with the status of a domain that has an agent which is not
+    /// running; `Ok` with whether there is one.
+    pub(super) fn agent(&self, domain: u32) -> Result<bool, PmStatus> {
+        match self.down.contains(&domain) {
+            true => Err(PmStatus::NOAGENT),
+            false => Ok(self.world.has_agent(domain)),
+        }
+    }
+}
+
+impl Clock {
+    /// The time after a number of fetches.
+    fn at(self, fetches: u64) -> Timestamp {
+        let Clock::Steps { first, step } = self else { return Timestamp::now() };
+        let nanoseconds = step.as_nanos().saturating_mul(fetches.into());
+        let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
+        // The remainder is below 10^9.
+        first + Duration::new(seconds, (nanoseconds % 1_000_000_000) as u32)
+    }
+}

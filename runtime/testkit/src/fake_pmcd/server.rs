@@ -1,0 +1,243 @@
+//! Sockets for fake pmcds: one thread, any number of listeners and connections.
+//!
+//! A connection is a task that moves bytes between its socket and its
+//! [`Session`], and nothing else. As pmcd does, it reads no further request
+//! while the client does not take the replies.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread::JoinHandle;
+
+use pmderive_client::context::HostSpec;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::host::FakeHost;
+use super::session::{Flow, Session};
+
+/// Room for what one read gives, at first and for a client that says a lot.
+const LEAST_READ_BYTES: usize = 512;
+const MOST_READ_BYTES: usize = 64 << 10;
+
+/// Connections that may wait to be taken by a listener of many hosts.
+const MANY_WAITING: i32 = 4096;
+
+/// A thread that plays pmcd on sockets until it is dropped.
+#[derive(Debug)]
+pub struct FakePmcd {
+    host: Arc<FakeHost>,
+    address: SocketAddr,
+    runtime: Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FakePmcd {
+    /// Serves a host on a free port of the loopback interface.
+    ///
+    /// # Panics
+    /// The system gives no thread or no port.
+    pub fn start(host: FakeHost) -> FakePmcd {
+        let started = FakePmcd::try_start(host);
+        started.expect("a thread and a port of the loopback interface")
+    }
+
+    /// Serves a host on a free port of the loopback interface.
+    ///
+    /// # Errors
+    /// The system gives no thread or no port.
+    pub fn try_start(host: FakeHost) -> io::Result<FakePmcd> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("fake-pmcd".to_owned()).spawn(move || {
+            // Ends when the sender is dropped, too; all tasks go with the runtime.
+            drop(runtime.block_on(stopped));
+        })?;
+        let unbound = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let host = Arc::new(host);
+        let mut pmcd = FakePmcd {
+            host: Arc::clone(&host),
+            address: unbound,
+            runtime: handle,
+            stop: Some(stop),
+            thread: Some(thread),
+        };
+        pmcd.address = pmcd.listen_tcp(&host, unbound)?;
+        Ok(pmcd)
+    }
+
+    /// The host that it was started for.
+    pub fn host(&self) -> &Arc<FakeHost> {
+        &self.host
+    }
+
+    /// Its port on the loopback interface.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// How a client reaches it.
+    pub fn spec(&self) -> HostSpec {
+        let spec = format!("pcp://{}", self.address);
+        spec.parse().expect("an address with its port is a specification")
+    }
+
+    /// Serves a host on an address; port 0 is a free one. Returns the address
+    /// with its port.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn listen_tcp(&self, host: &Arc<FakeHost>, address: SocketAddr) -> io::Result<SocketAddr> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let _entered = self.runtime.enter();
+        let listener = TcpListener::from_std(listener)?;
+        let host = Arc::clone(host);
+        self.runtime.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                // Without it, replies are late but right.
+                drop(stream.set_nodelay(true));
+                tokio::spawn(serve_tcp(stream, Session::new(&host)));
+            }
+        });
+        Ok(address)
+    }
+
+    /// Serves many hosts on one port; 0 is a free one. The address of
+    /// 127.0.0.0/8 that a client connects to tells which host it means. Who
+    /// connects from elsewhere, or to an address without a host, is not served.
+    /// Returns the port.
+    ///
+    /// # Errors
+    /// The port cannot be had.
+    pub fn listen_for_many(
+        &self,
+        port: u16,
+        host_at: impl Fn(Ipv4Addr) -> Option<Arc<FakeHost>> + Send + 'static,
+    ) -> io::Result<u16> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
+        // Thousands of clients may come at once, as they do not to one pmcd.
+        rustix::net::listen(&listener, MANY_WAITING)?;
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let _entered = self.runtime.enter();
+        let listener = TcpListener::from_std(listener)?;
+        self.runtime.spawn(async move {
+            while let Ok((stream, peer)) = listener.accept().await {
+                let Ok(SocketAddr::V4(own)) = stream.local_addr() else { continue };
+                let Some(host) = host_at(*own.ip()) else { continue };
+                if peer.ip().is_loopback() && own.ip().is_loopback() {
+                    drop(stream.set_nodelay(true));
+                    tokio::spawn(serve_tcp(stream, Session::new(&host)));
+                }
+            }
+        });
+        Ok(port)
+    }
+
+    /// Serves a host on a unix socket, which must not exist yet.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn listen_unix(&self, host: &Arc<FakeHost>, path: &Path) -> io::Result<()> {
+        let _entered = self.runtime.enter();
+        let listener = UnixListener::bind(path)?;
+        let host = Arc::clone(host);
+        self.runtime.spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let session = Session::new(&host);
+                tokio::spawn(async move { drop(serve(&mut stream, session).await) });
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Drop for FakePmcd {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+async fn serve_tcp(mut stream: TcpStream, session: Session) {
+    if let Ok(Flow::Reset) = serve(&mut stream, session).await {
+        // Without it the client sees an end instead of a reset.
+        drop(stream.set_zero_linger());
+    }
+}
+
+/// Moves bytes until the connection is to be closed, and says how.
+async fn serve<S>(stream: &mut S, mut session: Session) -> io::Result<Flow>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let host = Arc::clone(session.host());
+    // There may be thousands of connections, of which most say little.
+    let mut bytes = Vec::with_capacity(LEAST_READ_BYTES);
+    loop {
+        let mut changed = pin!(host.changed());
+        // From here on no change goes unnoticed.
+        changed.as_mut().enable();
+        let flow = session.flow();
+        match flow {
+            Flow::Reset => return Ok(flow),
+            Flow::Closed => {
+                // Closing with requests unread would reset the connection, and
+                // the client might lose what was sent last.
+                stream.shutdown().await?;
+                while stream.read_buf(&mut bytes).await? > 0 {
+                    bytes.clear();
+                }
+                return Ok(flow);
+            }
+            Flow::Waiting(time) => {
+                if first(tokio::time::sleep(time), changed).await.is_some() {
+                    session.resume();
+                }
+                continue;
+            }
+            Flow::Open | Flow::Stalled => {}
+        }
+        if !session.outgoing().is_empty() {
+            if let Some(count) = first(stream.write(session.outgoing()), changed).await {
+                session.sent(count?);
+            }
+            continue;
+        }
+        match first(stream.read_buf(&mut bytes), changed).await {
+            Some(Ok(0)) => return Ok(Flow::Closed),
+            Some(Ok(_)) => {
+                session.receive(&bytes);
+                if bytes.len() == bytes.capacity() {
+                    bytes.reserve(bytes.len().min(MOST_READ_BYTES));
+                }
+                bytes.clear();
+            }
+            Some(Err(error)) => return Err(error),
+            None => {}
+        }
+    }
+}
+
+/// What the first future gives, unless the second is done before.
+async fn first<T>(work: impl Future<Output = T>, interruption: impl Future) -> Option<T> {
+    let mut work = pin!(work);
+    let mut interruption = pin!(interruption);
+    poll_fn(|context| match work.as_mut().poll(context) {
+        Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+        Poll::Pending => interruption.as_mut().poll(context).map(|_| None),
+    })
+    .await
+}

@@ -1,0 +1,360 @@
+//! The server's end of one connection: bytes in, bytes out.
+//!
+//! A [`Session`] frames requests, keeps to the handshake and decides with its
+//! host's rules what becomes of each reply; the replies themselves are made in
+//! `answers` and `fetch`. No socket is touched and no time passes here, so that
+//! a client's state machine can be coupled with it in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive_client::pdu::{
+    Attr, CONTAINER_KEY, Credential, Creds, ErrorPdu, Features, Header, Hello, MAX_REQUEST_BYTES,
+    Pdu, PduType,
+};
+use pmderive_core::model::PmStatus;
+
+use super::answers::{Answer, answer};
+use super::fault::{Fault, Utterance};
+use super::fetch::Admitted;
+use super::host::FakeHost;
+use super::outbox::{Outbox, Stop};
+
+/// Bytes of replies beyond which no further request is looked at until the
+/// client has read some.
+const MAX_WAITING: usize = 256 << 10;
+
+/// Longest value of an attribute, in bytes.
+const MAX_ATTRIBUTE: usize = 4095;
+
+/// The server's end of a connection.
+#[derive(Debug)]
+pub struct Session {
+    host: Arc<FakeHost>,
+    /// Of this connection on the host.
+    number: u64,
+    phase: Phase,
+    inbox: Vec<u8>,
+    outbox: Outbox,
+    client: Client,
+    /// The host's counts when the connection last looked.
+    drops: u64,
+    resumptions: u64,
+}
+
+/// What pmcd knows of a client.
+#[derive(Debug, Default)]
+pub(super) struct Client {
+    pub container: Option<Box<str>>,
+    /// By number of the context.
+    pub profiles: Vec<(i32, Admitted)>,
+    /// How many of the host's notices it has got.
+    pub notices: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The credentials are due.
+    Credentials,
+    /// The name of the container is due.
+    Container,
+    Ready,
+    /// The next PDU ends the connection.
+    Doomed,
+    /// Nothing that the client says matters any more.
+    Over,
+}
+
+/// What whoever moves the bytes has to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Send what is outgoing, wait for the client.
+    Open,
+    /// Wait until [`Session::resume`] is due; nothing can be sent meanwhile.
+    Stalled,
+    /// The same, but call [`Session::resume`] after this time.
+    Waiting(Duration),
+    /// Close the stream.
+    Closed,
+    /// Close the connection so that the client sees it as reset.
+    Reset,
+}
+
+impl Session {
+    /// A connection that a client has just made; the greeting is outgoing.
+    pub fn new(host: &Arc<FakeHost>) -> Session {
+        let mut state = host.lock();
+        let mut session = Session {
+            host: Arc::clone(host),
+            number: state.connect(),
+            phase: Phase::Credentials,
+            inbox: Vec::new(),
+            outbox: Outbox::default(),
+            client: Client { notices: state.notices(), ..Client::default() },
+            drops: state.drops(),
+            resumptions: state.resumptions(),
+        };
+        let mut greeting = Vec::new();
+        Hello { refusal: None, version: 2, features: state.features }.encode(&mut greeting);
+        let fault = state.strike(session.number, Utterance::Greeting);
+        drop(state);
+        session.utter(greeting, fault, |status, out| {
+            let features = Features::default();
+            Hello { refusal: Some(status), version: 0, features }.encode(out);
+        });
+        session
+    }
+
+    /// Takes bytes from the client.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        // What comes after a restart is too late.
+        if self.flow() != Flow::Reset && self.phase != Phase::Over {
+            self.inbox.extend_from_slice(bytes);
+            self.work();
+        }
+    }
+
+    /// Bytes for the client that can be sent now.
+    pub fn outgoing(&self) -> &[u8] {
+        self.outbox.outgoing()
+    }
+
+    /// Notes that so many of the outgoing bytes were sent.
+    pub fn sent(&mut self, count: usize) {
+        self.outbox.sent(count);
+        self.work();
+    }
+
+    /// What is to be done next; to be asked again after each call of another
+    /// method and whenever the host may have changed.
+    pub fn flow(&mut self) -> Flow {
+        let (drops, resumptions) = {
+            let state = self.host.lock();
+            (state.drops(), state.resumptions())
+        };
+        if drops != self.drops {
+            self.phase = Phase::Over;
+            return Flow::Reset;
+        }
+        if resumptions != self.resumptions {
+            self.resumptions = resumptions;
+            self.resume();
+        }
+        match self.outbox.stopped() {
+            None | Some(Stop::Endless(_)) => Flow::Open,
+            Some(Stop::Stall) => Flow::Stalled,
+            Some(Stop::Wait(time)) => Flow::Waiting(*time),
+            Some(Stop::Close) => Flow::Closed,
+            Some(Stop::Reset) => Flow::Reset,
+        }
+    }
+
+    /// Goes on after a stall.
+    pub fn resume(&mut self) {
+        self.outbox.resume();
+        self.work();
+    }
+
+    /// How many of its host's notices the client has got.
+    pub(super) fn seen_notices(&self) -> usize {
+        self.client.notices
+    }
+
+    /// Number of this connection on its host, from 0.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Arc<FakeHost> {
+        &self.host
+    }
+
+    /// Bytes of requests that are not answered yet: the rest is not there, or
+    /// the client has first to take replies.
+    pub fn unread(&self) -> usize {
+        self.inbox.len()
+    }
+
+    /// Answers the requests that are there.
+    fn work(&mut self) {
+        let mut done = 0;
+        while self.phase != Phase::Over && self.outbox.waiting() < MAX_WAITING {
+            let unread = self.inbox.get(done..).unwrap_or_default();
+            let Ok(header) = Header::peek(unread, MAX_REQUEST_BYTES) else {
+                self.end(Stop::Reset);
+                break;
+            };
+            let Some(header) = header else { break };
+            if header.code.cast_signed() <= 0 {
+                self.end(Stop::Reset);
+                break;
+            }
+            let Some(pdu) = unread.get(..header.len).map(<[u8]>::to_vec) else { break };
+            done += header.len;
+            self.request(header.code, &pdu);
+        }
+        if self.phase == Phase::Over {
+            self.inbox = Vec::new();
+        } else {
+            self.inbox.drain(..done);
+        }
+    }
+
+    fn end(&mut self, stop: Stop) {
+        self.phase = Phase::Over;
+        self.outbox.stop(stop);
+    }
+
+    fn request(&mut self, code: u32, pdu: &[u8]) {
+        let kind = PduType::from_code(code);
+        if let Some(kind) = kind {
+            self.host.lock().count(kind);
+        }
+        match (self.phase, kind) {
+            (Phase::Over, _) => {}
+            (Phase::Credentials, Some(PduType::Creds)) | (Phase::Ready, Some(PduType::Creds)) => {
+                self.credentials(pdu);
+                let mut state = self.host.lock();
+                let fault = state.strike(self.number, Utterance::Nothing(PduType::Creds));
+                drop(state);
+                self.reply(Vec::new(), fault);
+            }
+            (Phase::Credentials | Phase::Doomed, _) => self.end(Stop::Close),
+            (Phase::Container, _) => {
+                self.phase = Phase::Ready;
+                match Attr::decode(pdu) {
+                    Ok(Attr { key: CONTAINER_KEY, value }) if value.len() <= MAX_ATTRIBUTE => {
+                        self.client.container = Some(String::from_utf8_lossy(value).into());
+                    }
+                    _ => self.fail(PmStatus::IPC),
+                }
+            }
+            (Phase::Ready, kind) => self.answer(kind, pdu),
+        }
+    }
+
+    fn fail(&mut self, status: PmStatus) {
+        ErrorPdu { status: status.0 }.encode(self.outbox.buffer());
+    }
+
+    fn credentials(&mut self, pdu: &[u8]) {
+        let Ok(creds) = Creds::decode(pdu) else {
+            self.phase = Phase::Doomed;
+            self.fail(PmStatus::IPC);
+            return;
+        };
+        let wrong = |one: &Credential| one.kind != 1 || one.version == 0;
+        if creds.credentials.is_empty() || creds.credentials.iter().any(wrong) {
+            self.phase = Phase::Doomed;
+            return;
+        }
+        let flags =
+            creds.credentials.iter().fold(Features::default(), |all, one| all.with(one.flags));
+        self.phase = if flags.has(Features::CONTAINER) { Phase::Container } else { Phase::Ready };
+        const SECURE_ACK: Features = Features(0x0010);
+        const COMPRESS: Features = Features(0x0002);
+        const SERVER_ONLY: [Features; 3] = [Features::LABELS, Features::HIGHRES, Features::DESCS];
+        if flags.has(Features::SECURE) {
+            self.fail(PmStatus::NOTCONN);
+            if flags.has(SECURE_ACK) {
+                self.fail(PmStatus::NOTCONN);
+            }
+        } else if flags.has(COMPRESS) {
+            const EOPNOTSUPP: PmStatus = PmStatus(-95);
+            self.fail(EOPNOTSUPP);
+        } else if SERVER_ONLY.iter().any(|feature| flags.has(*feature)) {
+            self.fail(PmStatus::IPC);
+        }
+    }
+
+    fn answer(&mut self, kind: Option<PduType>, pdu: &[u8]) {
+        let mut state = self.host.lock();
+        let answer = match kind {
+            Some(kind) => answer(&self.host, &mut state, &mut self.client, kind, pdu),
+            None => Answer::Failed(PmStatus::IPC),
+        };
+        let mut reply = Vec::new();
+        let utterance = match answer {
+            Answer::None => kind.map(Utterance::Nothing),
+            Answer::Reply(bytes) => {
+                reply = bytes;
+                kind.map(Utterance::Reply)
+            }
+            Answer::Failed(status) => {
+                ErrorPdu { status: status.0 }.encode(&mut reply);
+                kind.map(Utterance::Reply)
+            }
+        };
+        let fault = utterance.and_then(|utterance| state.strike(self.number, utterance));
+        drop(state);
+        self.reply(reply, fault);
+    }
+
+    fn reply(&mut self, reply: Vec<u8>, fault: Option<Fault>) {
+        self.utter(reply, fault, |status, out| ErrorPdu { status: status.0 }.encode(out));
+    }
+
+    /// Says something, as it is or as the fault makes it; `refuse` writes a
+    /// refusal in its place.
+    fn utter(
+        &mut self,
+        mut pdu: Vec<u8>,
+        fault: Option<Fault>,
+        refuse: impl Fn(PmStatus, &mut Vec<u8>),
+    ) {
+        let greeting = self.phase == Phase::Credentials;
+        let Some(fault) = fault else { return self.outbox.push(&pdu) };
+        match fault {
+            Fault::Stall { after } => self.interrupted(&pdu, after, Stop::Stall),
+            Fault::Late { after, by } => self.interrupted(&pdu, after, Stop::Wait(by)),
+            Fault::Drip { every } => {
+                for byte in pdu {
+                    self.outbox.push(&[byte]);
+                    self.outbox.stop(Stop::Wait(every));
+                }
+            }
+            Fault::Close { after } => {
+                self.outbox.push(&pdu[..after.min(pdu.len())]);
+                self.end(Stop::Close);
+            }
+            Fault::Reset { after } => {
+                self.outbox.push(&pdu[..after.min(pdu.len())]);
+                self.end(Stop::Reset);
+            }
+            Fault::Garble(garble) => {
+                garble.apply(&mut pdu);
+                self.outbox.push(&pdu);
+            }
+            Fault::Replace(bytes) => self.outbox.push(&bytes),
+            Fault::Append(bytes) => {
+                self.outbox.push(&pdu);
+                self.outbox.push(&bytes);
+            }
+            Fault::Endless { after, piece } => {
+                self.outbox.push(&pdu[..after.min(pdu.len())]);
+                self.end(Stop::Endless(piece));
+            }
+            Fault::Status(status) => {
+                refuse(status, self.outbox.buffer());
+                if greeting {
+                    self.end(Stop::Reset);
+                }
+            }
+            Fault::Notices(statuses) => {
+                for status in statuses {
+                    ErrorPdu { status }.encode(self.outbox.buffer());
+                }
+                self.outbox.push(&pdu);
+            }
+        }
+    }
+
+    /// Says something with a stop in the middle.
+    fn interrupted(&mut self, pdu: &[u8], after: usize, stop: Stop) {
+        let (before, rest) = pdu.split_at(after.min(pdu.len()));
+        self.outbox.push(before);
+        self.outbox.stop(stop);
+        self.outbox.push(rest);
+    }
+}

@@ -1,0 +1,253 @@
+//! A call of a function that libpcp does not have, as its rule sees it.
+//!
+//! The rules are in [`crate::functions`]. Here is what several of them need:
+//! the operands, the arguments that are written as such, refusals, and the
+//! nodes that they make. Where libpcp's rules for operators would wrap or cut
+//! off numbers, the types of results are wide enough instead.
+
+use std::time::Duration;
+
+use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
+
+use super::typed::{Desc, TypedId, TypedKind};
+use super::units::dimensions_agree;
+use super::{Checker, describe, units_name};
+use crate::diag::{Code, Diagnostic};
+use crate::functions::{Function, LaneRule};
+use crate::source::Span;
+use crate::syntax::ast::{Callee, ExprId, Literal, NodeKind, NumberValue, Spanned, UnaryOp};
+
+pub(crate) use super::{Checked, Reported};
+
+/// An operand with its place in the text.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand {
+    pub expr: ExprId,
+    pub typed: TypedId,
+    pub desc: Desc,
+}
+
+/// A number as it is spelled in an expression, with its sign.
+#[derive(Clone, Copy)]
+pub(crate) enum Spelled {
+    Integer(i64),
+    Double(f64),
+}
+
+/// A call whose operands are checked.
+pub(crate) struct Call<'a, 'c> {
+    checker: &'a mut Checker<'c>,
+    function: &'static Function,
+    literal: Option<&'a Literal>,
+    operands: &'a [Operand],
+    span: Span,
+}
+
+impl Checker<'_> {
+    /// A call of a function that libpcp does not have.
+    pub(super) fn call(
+        &mut self,
+        callee: Callee,
+        literal: Option<&Spanned<Literal>>,
+        operands: &[ExprId],
+        span: Span,
+    ) -> Checked<TypedId> {
+        let operands: Vec<Operand> =
+            operands.iter().map(|expr| self.placed(*expr)).collect::<Checked<_>>()?;
+        match callee {
+            Callee::Aggregate(aggregate) => {
+                let [operand] = operands[..] else { return Err(Reported) };
+                let at = self.span(operand.expr);
+                self.reduce(aggregate, (operand.typed, operand.desc), at, span)
+            }
+            Callee::Function(function) => {
+                let literal = literal.map(|literal| &literal.value);
+                let mut call = Call { checker: self, function, literal, operands: &operands, span };
+                (function.check)(&mut call)
+            }
+        }
+    }
+
+    /// An operand that is right by itself.
+    pub(super) fn placed(&self, expr: ExprId) -> Checked<Operand> {
+        let (typed, desc) = self.operand(expr)?;
+        Ok(Operand { expr, typed, desc })
+    }
+
+    /// The instance domain that values computed from all operands have.
+    pub(super) fn one_indom(&mut self, operands: &[Operand], what: &str) -> Checked<Option<InDom>> {
+        let mut found: Option<(Operand, InDom)> = None;
+        for operand in operands {
+            let Some(indom) = operand.desc.indom else { continue };
+            let Some((other, known)) = found else {
+                found = Some((*operand, indom));
+                continue;
+            };
+            if !self.are_same_domain(known, indom) {
+                let (first, second) = (self.span(other.expr), self.span(operand.expr));
+                let message = format!("operands of {what} have different instance domains");
+                return self.report(
+                    Diagnostic::error(Code::IndomMismatch, second, message)
+                        .label(first, describe(&other.desc))
+                        .label(second, describe(&operand.desc))
+                        .help("reduce one side to a single value with an aggregate or scalar()"),
+                );
+            }
+        }
+        Ok(found.map(|(_, indom)| indom))
+    }
+}
+
+impl Call<'_, '_> {
+    /// The operands; as many as the function's [`Shape`](crate::functions::Shape) says.
+    pub fn operands<const N: usize>(&self) -> Checked<[Operand; N]> {
+        self.operands.try_into().map_err(|_| Reported)
+    }
+
+    /// The operands, all of which are numbers.
+    pub fn numbers<const N: usize>(&mut self) -> Checked<[Operand; N]> {
+        let operands = self.operands()?;
+        let what = format!("`{}()`", self.function.name);
+        for operand in &operands {
+            self.checker.numeric(operand.expr, &operand.desc, &what)?;
+        }
+        Ok(operands)
+    }
+
+    /// The number of a [`NumberKind::Rank`](crate::functions::NumberKind).
+    pub fn rank(&self) -> Checked<u32> {
+        let Some(&Literal::Rank(k)) = self.literal else { return Err(Reported) };
+        Ok(k)
+    }
+
+    /// The number of a [`NumberKind::Fraction`](crate::functions::NumberKind).
+    pub fn fraction(&self) -> Checked<f64> {
+        let Some(Literal::Fraction(number)) = self.literal else { return Err(Reported) };
+        Ok(match number.value {
+            NumberValue::Integer(value) => f64::from(value),
+            NumberValue::Double(value) => value,
+        })
+    }
+
+    /// The interval.
+    pub fn interval(&self) -> Checked<Duration> {
+        let Some(Literal::Interval { length, .. }) = self.literal else { return Err(Reported) };
+        Ok(*length)
+    }
+
+    /// The pattern, and whether `!` stands before it.
+    pub fn pattern(&self) -> Checked<(Box<str>, bool)> {
+        let Some(Literal::Pattern { pattern, negated }) = self.literal else {
+            return Err(Reported);
+        };
+        Ok((pattern.clone(), *negated))
+    }
+
+    /// Where an operand stands.
+    pub fn span_of(&self, operand: Operand) -> Span {
+        self.checker.span(operand.expr)
+    }
+
+    /// The spelling of an operand that is a number without a sign.
+    pub fn number_text(&self, operand: Operand) -> Option<&str> {
+        match &self.checker.expr.node(operand.expr).kind {
+            NodeKind::Number(number) => Some(&number.text),
+            _ => None,
+        }
+    }
+
+    /// The number that an operand is spelled as.
+    pub fn spelled(&self, operand: Operand) -> Option<Spelled> {
+        let kind = |id: ExprId| &self.checker.expr.node(id).kind;
+        let (number, sign) = match kind(operand.expr) {
+            NodeKind::Number(number) => (number, 1),
+            NodeKind::Unary { op: UnaryOp::Neg, operand } => match kind(*operand) {
+                NodeKind::Number(number) => (number, -1),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(match number.value {
+            NumberValue::Integer(value) => Spelled::Integer(sign * i64::from(value)),
+            NumberValue::Double(value) => Spelled::Double(sign as f64 * value),
+        })
+    }
+
+    /// Refuses the call.
+    pub fn report<T>(&mut self, diagnostic: Diagnostic) -> Checked<T> {
+        self.checker.report(diagnostic)
+    }
+
+    /// Refuses counters, of whose values only the change means anything.
+    pub fn not_counting(&mut self, operand: Operand) -> Checked<()> {
+        if operand.desc.semantics != Semantics::Counter {
+            return Ok(());
+        }
+        let span = self.span_of(operand);
+        let message = format!("`{}()` of a counter", self.function.name);
+        self.report(
+            Diagnostic::error(Code::CounterMisuse, span, message)
+                .label(span, describe(&operand.desc))
+                .help(
+                    "use rate() or delta() for the counter's change, or instant() to take it \
+                     as it is",
+                ),
+        )
+    }
+
+    /// Refuses units other than none and those of a plain count.
+    pub fn plain_number(&mut self, operand: Operand, what: &str, help: &str) -> Checked<()> {
+        if dimensions_agree(&operand.desc.units, &Units::NONE) {
+            return Ok(());
+        }
+        let span = self.span_of(operand);
+        let units = units_name(&operand.desc.units);
+        let message = format!("{what} has to be a plain number or a count, not {units}");
+        self.report(
+            Diagnostic::error(Code::DimensionMismatch, span, message)
+                .label(span, describe(&operand.desc))
+                .help(help),
+        )
+    }
+
+    /// The instance domain that values computed from these operands have.
+    pub fn one_domain(&mut self, operands: &[Operand]) -> Checked<Option<InDom>> {
+        self.checker.one_indom(operands, &format!("`{}()`", self.function.name))
+    }
+
+    /// A node for the whole call.
+    pub fn node(&mut self, kind: TypedKind, desc: Desc) -> TypedId {
+        self.node_at(kind, desc, self.span)
+    }
+
+    /// A node for a part of the call, or for what an operand becomes.
+    pub fn node_at(&mut self, kind: TypedKind, desc: Desc, span: Span) -> TypedId {
+        self.checker.push(kind, desc, span)
+    }
+
+    /// A node that computes from the values of one or two operands, instance
+    /// by instance, in the type `within`.
+    pub fn lanes(
+        &mut self,
+        rule: &'static LaneRule,
+        operands: &[TypedId],
+        within: ValueType,
+        desc: Desc,
+    ) -> TypedId {
+        self.node(TypedKind::Lanes { rule, operands: operands.into(), within }, desc)
+    }
+}
+
+/// Discrete if all are, which literals are.
+pub(crate) fn plain_semantics(descs: &[Desc]) -> Semantics {
+    match descs.iter().all(|desc| desc.semantics == Semantics::Discrete) {
+        true => Semantics::Discrete,
+        false => Semantics::Instant,
+    }
+}
+
+/// Metadata of a result that is 0 or 1.
+pub(crate) fn truth_desc(indom: Option<InDom>, operands: &[Desc]) -> Desc {
+    let semantics = plain_semantics(operands);
+    Desc { value_type: ValueType::U32, indom, semantics, units: Units::NONE }
+}

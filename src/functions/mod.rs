@@ -1,0 +1,174 @@
+//! Functions that libpcp does not have. Each has a file, which is all that the
+//! compiler and the manual know of it: how it is written, what its result is,
+//! the rule that checks it and makes nodes of it, and an example.
+//!
+//! A further function is a file here and its two lines below. If it needs an
+//! operation that no kernel has, that is in [`pmderive_runtime::kernel`].
+//! `grammar/extensions.md` is made from these files; a test compares them.
+
+mod abs;
+mod arguments;
+mod avg_over;
+mod bottomk;
+mod ceil;
+mod clamp;
+mod ewma;
+mod families;
+mod floor;
+mod log;
+mod matchvalue;
+mod max_over;
+mod min_over;
+mod pow;
+mod quantile;
+mod round;
+mod sqrt;
+mod stdev;
+mod topk;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use pmderive_runtime::kernel::Reg;
+
+use crate::check::call::{Call, Checked};
+use crate::check::typed::TypedId;
+use crate::plan::lane::LaneBuilder;
+
+pub use abs::ABS;
+pub use arguments::{BadArgument, NumberKind, Shape, interval};
+
+/// All of them, in the manual's order.
+pub static FUNCTIONS: [&Function; 17] = [
+    &abs::ABS,
+    &floor::FLOOR,
+    &ceil::CEIL,
+    &round::ROUND,
+    &sqrt::SQRT,
+    &log::LOG,
+    &pow::POW,
+    &clamp::CLAMP,
+    &topk::TOPK,
+    &bottomk::BOTTOMK,
+    &quantile::QUANTILE,
+    &stdev::STDEV,
+    &avg_over::AVG_OVER,
+    &max_over::MAX_OVER,
+    &min_over::MIN_OVER,
+    &ewma::EWMA,
+    &matchvalue::MATCHVALUE,
+];
+
+/// A function that libpcp does not have.
+pub struct Function {
+    /// Its name.
+    pub name: &'static str,
+    /// The call with its arguments by name.
+    pub usage: &'static str,
+    /// How its arguments are written.
+    pub shape: Shape,
+    /// For the manual: what its result is.
+    pub result: Outcome,
+    /// For the manual: which values it has, and where there is none.
+    pub values: &'static str,
+    /// A call as one may meet it.
+    pub example: Example,
+    /// What `explain` says of a call, where its nodes' own notes do not do.
+    pub explained: Option<&'static str>,
+    /// Checks a call, and makes the typed nodes of it.
+    pub(crate) check: fn(&mut Call<'_, '_>) -> Checked<TypedId>,
+}
+
+/// Metadata of a result, in words: cells of the manual's table.
+pub struct Outcome {
+    /// Type.
+    pub value_type: &'static str,
+    /// Semantics.
+    pub semantics: &'static str,
+    /// Units.
+    pub units: &'static str,
+    /// Which instances it has.
+    pub instances: &'static str,
+}
+
+/// A call over the archive `tests/archives/own-fleet`.
+pub struct Example {
+    /// The call.
+    pub call: &'static str,
+    /// Metadata of its result, as [`crate::check::describe`] has it.
+    pub gives: &'static str,
+}
+
+/// What a function of the values of one instance does to them.
+pub struct LaneRule {
+    /// What `explain` says of it.
+    pub note: &'static str,
+    /// Adds its instructions. The operands' registers are of the type that the
+    /// node is computed in, and so is the result's.
+    pub(crate) write: fn(&mut LaneBuilder, &[Reg]) -> Reg,
+}
+
+/// The function of a name.
+pub fn named(name: &str) -> Option<&'static Function> {
+    FUNCTIONS.into_iter().find(|function| function.name == name)
+}
+
+/// Names of all functions that libpcp does not have.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.into_iter().map(|function| function.name)
+}
+
+/// The rows of the manual's table, of which each ends with a line feed.
+pub fn manual() -> String {
+    let row = |function: &&Function| {
+        let Function { usage, result, values, example: Example { call, gives }, .. } = function;
+        let Outcome { value_type, semantics, units, instances } = result;
+        format!(
+            "| `{usage}` | {value_type} | {semantics} | {units} | {instances} | {values} | \
+             `{call}` | {gives} |\n"
+        )
+    };
+    FUNCTIONS.iter().map(row).collect()
+}
+
+// There is one of each name.
+impl PartialEq for Function {
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Function {}
+
+impl Hash for Function {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl fmt::Debug for LaneRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_has_a_name_of_its_own() {
+        for function in FUNCTIONS {
+            let Function { name, usage, example, .. } = function;
+            assert!(usage.starts_with(&format!("{name}(")), "{usage}");
+            assert!(example.call.starts_with(&format!("{name}(")), "{}", example.call);
+            assert_eq!(names().filter(|other| other == name).count(), 1, "{name}");
+        }
+    }
+}
