@@ -1,21 +1,24 @@
 //! What a scan of a long archive relies on: it allocates nothing while the
 //! instances stay the same.
 
-#[path = "../runtime/tests/shared/counting.rs"]
-mod counting;
 #[path = "../benches/synth/mod.rs"]
 mod synth;
 
 use std::path::Path;
 
-use counting::{allocations, held_bytes};
 use pmderive::diag::Diagnostics;
 use pmderive::engine::{Backend, Engine};
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::{Evaluator, Workspace};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
+use pmderive_testkit::counting;
+
+use counting::{allocations, held_bytes};
 use synth::{LANGUAGE, Synth, definitions, register, write_archive};
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// A scan with derived metrics in progress.
 struct Scan {

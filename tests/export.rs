@@ -7,14 +7,13 @@
 #[path = "export/archive.rs"]
 mod archive;
 #[cfg(feature = "columnar")]
+#[path = "it/choosing/mod.rs"]
 mod choosing;
 #[cfg(feature = "columnar")]
 #[path = "export/columnar.rs"]
 mod columnar;
+#[path = "it/command/mod.rs"]
 mod command;
-#[cfg(feature = "columnar")]
-#[path = "../runtime/tests/shared/counting.rs"]
-mod counting;
 #[path = "export/rows.rs"]
 mod rows;
 
@@ -23,7 +22,14 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+#[cfg(feature = "columnar")]
+use pmderive_testkit::counting;
+
 use command::{finished, pmderive, run, settings, transcript};
+
+#[cfg(feature = "columnar")]
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 const DYN: &str = "tests/archives/own-dyn";
 const FLEET: &str = "tests/archives/own-fleet";

@@ -1,14 +1,11 @@
 //! What a monitor that runs for months relies on: evaluating allocates nothing
 //! while the instances stay the same, and code goes with its last user.
 
-#[path = "../runtime/tests/shared/counting.rs"]
-mod counting;
 #[path = "../benches/synth/mod.rs"]
 mod synth;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use counting::{allocations, held_bytes};
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Selection, Session, SharedRegistry};
@@ -19,8 +16,14 @@ use pmderive_runtime::fetch_group::{FetchGroup, ItemSpec};
 use pmderive_runtime::model::{LabelLevel, Pmid};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource};
+use pmderive_testkit::counting;
 use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+
+use counting::{allocations, held_bytes};
 use synth::{Rig, Synth, definitions, register};
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// Taken by tests that make code, so that one can look at all of it.
 fn code() -> MutexGuard<'static, ()> {

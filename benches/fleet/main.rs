@@ -19,8 +19,6 @@
 mod churn;
 mod client;
 mod contexts;
-#[path = "../../runtime/tests/shared/counting.rs"]
-mod counting;
 mod definitions;
 mod hosts;
 mod like_hosts;
@@ -33,8 +31,13 @@ mod tasks;
 use std::error::Error;
 use std::process::{Command, ExitCode, Stdio};
 
+use pmderive_testkit::counting;
+
 use plan::Plan;
 use rows::Row;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// First argument of the process of a part.
 const PART: &str = "part";

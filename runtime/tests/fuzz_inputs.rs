@@ -2,9 +2,8 @@
 //! them: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`, so
 //! that what fuzzing found stays fixed without a fuzzer.
 
-#[macro_use]
-#[path = "shared/replays.rs"]
-mod replays;
+use pmderive_testkit::replays;
+
 const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz");
 
 replays! {

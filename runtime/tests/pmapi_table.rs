@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Code of both crates.
+/// Code of all crates.
 fn sources() -> Vec<String> {
     fn collect(folder: &Path, texts: &mut Vec<String>) {
         for entry in fs::read_dir(folder).expect("a folder of sources") {
@@ -21,8 +21,11 @@ fn sources() -> Vec<String> {
     }
     let mut texts = Vec::new();
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    collect(&crate_folder.join("src"), &mut texts);
-    collect(&crate_folder.join("../src"), &mut texts);
+    for folder in
+        ["src", "archive/src", "client/src", "core/src", "local/src", "system/src", "../src"]
+    {
+        collect(&crate_folder.join(folder), &mut texts);
+    }
     texts
 }
 

@@ -68,6 +68,7 @@ pub type Holds<S> = fn(&mut S, Pmid) -> bool;
 
 /// Why recording came to a stop.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecorderError {
     /// The source failed; what was written is whole.
     #[error(transparent)]

@@ -9,9 +9,6 @@
 //! so that the machine is equally busy for both; each prints the median of its
 //! fetches, and the table has the best of the rounds. Both add the values up.
 
-#[path = "../../tests/live/real_pmcd.rs"]
-mod real_pmcd;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -20,7 +17,7 @@ use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext, H
 use pmderive_runtime::model::{Pmid, RawValueRef};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
-use real_pmcd::RealPmcd;
+use pmderive_testkit::real_pmcd::RealPmcd;
 
 const ROUNDS: usize = 9;
 const FETCHES: usize = 2_000;

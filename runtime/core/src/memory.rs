@@ -3,7 +3,7 @@
 //!
 //! A [`MemorySource`] has its metadata in tables and its values from a
 //! [`Feed`], which answers each fetch and decides about time, gaps and
-//! failures. Agents of [`pmderive_local`] are the better choice for metrics of
+//! failures. Agents of `pmderive_local` are the better choice for metrics of
 //! this machine as of now.
 
 use std::collections::{BTreeMap, HashMap};

@@ -2,7 +2,7 @@
 //!
 //! All that evaluating does not do itself: the source is asked for values, and
 //! for what the evaluator wants to know about instances. For a source whose
-//! calls are futures it is in [`pmderive_client::context`].
+//! calls are futures it is in `pmderive_client::context`.
 
 use crate::eval::{Asked, Evaluation, Evaluator, Step, Workspace};
 use crate::source::{FetchEvents, FetchSource, SourceError};

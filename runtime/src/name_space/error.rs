@@ -8,6 +8,7 @@ use pmderive_core::model::{PmStatus, blanks_before};
 /// A file of a name space that cannot be read. Shown as libpcp does, without
 /// the last newline; what stands in the file, and its name, are [`Foreign`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum NameSpaceError {
     /// The file cannot be read.
     Open {

@@ -1,4 +1,11 @@
 //! What tests, benchmarks and fuzzers need beside the product; never published.
 #![deny(unsafe_code)]
 
+pub mod choices;
+pub mod counting;
 pub mod fake_pmcd;
+pub mod mix;
+pub mod oracle;
+pub mod pminfo;
+pub mod real_pmcd;
+pub mod replays;

@@ -2,10 +2,6 @@
 //! (`tests/archives` at the top level), those of PCP's own test suite, and
 //! what PCP's tools say about both.
 
-#[path = "../shared/choices.rs"]
-mod choices;
-#[path = "../shared/counting.rs"]
-mod counting;
 mod damage;
 mod described;
 mod fetching;
@@ -15,9 +11,13 @@ mod libpcp;
 mod modes;
 mod multi;
 mod mutations;
-#[path = "../shared/oracle.rs"]
-mod oracle;
 mod pmdumplog;
-#[path = "../shared/pminfo.rs"]
-mod pminfo;
 mod suite;
+
+use pmderive_testkit::choices;
+use pmderive_testkit::counting;
+use pmderive_testkit::oracle;
+use pmderive_testkit::pminfo;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;

@@ -5,7 +5,6 @@ mod archives;
 mod libpcp;
 mod live;
 mod memory;
-#[path = "../shared/oracle.rs"]
-mod oracle;
-#[path = "../live/real_pmcd.rs"]
-mod real_pmcd;
+
+use pmderive_testkit::oracle;
+use pmderive_testkit::real_pmcd;

@@ -5,16 +5,18 @@
 //! `PMDERIVE_HOSTILE=N` makes it more: N times as many lives of connections,
 //! and words that change places over N times the distance.
 
-#[path = "../shared/choices.rs"]
-mod choices;
 mod conversations;
-#[path = "../shared/counting.rs"]
-mod counting;
 mod memory;
 mod seeds;
 mod streams;
 mod swaps;
 mod words;
+
+use pmderive_testkit::choices;
+use pmderive_testkit::counting;
+
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
 
 /// How many times the usual number of runs.
 fn times() -> usize {

@@ -5,11 +5,10 @@ mod fake;
 mod fakes;
 mod like_real;
 mod many_hosts;
-#[path = "../shared/pminfo.rs"]
-mod pminfo;
 mod real;
 mod real_calls;
-mod real_pmcd;
 mod reconnect;
 mod round_trips;
 mod secure;
+
+use pmderive_testkit::{pminfo, real_pmcd};

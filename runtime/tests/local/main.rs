@@ -7,6 +7,6 @@ mod pcp;
 mod pmdalinux;
 mod pmdaproc;
 mod pmdasample;
-#[path = "../shared/pminfo.rs"]
-mod pminfo;
 mod render;
+
+use pmderive_testkit::pminfo;

@@ -1,17 +1,16 @@
 //! Local name spaces against the libpcp of this machine: the files of PCP, and
 //! small ones with something wrong in them.
 
-#[path = "../shared/oracle.rs"]
-mod oracle;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use oracle::Oracle;
 use pmderive_runtime::local::LocalContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, Place, WithNameSpace};
 use pmderive_runtime::source::MetadataSource;
+use pmderive_testkit::oracle;
+
+use oracle::Oracle;
 
 /// libpcp as a program.
 struct Libpcp(Oracle);

@@ -6,14 +6,13 @@ mod differences;
 mod events;
 mod labels;
 mod names;
-#[path = "../live/real_pmcd.rs"]
-mod real_pmcd;
 mod units;
 mod values;
 
 use std::path::Path;
 
 use pmderive_runtime::model::Units;
+use pmderive_testkit::real_pmcd;
 use serde_json::Value as Json;
 
 use differences::DIFFERENCES;

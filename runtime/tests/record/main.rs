@@ -1,21 +1,19 @@
 //! Record mode: order of calls and files always; archives of the real
 //! pmlogger, and the folio of the real libpcp_gui, wherever PCP is installed.
 
-#[path = "../shared/oracle.rs"]
-mod oracle;
-#[path = "../live/real_pmcd.rs"]
-mod real_pmcd;
-
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use oracle::Oracle;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::record::{RecordError, Recording};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
+use pmderive_testkit::oracle;
+use pmderive_testkit::real_pmcd;
+
+use oracle::Oracle;
 use real_pmcd::RealPmcd;
 
 const INVALID: PmStatus = PmStatus(-22);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use pmderive_runtime::model::{MetricSpec, SpecSource, parse_interval};
 
-use crate::choices::Choices;
 use crate::golden;
 use crate::oracle::{ABSENT, answers};
+use pmderive_testkit::choices::Choices;
 
 fn default(kind: i64, source: Option<&str>) -> SpecSource {
     match kind {

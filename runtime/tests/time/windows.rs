@@ -3,9 +3,9 @@
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
 
-use crate::choices::Choices;
 use crate::golden;
 use crate::oracle::{ABSENT, answers};
+use pmderive_testkit::choices::Choices;
 
 /// Deliberate differences: the options, and why.
 const DIFFERENCES: &[([Option<&str>; 4], &str)] =

@@ -5,9 +5,9 @@ use std::path::Path;
 use pmderive_runtime::model::Timestamp;
 use pmderive_runtime::time::{TimeZone, TimeZoneProblem};
 
-use crate::choices::Choices;
 use crate::golden;
 use crate::oracle::answers;
+use pmderive_testkit::choices::Choices;
 
 fn at(sec: i64) -> Timestamp {
     Timestamp { sec, nsec: 0 }

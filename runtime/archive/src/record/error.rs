@@ -8,6 +8,7 @@ use pmderive_core::model::PmStatus;
 
 /// A recording that does not go on.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RecordError {
     /// Not at this point.
     #[error("{0}")]

@@ -3,8 +3,8 @@
 //! Whoever has the connection fetches what [`Evaluator::requests`] says and hands
 //! it to [`Evaluator::evaluate`], which gives values or asks about instances
 //! ([`Pending::asked`]). [`Evaluator::fetch`] does all of that over a source that
-//! blocks, [`AsyncHostContext::evaluate`](pmderive_client::context::AsyncHostContext::evaluate)
-//! over a host whose calls are futures.
+//! blocks, `AsyncHostContext::evaluate` of the client over a host whose calls are
+//! futures.
 //!
 //! ```text
 //!               filters' domains

@@ -24,6 +24,7 @@ pub struct ParsedUnits {
 
 /// Why text is not units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum UnitsErrorKind {
     /// A word that is unknown, misplaced, or of an axis that its part already has.
     BaseUnit,

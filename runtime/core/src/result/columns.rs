@@ -171,7 +171,7 @@ impl Columns {
         })
     }
 
-    /// As [`Columns::number_lanes`], to be written over.
+    /// As `Columns::number_lanes`, to be written over.
     pub fn number_lanes_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let mut rest = &mut self.lanes[..];
         self.sets.iter().map(move |set| {

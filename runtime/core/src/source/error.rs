@@ -60,7 +60,7 @@ pub enum SourceError {
     Malformed {
         /// Host specification or file, with the position where known.
         target: String,
-        /// What is wrong: of a host a [`ProtocolError`](pmderive_client::proto::ProtocolError),
+        /// What is wrong: of a host a `ProtocolError`,
         /// whose own source tells structure, field and offset.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,

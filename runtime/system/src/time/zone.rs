@@ -201,6 +201,7 @@ pub struct TimeZoneError {
 
 /// What is wrong with a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TimeZoneProblem {
     /// There is no text.
     #[error("it is empty; give a name such as Europe/Paris or rules such as CET-1CEST")]

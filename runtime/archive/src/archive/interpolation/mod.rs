@@ -35,10 +35,6 @@ mod write;
 
 use std::collections::HashSet;
 
-use pmderive_core::model::{InstanceProfile, Semantics, Timestamp};
-use pmderive_core::result::ResultBatch;
-use pmderive_core::source::{FetchList, SourceError};
-
 pub(super) use self::metrics::Surroundings;
 pub use self::rules::{InterpolationRules, MarkRule, Neighbour, Overflow};
 
@@ -54,6 +50,9 @@ use self::track::{Search, Sources, Track};
 use self::value::looks_ahead;
 use crate::archive::sequence::{Place, Sequence, Travel};
 use crate::archive::untyped::UntypedOrder;
+use pmderive_core::model::{InstanceProfile, Semantics, Timestamp};
+use pmderive_core::result::ResultBatch;
+use pmderive_core::source::{FetchList, SourceError};
 
 /// Interpolates the metrics that were asked for so far.
 pub(super) struct Interpolator {

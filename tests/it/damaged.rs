@@ -1,0 +1,431 @@
+//! Damaged archives: whatever a command cannot read of one is told once, with
+//! file, offset and reason, its exit status says so, and what it has printed is
+//! what it prints of the whole archive.
+//!
+//! `PMDERIVE_MUTATIONS=N` makes it N times as many copies with damage by chance.
+
+use std::path::Path;
+
+use pmderive_testkit::choices;
+
+use crate::command;
+use choices::Choices;
+use command::{Run, finished, run};
+
+const FLEET: &str = "own-fleet";
+const TYPES: &str = "own-types";
+
+/// Damage of one file: the bytes at an offset are overwritten, or the file ends.
+#[derive(Clone, Copy, Debug)]
+enum Damage<'d> {
+    Write(usize, &'d [u8]),
+    Cut(usize),
+    Append(&'d [u8]),
+}
+
+/// Files of an archive, as they are in this project.
+fn original(archive: &str, suffix: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives");
+    std::fs::read(folder.join(format!("{archive}.{suffix}"))).expect("a file")
+}
+
+/// A copy of an archive of this project with damage, called `d`.
+struct Damaged(tempfile::TempDir);
+
+impl Damaged {
+    fn new(archive: &str, suffix: &str, damage: Damage<'_>) -> Damaged {
+        let folder = tempfile::tempdir().expect("a folder");
+        for one in ["0", "meta", "index"] {
+            let mut bytes = original(archive, one);
+            match damage {
+                _ if one != suffix => {}
+                Damage::Write(at, new) => bytes[at..at + new.len()].copy_from_slice(new),
+                Damage::Cut(length) => bytes.truncate(length),
+                Damage::Append(more) => bytes.extend_from_slice(more),
+            }
+            std::fs::write(folder.path().join(format!("d.{one}")), bytes).expect("space");
+        }
+        Damaged(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Runs a command over it; `OUT` in the arguments is a new file. Its own
+    /// name is `d` in what is printed.
+    fn run(&self, arguments: &str) -> Run {
+        let other = tempfile::tempdir().expect("a folder");
+        let out = other.path().join("out").to_str().expect("UTF-8").to_owned();
+        let archive = self.path("d");
+        let words = arguments.split(' ').map(|word| match word {
+            "OUT" => out.as_str(),
+            word => word,
+        });
+        let mut words: Vec<&str> = words.collect();
+        match words[0] {
+            "archive" => words.push(&archive),
+            _ => words.splice(1..1, ["-Z", "UTC", "-a", &archive]).for_each(drop),
+        }
+        let ran = run(&words);
+        Run { out: ran.out.replace(&archive, "d"), ..ran }
+    }
+}
+
+/// The third record of own-fleet says that it is longer than the file.
+const LENGTH: Damage<'_> = Damage::Write(50_077, &[0x40]);
+/// own-fleet ends within its tenth record.
+const CUT: Damage<'_> = Damage::Cut(200_000);
+
+/// Commands with their exit status, and whether they print what they print of
+/// the whole archive up to where it is damaged.
+const COMMANDS: &[(&str, i32, bool)] = &[
+    ("eval --format csv hinv.ncpu", 3, true),
+    ("eval --format csv -t 1 hinv.ncpu rate(disk.dev.total)", 3, true),
+    ("eval --format csv -t 0.3 hinv.ncpu rate(disk.dev.total)", 3, true),
+    ("eval --format csv --compat 6.0 -t 1 hinv.ncpu", 3, true),
+    ("eval --format csv --compat 7.2 -t 1 hinv.ncpu", 3, true),
+    ("eval --format csv --reverse hinv.ncpu", 3, false),
+    ("eval --format csv --reverse -t 1 hinv.ncpu", 3, false),
+    ("export -t 1 hinv.ncpu disk.dev.total", 3, true),
+    ("export hinv.ncpu disk.dev.total", 3, true),
+    ("val -t 1 hinv.ncpu", 1, false),
+    ("val -t 0.5 hinv.ncpu", 1, false),
+    ("record -o OUT hinv.ncpu", 3, false),
+    ("record -t 1 -o OUT hinv.ncpu", 3, false),
+];
+
+#[test]
+fn a_volume_that_ends_early_is_told_once_by_every_command() {
+    for (damage, place) in [(LENGTH, 50_076), (CUT, 196_832)] {
+        for (arguments, status, is_prefix) in COMMANDS {
+            let what = format!("{damage:?} {arguments}");
+            let damaged = Damaged::new(FLEET, "0", damage);
+            let Run { status: found, out, err } = damaged.run(arguments);
+            assert_eq!(found, Some(*status), "{what}: {err}");
+            // Backward, the first record of which the trailer is wrong is met first.
+            let is_backward = arguments.contains("--reverse") && place == 50_076;
+            let place = if is_backward { 75_476 } else { place };
+            let told = format!("d.0: at byte {place}: data record");
+            assert_eq!(err.matches(&told).count(), 1, "{what}: {err}");
+            assert_eq!(err.matches("at byte").count(), 1, "{what}: {err}");
+            if !is_prefix {
+                continue;
+            }
+            let whole = Damaged::new(FLEET, "0", Damage::Append(&[])).run(arguments);
+            assert_eq!((whole.status, &*whole.err), (Some(0), ""), "{what}");
+            assert!(whole.out.starts_with(&out) && whole.out != out, "{what}: {out}");
+            assert!(out.lines().count() > 2, "{what}: {out}");
+        }
+    }
+}
+
+/// Bytes behind the last record that are too few for the length of one.
+const TAILS: [&[u8]; 3] = [&[0], &[0, 0], &[0, 0, 1]];
+
+#[test]
+fn bytes_behind_the_last_record_are_told_by_who_reads_to_the_end() {
+    let whole = Damaged::new(FLEET, "0", Damage::Append(&[]));
+    for tail in TAILS {
+        let damaged = Damaged::new(FLEET, "0", Damage::Append(tail));
+        for (arguments, status, _) in COMMANDS {
+            let what = format!("{tail:?} {arguments}");
+            let Run { status: found, out, err } = damaged.run(arguments);
+            // libpcp takes them for the end.
+            let is_told = !arguments.contains("--compat 6.0");
+            assert_eq!(found, Some(if is_told { *status } else { 0 }), "{what}: {err}");
+            let count = usize::from(is_told);
+            assert_eq!(err.matches("d.0: at byte 297392: data record").count(), count, "{what}");
+            assert_eq!(err.matches("at byte").count(), count, "{what}: {err}");
+            if !arguments.starts_with("record") {
+                assert_eq!(out, whole.run(arguments).out, "{what}");
+            }
+        }
+        for arguments in [
+            "eval -s 2 hinv.ncpu",
+            "eval -t 1 -T @20:26:48 hinv.ncpu",
+            "info -f hinv.ncpu",
+            "val -s 3 hinv.ncpu",
+            "val --compat 6.0 hinv.ncpu",
+            "val --compat 7.2 hinv.ncpu",
+            "archive",
+        ] {
+            let run = damaged.run(arguments);
+            assert_eq!((run.status, &*run.err), (Some(0), ""), "{arguments}");
+        }
+        // While it is followed they may become a record.
+        let followed = damaged.run("eval --follow=0.2 -s 12 hinv.ncpu");
+        assert_eq!((followed.status, &*followed.err), (Some(0), ""));
+        let left = damaged.run("eval --follow=0.2 hinv.ncpu");
+        assert_eq!(left.status, Some(3), "{}", left.err);
+        assert_eq!(left.err.matches("d.0: at byte 297392: data record").count(), 1);
+    }
+}
+
+#[test]
+fn metadata_that_end_early_are_told_once_by_every_command() {
+    let whole = Damaged::new(FLEET, "0", Damage::Append(&[]));
+    // Within the last record, and within its length.
+    for length in [42_100, 42_037] {
+        let damaged = Damaged::new(FLEET, "meta", Damage::Cut(length));
+        for (arguments, status, _) in COMMANDS {
+            let what = format!("{length} {arguments}");
+            let Run { status: found, out, err } = damaged.run(arguments);
+            assert_eq!(found, Some(*status), "{what}: {err}");
+            assert_eq!(err.matches("d.meta: ").count(), 1, "{what}: {err}");
+            // Before version 7.1.4 libpcp refuses such an archive, unless there is hardly a record.
+            let is_refused = arguments.contains("--compat 6.0") && length == 42_100;
+            if !arguments.starts_with("record") && !is_refused {
+                assert_eq!(out, whole.run(arguments).out, "{what}");
+            }
+        }
+        for (arguments, status) in [
+            ("info -f hinv.ncpu", 1),
+            ("probe -v hinv.ncpu", 1),
+            ("archive", 3),
+            ("archive --scan", 3),
+        ] {
+            let run = damaged.run(arguments);
+            assert_eq!(run.status, Some(status), "{arguments}: {}", run.err);
+            assert_eq!(run.err.matches("d.meta: ").count(), 1, "{arguments}: {}", run.err);
+        }
+        let scanned = damaged.run("archive --scan");
+        assert!(scanned.out.contains("damaged places: 1\n"), "{}", scanned.out);
+        let archive = damaged.path("d");
+        for command in ["check", "deps", "explain"] {
+            let run = run(&[command, "-a", &archive, "hinv.ncpu"]);
+            assert_eq!(run.status, Some(3), "{command}: {}", run.err);
+        }
+    }
+}
+
+#[test]
+fn a_volume_that_is_missing_is_told_by_who_passes_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("d");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    let (source, name) = (source.to_str().expect("UTF-8"), base.to_str().expect("UTF-8"));
+    let recorded = run(&["record", "-a", source, "-v", "60Kb", "-o", name, "."]);
+    assert_eq!(recorded.status, Some(0), "{}", recorded.err);
+    // Two of twelve records, of 20:26:46 and 20:26:47.
+    std::fs::remove_file(folder.path().join("d.2")).expect("it is there");
+    let damaged = Damaged(folder);
+    for (arguments, status, _) in COMMANDS {
+        let is_told = !arguments.contains("--compat 6.0");
+        let found = damaged.run(arguments);
+        let expected = if is_told { *status } else { 0 };
+        assert_eq!(found.status, Some(expected), "{arguments}: {}", found.err);
+        let told = found.err.matches("is missing").count();
+        assert_eq!(told, usize::from(is_told), "{arguments}: {}", found.err);
+    }
+    let early = damaged.run("eval -s 3 hinv.ncpu");
+    assert_eq!((early.status, &*early.err), (Some(0), ""));
+    // Nothing is held past it.
+    let held = damaged.run("export -t 1 -S @20:26:43 -T @20:26:48 hinv.ncpu");
+    let without: Vec<&str> = held.out.lines().filter(|line| line.contains(",operand-")).collect();
+    let times = ["20:26:45", "20:26:46", "20:26:47"];
+    assert_eq!(without.len(), 3, "{}", held.out);
+    assert!(without.iter().zip(times).all(|(line, time)| line.contains(time)), "{without:?}");
+    let scanned = damaged.run("archive --scan");
+    assert_eq!(scanned.status, Some(3));
+    assert!(
+        scanned.out.ends_with("Records: 10, and 1 marks; damaged places: 2\n"),
+        "{}",
+        scanned.out
+    );
+    assert!(scanned.err.contains("d.3: at byte 0: the volume before it is 1"), "{}", scanned.err);
+    assert!(scanned.err.contains("d.index: "), "{}", scanned.err);
+}
+
+/// The installed tools print the same, on both streams, with the same status.
+/// Without an index they do not look for the end before the damage, and pmval
+/// then keeps the rest of the values to itself, which is not followed.
+#[test]
+fn the_tools_say_the_same_of_damage() {
+    if !Path::new("/usr/bin/pmval").exists() {
+        assert!(std::env::var_os("CI").is_none(), "PCP is not installed");
+        eprintln!("NOT RUN: PCP is not installed (tests/real-pcp install)");
+        return;
+    }
+    let damages = [
+        ("0", LENGTH),
+        ("0", CUT),
+        ("0", Damage::Append(TAILS[1])),
+        ("0", Damage::Append(&[0; 40])),
+        ("0", Damage::Cut(900)),
+        ("meta", Damage::Cut(42_100)),
+        ("meta", Damage::Cut(42_040)),
+        ("meta", Damage::Cut(42_037)),
+        ("index", Damage::Cut(990)),
+    ];
+    let runs = [
+        "pmval -a ARCHIVE",
+        "pmval -t 0.5 -a ARCHIVE",
+        "pmval -s 3 -a ARCHIVE",
+        "pmval -U ARCHIVE",
+        "pminfo -O 2 -f -a ARCHIVE",
+        "pmprobe -O -2 -v -a ARCHIVE",
+    ];
+    let mut differences = Vec::new();
+    for (suffix, damage) in damages {
+        let damaged = Damaged::new(FLEET, suffix, damage);
+        let archive = damaged.path("d");
+        for has_index in [true, false] {
+            if !has_index {
+                std::fs::remove_file(damaged.path("d.index")).expect("it is there");
+            }
+            for line in runs.iter().filter(|line| has_index || !line.starts_with("pmval")) {
+                let words: Vec<&str> = line.split(' ').collect();
+                let words: Vec<&str> = words
+                    .iter()
+                    .map(|word| if *word == "ARCHIVE" { &archive } else { *word })
+                    .collect();
+                let (tool, options) = (words[0], &words[1..]);
+                let options = [&["-Z", "UTC"], options, &["hinv.ncpu"]].concat();
+                let theirs = std::process::Command::new(tool)
+                    .args(&options)
+                    .env("PCP_DERIVED_CONFIG", "")
+                    .output()
+                    .expect("it runs");
+                let theirs = finished(theirs);
+                let ours = run(&[&[&tool[2..], "--compat", "6.0"], &options[..]].concat());
+                if ours != theirs {
+                    let index = if has_index { "" } else { " and no index" };
+                    differences.push(format!("{damage:?}{index}: {line}: {ours:?}\n{theirs:?}"));
+                }
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+}
+
+#[test]
+fn a_table_of_a_damaged_archive_is_partial() {
+    for (suffix, damage) in
+        [("0", LENGTH), ("0", CUT), ("0", Damage::Append(TAILS[1])), ("meta", Damage::Cut(42_100))]
+    {
+        let damaged = Damaged::new(FLEET, suffix, damage);
+        let table = damaged.path("table.csv");
+        let run = damaged.run(&format!("export -t 1 -o {table} hinv.ncpu"));
+        assert_eq!(run.status, Some(3), "{}", run.err);
+        assert!(!Path::new(&table).exists());
+        assert!(Path::new(&format!("{table}.partial")).exists(), "{}", run.err);
+    }
+}
+
+#[test]
+fn a_fetch_that_finds_damage_tells_where_it_is() {
+    let damaged = Damaged::new(FLEET, "0", LENGTH);
+    for arguments in ["info -f -O 3sec hinv.ncpu mem.physmem", "probe -v -O 3sec hinv.ncpu"] {
+        let run = damaged.run(arguments);
+        assert_eq!(run.status, Some(1), "{}", run.err);
+        assert_eq!(run.err.matches("d.0: at byte 50076: ").count(), 1, "{}", run.err);
+        assert!(run.out.contains("Corrupted record"), "{}", run.out);
+    }
+}
+
+/// The time of the fifth of ten records, one second apart.
+const TIME: usize = 14_372;
+
+#[test]
+fn a_record_with_a_wrong_time_is_left_out_and_told() {
+    let whole = Damaged::new(TYPES, "0", Damage::Append(&[]));
+    for (time, why) in [
+        (0x6553_ff14_u32, "is after 2023-11-14T22:13:25.000000000Z, that of the record behind it"),
+        (0x7fff_ffff, "is after 2023-11-14T22:13:25.000000000Z, that of the record behind it"),
+        (0, "is before 2023-11-14T22:13:20.000000000Z, the start by its label"),
+    ] {
+        let damaged = Damaged::new(TYPES, "0", Damage::Write(TIME, &time.to_be_bytes()));
+        for arguments in ["eval --format csv s.i.u32", "eval --format csv -t 1 s.i.u32"] {
+            let (found, expected) = (damaged.run(arguments), whole.run(arguments));
+            assert_eq!(found.status, Some(3), "{arguments}: {}", found.err);
+            assert!(found.err.contains(why), "{arguments}: {}", found.err);
+            assert_eq!(found.err.matches("d.0: at byte 14368: ").count(), 1, "{}", found.err);
+            let without = |out: &str| -> Vec<String> {
+                out.lines().filter(|line| !line.contains("22:13:24")).map(str::to_owned).collect()
+            };
+            assert_eq!(without(&found.out), without(&expected.out), "{arguments}");
+        }
+        for arguments in ["export s.i.u32", "record -o OUT s.i.u32"] {
+            let found = damaged.run(arguments);
+            assert_eq!(found.status, Some(3), "{arguments}: {}", found.err);
+        }
+        for (arguments, status) in [("val s.i.u32", 1), ("val --compat 6.0 s.i.u32", 0)] {
+            assert_eq!(damaged.run(arguments).status, Some(status), "{arguments}");
+        }
+        let scanned = damaged.run("archive --scan");
+        assert_eq!(scanned.status, Some(3));
+        let counted = "Records: 9, and 0 marks; 1 left out, whose times are out of order; \
+                       damaged places: 1\n";
+        assert!(scanned.out.ends_with(counted), "{}", scanned.out);
+    }
+}
+
+#[test]
+fn a_scan_sees_damage_of_metadata_and_index() {
+    let index = original(FLEET, "index");
+    let (first, last) = (808, index.len() - 32);
+    let word = |value: u32| value.to_be_bytes();
+    for (suffix, damage, told) in [
+        ("0", Damage::Append(&[0]), "d.0: at byte 297392: data record: its length"),
+        ("0", Damage::Append(&[0, 0, 1]), "d.0: at byte 297392: data record: its length"),
+        ("index", Damage::Append(&[1, 2, 3]), "d.index: at byte 1000: index: 3 bytes"),
+        ("index", Damage::Cut(index.len() - 5), "27 bytes are no entry"),
+        ("index", Damage::Write(first + 28, &word(811)), "no record begins at byte 811 of its"),
+        ("index", Damage::Write(last + 28, &word(7_000_000)), "which has 297392 bytes"),
+        ("index", Damage::Write(last + 20, &word(60_000)), "which have 42111 bytes"),
+        ("index", Damage::Write(last + 12, &word(9)), "there is no volume 9"),
+        ("index", Damage::Write(last, &word(1_600_000_000)), "that of the entry before it"),
+        ("index", Damage::Write(last - 32, &word(1_800_000_000)), "is not that of the records"),
+        ("index", Damage::Write(4, &word(0)), "d.index: at byte 4: label.magic"),
+        ("index", Damage::Cut(5), "too short for a label"),
+        ("index", Damage::Write(16, &word(9)), "d.index: at byte 19: label: 0x09 differs from"),
+        ("index", Damage::Write(296, b"+2"), "d.index: at byte 296: label: 0x"),
+        ("index", Damage::Write(800, b"x"), "d.index: at byte 800: label: 0x78 differs from 0x00"),
+        ("meta", Damage::Write(12, &word(1)), "d.meta: at byte 12: label: 0x00 differs from 0x65"),
+        ("0", Damage::Write(800, b"x"), "d.meta: at byte 800: label: 0x00 differs from 0x78"),
+    ] {
+        let what = format!("{suffix} {damage:?}");
+        let scanned = Damaged::new(FLEET, suffix, damage).run("archive --scan");
+        assert_eq!(scanned.status, Some(3), "{what}: {}{}", scanned.out, scanned.err);
+        assert!(scanned.err.contains(told), "{what}: {}", scanned.err);
+    }
+    let scanned = Damaged::new(FLEET, "index", Damage::Append(&[])).run("archive --scan");
+    assert_eq!((scanned.status, &*scanned.err), (Some(0), ""), "{}", scanned.out);
+}
+
+/// Words of a volume overwritten, and cuts, by chance: no command prints what is
+/// not in the whole archive without saying so.
+#[test]
+fn nothing_is_lost_in_silence() {
+    let times = std::env::var("PMDERIVE_MUTATIONS").ok().and_then(|text| text.parse().ok());
+    let mut choices = Choices(0xda_4a6e);
+    let volume = original(TYPES, "0");
+    let commands = [
+        "eval --format csv s.i.u32 s.c.u64",
+        "eval --format csv -t 0.7 s.i.u32 s.c.u64",
+        "export -t 1 s.i.u32 s.c.u64",
+    ];
+    let whole = Damaged::new(TYPES, "0", Damage::Append(&[]));
+    let whole = commands.map(|arguments| whole.run(arguments).out);
+    for _ in 0..8 * times.unwrap_or(1_usize) {
+        let at = 808 + choices.below(volume.len() - 812) / 4 * 4;
+        let words = [0, 1, 8, 0x40, 0x7fff_ffff, 0x8000_0000, u32::MAX];
+        let word = words[choices.below(words.len())].to_be_bytes();
+        let damage = match choices.below(3) {
+            0 => Damage::Cut(at + choices.below(4)),
+            _ => Damage::Write(at, &word),
+        };
+        let damaged = Damaged::new(TYPES, "0", damage);
+        for (arguments, whole) in commands.iter().zip(&whole) {
+            let Run { status, out, err } = damaged.run(arguments);
+            let what = format!("{damage:?} {arguments}");
+            assert!(matches!(status, Some(0 | 1 | 3)), "{what}: {status:?} {err}");
+            // A value may be another one; that it is missing is told.
+            let is_short = out.lines().count() < whole.lines().count();
+            let is_boundary = matches!(damage, Damage::Cut(_)) && err.is_empty();
+            assert!(!is_short || is_boundary || !err.is_empty(), "{what}: {out}");
+            assert_eq!(err.is_empty(), status == Some(0), "{what}: {status:?} {err}");
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! `--follow`: archives that are written while the command reads them, by a
+//! test and by the real pmlogger, give what they give once they are finished.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use pmderive_runtime::archive::Version;
+use pmderive_runtime::archive_writer::{ArchiveWriter, WriterOptions};
+use pmderive_runtime::model::{
+    InDom, InstanceDomain, MetricDesc, Pmid, RawValue, Semantics, Timestamp, Units, UtcTime,
+    ValueType,
+};
+use pmderive_runtime::result::{FetchResult, InstanceValue, MetricValues};
+use pmderive_testkit::real_pmcd;
+
+use crate::command;
+use command::{finished, pmderive, run};
+use real_pmcd::RealPmcd;
+
+/// A process that ends with the test at the latest.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(bytes)).expect("it can be written");
+}
+
+#[test]
+fn lines_come_as_records_are_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("a");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-dyn");
+    let read = |suffix: &str| std::fs::read(own.with_extension(suffix)).expect("it is there");
+    let volume = read("0");
+    append(&base.with_extension("meta"), &read("meta"));
+    // Nothing but the label, and the half of a record.
+    append(&base.with_extension("0"), &volume[..1000]);
+    let own = own.to_str().expect("a plain path");
+    let archive = base.to_str().expect("a plain path");
+    let metric = "oth.i.u32 + 1";
+    let whole = run(&["eval", "-a", own, "--format", "csv", metric]).out;
+    let times: BTreeSet<&str> =
+        whole.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    let samples = times.len().to_string();
+    let arguments = ["eval", "-a", archive, "--format", "csv", "--follow", "-s", &samples, metric];
+    let mut command = pmderive(&arguments);
+    command.stdout(Stdio::piped());
+    let mut child = Running(command.spawn().expect("the command"));
+    let mut lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
+    let mut line = || lines.next().map(|line| line.expect("text"));
+    let (mut at, mut written) = (1000, 1000);
+    let mut followed = Vec::new();
+    while at < volume.len() {
+        at = (at + 3000).min(volume.len());
+        append(&base.with_extension("0"), &volume[written..at]);
+        written = at;
+        // The header and the value of the first record, as soon as it is whole.
+        while followed.len() < 2 {
+            followed.push(line().expect("a line"));
+        }
+    }
+    followed.extend(std::iter::from_fn(line));
+    assert!(followed.len() > 40, "{followed:?}");
+    assert_eq!(followed, whole.lines().collect::<Vec<_>>());
+}
+
+/// Whoever opens an archive while its writer is in the middle of a record of
+/// metadata waits for the rest; only if it never comes is that damage.
+#[test]
+fn metadata_that_are_half_written_are_no_damage() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    let read = |suffix: &str| std::fs::read(own.with_extension(suffix)).expect("it is there");
+    let (metadata, volume) = (read("meta"), read("0"));
+    let own = own.to_str().expect("a plain path");
+    let commands: [&[&str]; 2] = [
+        &["eval", "--format", "csv", "-a"],
+        // Its first lines say what the archive is as yet.
+        &["val", "-U"],
+    ];
+    let values = |lines: Vec<String>| -> Vec<String> {
+        lines.into_iter().skip_while(|line| !line.starts_with("20")).collect()
+    };
+    for command in commands {
+        // Within the length of a record, within its type, and behind that.
+        for cut in [42_037, 42_040, 20_000] {
+            let base = folder.path().join(format!("{}{cut}", command[0]));
+            append(&base.with_extension("meta"), &metadata[..cut]);
+            append(&base.with_extension("0"), &volume[..100_884]);
+            let archive = base.to_str().expect("a plain path");
+            let whole = run(&[command, &[own, "hinv.ncpu"]].concat());
+            let whole = values(whole.out.lines().map(str::to_owned).collect());
+            assert!(whole.len() > 10, "{whole:?}");
+            let samples = whole.len().to_string();
+            let asked = [command, &[archive, "hinv.ncpu"], &["--follow", "-s", &samples]].concat();
+            let mut followed = pmderive(&asked);
+            let followed = followed.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let mut child = Running(followed.spawn().expect("the command"));
+            let mut lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
+            let first = lines.next().expect("a line").expect("text");
+            append(&base.with_extension("meta"), &metadata[cut..]);
+            append(&base.with_extension("0"), &volume[100_884..]);
+            let rest = lines.map(|line| line.expect("text"));
+            let found = values([first].into_iter().chain(rest).collect());
+            assert_eq!(found, whole, "{asked:?}");
+            let mut told = String::new();
+            child.0.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+            let status = child.0.wait().expect("it ends");
+            assert_eq!((status.code(), &*told), (Some(0), ""), "{asked:?}");
+        }
+        let base = folder.path().join(format!("{}-stopped", command[0]));
+        append(&base.with_extension("meta"), &metadata[..20_000]);
+        append(&base.with_extension("0"), &volume);
+        let archive = base.to_str().expect("a plain path");
+        let asked = [command, &[archive, "hinv.ncpu", "--follow=0.3"]].concat();
+        let stopped = run(&asked);
+        assert_eq!(stopped.err.matches("at byte 19981: a descriptor").count(), 1, "{stopped:?}");
+        let damaged = if command[0] == "val" { 1 } else { 3 };
+        assert_eq!(stopped.status, Some(damaged), "{stopped:?}");
+    }
+}
+
+/// What is appended at a time, in seconds: values of `old` by instance and of
+/// `new`, or a mark if there are none; and the lines that follow from it.
+type Step<'s> = (i64, &'s [(i32, u32)], Option<u32>, &'s [&'s str]);
+
+/// An instance that comes, a metric that comes, and a gap.
+const STEPS: &[Step<'_>] = &[
+    (0, &[(0, 5)], None, &[]),
+    (1, &[(0, 7)], None, &["delta(old),i0,2"]),
+    (2, &[(0, 9), (1, 100)], None, &["delta(old),i0,2"]),
+    (3, &[(0, 12), (1, 104)], Some(50), &["delta(old),i0,3", "delta(old),i1,4"]),
+    (5, &[(0, 12), (1, 105)], Some(60), &["delta(old),i0,0", "delta(old),i1,1", "rate(new),,5.0"]),
+    (6, &[], None, &[]),
+    (7, &[(0, 14)], Some(70), &[]),
+    (8, &[(0, 15)], Some(73), &["delta(old),i0,1", "rate(new),,3.0"]),
+];
+
+fn counter(item: u32, indom: Option<InDom>) -> MetricDesc {
+    MetricDesc {
+        pmid: Pmid::new(60, 0, item),
+        value_type: ValueType::U32,
+        indom,
+        semantics: Semantics::Counter,
+        units: Units { dim_count: 1, ..Units::NONE },
+    }
+}
+
+#[test]
+fn differences_and_metrics_that_come_later_outlast_the_wait() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let base = folder.path().join("a");
+    let start = Timestamp::new(1_700_000_000, 0);
+    let options = WriterOptions {
+        version: Version::V3,
+        start,
+        host: "follow.example".into(),
+        timezone: "UTC".into(),
+        zoneinfo: "".into(),
+        pid: 1,
+        volume_bytes: None,
+    };
+    let mut writer = ArchiveWriter::create(&base, options).expect("a new archive");
+    let indom = InDom::new(60, 1);
+    let (old, new) = (counter(1, Some(indom)), counter(2, None));
+    writer.describe(&old, &["old"]).expect("it is new");
+    let mut write = |(second, of_old, of_new, _): &Step<'_>| {
+        let timestamp = Timestamp::new(start.sec + second, 0);
+        if of_old.is_empty() {
+            return writer.mark(timestamp).expect("in order");
+        }
+        let names = of_old.iter().map(|(id, _)| (*id, format!("i{id}").into())).collect();
+        writer.instances(timestamp, indom, &InstanceDomain::new(names)).expect("good names");
+        let value = |(instance, value): &(i32, u32)| InstanceValue {
+            instance: *instance,
+            value: RawValue::InPlace(*value),
+        };
+        let of_old = of_old.iter().map(value).collect();
+        let mut sets = vec![MetricValues { pmid: old.pmid, outcome: Ok(of_old) }];
+        if let Some(number) = of_new {
+            writer.describe(&new, &["new"]).expect("the same each time");
+            let outcome = Ok(vec![value(&(-1, *number))]);
+            sets.push(MetricValues { pmid: new.pmid, outcome });
+        }
+        let result = FetchResult { timestamp, sets, ..FetchResult::default() };
+        writer.record(&result).expect("it is good");
+    };
+    write(&STEPS[0]);
+    let archive = base.to_str().expect("a plain path");
+    let arguments = ["eval", "-a", archive, "--format", "csv", "delta(old)", "rate(new)"];
+    let mut command = pmderive(&arguments);
+    command.arg("--follow").stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = Running(command.spawn().expect("the command"));
+    let mut lines = BufReader::new(child.0.stdout.take().expect("a pipe")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    let mut followed = Vec::new();
+    for step in &STEPS[1..] {
+        write(step);
+        if followed.is_empty() {
+            followed.push(line());
+        }
+        // Whatever comes next, the command waits for it.
+        for expected in step.3 {
+            let time = Timestamp::new(start.sec + step.0, 0);
+            followed.push(line());
+            assert_eq!(followed.last(), Some(&format!("{},{expected}", UtcTime(time))));
+        }
+    }
+    writer.finish().expect("there is room");
+    assert_eq!(followed, run(&arguments).out.lines().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_cannot_grow_is_not_followed() {
+    let live = run(&["eval", "--local", "--follow", "kernel.all.load"]);
+    assert_eq!(live.status, Some(2), "{}", live.err);
+    assert!(live.err.contains("--follow is for archives"), "{}", live.err);
+    let own = "tests/archives/own-dyn";
+    for arguments in [
+        &["eval", "-a", own, "oth.i.u32"][..],
+        &["eval", "-a", own, "-t", "1.3", "rate(sc.c.u32)"],
+        &["val", "-a", own, "-t", "2", "oth.i.u32"],
+        &["val", "-U", own, "oth.i.u32"],
+    ] {
+        let plain = run(arguments);
+        let followed = run(&[&arguments[..1], &["--follow=1msec"], &arguments[1..]].concat());
+        // What is followed has no end, which val says in its header.
+        let of_end = ["end: ", "samples: ", "interval: "];
+        let lines = |text: &str| {
+            let lines = text.lines().filter(|line| !of_end.iter().any(|key| line.starts_with(key)));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(plain.status, followed.status, "{}", followed.err);
+        assert_eq!(lines(&plain.out), lines(&followed.out), "{}", followed.err);
+    }
+}
+
+#[test]
+fn an_archive_of_the_real_pmlogger_is_followed() {
+    let Some(pmcd) = RealPmcd::start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let config = "log mandatory on 100 msec { sample.bin sample.seconds }\n\
+                  log mandatory on 300 msec { sample.colour sample.milliseconds }\n";
+    std::fs::write(path("config"), config).expect("it can be written");
+    let mut logger = Command::new("pmlogger");
+    logger
+        .args(["-h", &format!("localhost:{}", pmcd.port), "-s", "40", "-v", "15"])
+        .arg("-c")
+        .arg(path("config"))
+        .arg("-l")
+        .arg(path("log"))
+        .arg(path("archive"))
+        .env("PCP_DERIVED_CONFIG", "");
+    let mut logger = Running(logger.spawn().expect("pmlogger"));
+    // A first sample is not taken back when its metrics turn out to exist. pmlogger
+    // describes a metric just before its first value.
+    let is_described = |name: &str| {
+        let metadata = std::fs::read(path("archive.meta")).unwrap_or_default();
+        metadata.windows(name.len()).any(|window| window == name.as_bytes())
+    };
+    let all = ["sample.bin", "sample.seconds", "sample.colour", "sample.milliseconds"];
+    while !all.into_iter().all(is_described) {
+        assert!(logger.0.try_wait().expect("a process").is_none(), "pmlogger has ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let archive = path("archive");
+    let archive = archive.to_str().expect("a plain path");
+    let metrics = ["sample.bin", "sum(sample.colour) + 1", "sample.milliseconds"];
+    let modes: [&[&str]; 2] = [&[], &["-t", "250msec"]];
+    let follow = |mode: &[&str]| {
+        let arguments = ["eval", "-a", archive, "--format", "csv", "--follow=10sec"];
+        let mut command = pmderive(&[&arguments, mode, &metrics].concat());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command")
+    };
+    let children: Vec<Child> = modes.into_iter().map(follow).collect();
+    assert!(logger.0.wait().expect("a process").success());
+    assert!(path("archive.1").exists(), "a further volume");
+    for (mode, child) in modes.into_iter().zip(children) {
+        let followed = finished(child.wait_with_output().expect("the command"));
+        let whole = run(&[&["eval", "-a", archive, "--format", "csv"], mode, &metrics].concat());
+        assert!(whole.out.lines().count() > 60, "{}", whole.out);
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&followed.out), sorted(&whole.out), "{}", followed.err);
+    }
+
+    // As pmval has it, once everything is there.
+    let val = |program: &mut Command| {
+        let arguments = ["-z", "-a", archive, "-t", "250msec", "-r", "sample.milliseconds"];
+        finished(program.args(arguments).output().expect("a process")).out
+    };
+    let pmval = val(Command::new("pmval").env("PCP_DERIVED_CONFIG", ""));
+    let followed = val(&mut pmderive(&["val", "--compat", "6.0", "--follow=1msec"]));
+    let rows = |text: &str| {
+        let rows = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+        rows.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(rows(&pmval).len() > 10, "{pmval}");
+    assert_eq!(rows(&followed), rows(&pmval));
+}

@@ -1,0 +1,32 @@
+//! Replays what the fuzz targets of the compiler start from and what once broke
+//! them: every file of `fuzz/seeds/TARGET` and `fuzz/regressions/TARGET`, so
+//! that what fuzzing found stays fixed without a fuzzer.
+
+#[cfg(feature = "jit")]
+use pmderive::fuzz::fuzz_kernel_diff;
+use pmderive::fuzz::{
+    fuzz_cached, fuzz_compile, fuzz_definitions, fuzz_equivalent_domains, fuzz_eval, fuzz_format,
+    fuzz_hosts, fuzz_metadata, fuzz_parse, fuzz_test_file, fuzz_timeline,
+};
+use pmderive_testkit::replays;
+
+const FUZZ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz");
+
+replays! {
+    cached: fuzz_cached;
+    compile: fuzz_compile;
+    definitions: fuzz_definitions;
+    equivalent_domains: fuzz_equivalent_domains;
+    eval: fuzz_eval;
+    format: fuzz_format;
+    hosts: fuzz_hosts;
+    metadata: fuzz_metadata;
+    parse: fuzz_parse;
+    test_file: fuzz_test_file;
+    timeline: fuzz_timeline;
+}
+
+#[cfg(feature = "jit")]
+replays! {
+    kernel_diff: fuzz_kernel_diff;
+}

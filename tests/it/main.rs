@@ -1,0 +1,61 @@
+//! Tests that need no process of their own, in one binary: linking the code
+//! generator takes longer than most of them. `cargo test --test it cli::` runs
+//! those of one module. What they read and are compared with is in the folders
+//! beside this one.
+
+mod answers;
+mod archive_runs;
+mod archive_table;
+mod archive_writer;
+mod archives_together;
+mod async_hosts;
+mod choosing;
+mod churn;
+mod classes;
+mod cli;
+mod command;
+mod conformance;
+mod damaged;
+mod definition_bytes;
+mod definition_files;
+mod definition_mistakes;
+mod derived_definitions;
+mod derived_fetch_group;
+mod derived_live;
+mod diagnostics;
+mod diagnostics_pcp;
+mod differences;
+mod differential;
+mod engine;
+mod expansion;
+mod extension_values;
+mod extensions;
+mod failed_fetches;
+mod filters;
+mod fmt;
+mod following;
+mod fuzz_inputs;
+mod many_mistakes;
+mod metrics_that_are_nodes;
+mod pcp_tools;
+mod pcp_usage;
+mod plan;
+mod pmval;
+mod properties;
+mod quirks;
+mod reasons;
+mod rebinding;
+mod record;
+mod record_real;
+mod servers;
+mod session;
+mod shared_samples;
+mod side_by_side;
+mod signals;
+mod system_definitions;
+mod table;
+mod terminal;
+mod tool_options;
+mod tools;
+mod unit_tests;
+mod untyped_values;

@@ -1,0 +1,307 @@
+//! Derived metrics of a host whose pmcd goes away, comes back as another one,
+//! or says that something has changed.
+
+use std::sync::Arc;
+
+use pmderive::diag::Diagnostics;
+use pmderive::dialect::Dialect;
+use pmderive::engine::{Backend, Engine, Session, SharedRegistry, Space};
+use pmderive_runtime::context::{AsyncHostContext, ConnectOptions, HostContext};
+use pmderive_runtime::model::{
+    InstanceProfile, MetricDesc, PmStatus, Pmid, StateChange, Units, Value, ValueType,
+};
+use pmderive_runtime::pdu::PduType;
+use pmderive_runtime::program::{Reason, Status};
+use pmderive_runtime::source::{FetchSource, MetadataSource};
+use pmderive_runtime::transport::{Socket, ready};
+use pmderive_testkit::fake_pmcd::{FakeHost, FakePmcd, Metric, Script, World};
+
+use crate::choosing::choosing;
+
+const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
+
+const DEFINITIONS: [(&str, &str); 5] = [
+    ("d.rate", "rate(n.count)"),
+    ("d.steady", "rate(n.steady)"),
+    ("d.twice", "n.size * 2"),
+    ("d.lacks", "n.new + 1"),
+    ("d.has", "defined(n.new) ? 2 : 1"),
+];
+
+fn world() -> World {
+    let mut world = World::new();
+    world.add(Metric::new("n.count", Script::counter(100.0)));
+    world.add(Metric::new("n.steady", Script::counter(10.0)));
+    world.add(Metric::new("n.size", Script::constant(4u32)));
+    world
+}
+
+/// The same names, but another counter, another type, and a metric more.
+fn change(world: &mut World) {
+    world.remove("n.count");
+    world.add(Metric::new("n.count", Script::counter(7.0)).numbered(Pmid::new(400, 9, 9)));
+    world.add(Metric::new("n.size", Script::constant(0.5f64)).in_units(BYTES));
+    world.add(Metric::new("n.new", Script::constant(41u32)));
+}
+
+struct Client {
+    pmcd: FakePmcd,
+    session: Session<HostContext>,
+    pmids: Vec<Pmid>,
+}
+
+impl Client {
+    fn new(dialect: Dialect) -> Client {
+        let pmcd = FakePmcd::start(FakeHost::new(world()));
+        let shared = Arc::new(SharedRegistry::new(dialect));
+        for (name, text) in DEFINITIONS {
+            shared.register(name, text).expect("a good definition");
+        }
+        let engine = Arc::new(Engine::new(dialect, Backend::Interp));
+        let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+        let mut session = Session::new(engine, shared, source.expect("a connection"));
+        let names = DEFINITIONS.map(|(name, _)| name);
+        let pmids = session.lookup_names(&names).expect("answers");
+        let pmids = pmids.into_iter().map(|pmid| pmid.expect("registered")).collect();
+        Client { pmcd, session, pmids }
+    }
+
+    fn descs(&mut self) -> Vec<Result<MetricDesc, PmStatus>> {
+        self.session.lookup_descs(&self.pmids).expect("answers")
+    }
+
+    /// The values of the metrics as numbers, and what was said to have changed.
+    fn fetch(&mut self) -> (Vec<Option<f64>>, StateChange) {
+        let result = self.session.fetch_values(&self.pmids).expect("values");
+        let descs = self.descs();
+        let number = |(set, desc): (&_, &Result<MetricDesc, PmStatus>)| {
+            let set: &pmderive_runtime::result::MetricValues = set;
+            match set.decode(desc.ok()?.value_type).ok()?.pop()?.1 {
+                Value::F64(number) => Some(number),
+                Value::U32(number) => Some(number.into()),
+                other => panic!("{other:?}"),
+            }
+        };
+        (result.sets.iter().zip(&descs).map(number).collect(), result.changes)
+    }
+
+    fn values(&mut self) -> Vec<Option<f64>> {
+        let (values, changes) = self.fetch();
+        assert!(changes.is_none());
+        values
+    }
+
+    fn lose(&mut self) {
+        assert!(self.session.fetch_values(&self.pmids).is_err(), "the connection broke");
+    }
+}
+
+const FIRST: [Option<f64>; 5] = [None, None, Some(8.0), None, Some(1.0)];
+const USUAL: [Option<f64>; 5] = [Some(100.0), Some(10.0), Some(8.0), None, Some(1.0)];
+
+/// No difference spans the time without a connection; else all is as before.
+#[test]
+fn a_pmcd_that_comes_back_as_it_was() {
+    for dialect in [Dialect::Fixed, Dialect::Pcp7_2] {
+        let mut client = Client::new(dialect);
+        assert_eq!((client.values(), client.values()), (FIRST.into(), USUAL.into()));
+        let descs = client.descs();
+        client.pmcd.host().restart(|_| {});
+        client.lose();
+        let after = client.values();
+        if dialect == Dialect::Fixed {
+            assert_eq!(after, FIRST);
+        }
+        assert_eq!(client.values(), USUAL);
+        assert_eq!(client.descs(), descs);
+    }
+}
+
+/// Names, descriptors and what is defined are looked up anew.
+#[test]
+fn a_pmcd_that_comes_back_as_another() {
+    let mut client = Client::new(Dialect::Fixed);
+    client.values();
+    assert_eq!(client.values(), USUAL);
+    assert_eq!(client.descs()[3], Err(PmStatus::BADDERIVE));
+    client.pmcd.host().restart(change);
+    client.lose();
+    assert_eq!(client.values(), [None, None, Some(1.0), Some(42.0), Some(2.0)]);
+    assert_eq!(client.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
+    let descs = client.descs();
+    assert_eq!(descs[2].map(|desc| (desc.value_type, desc.units)), Ok((ValueType::F64, BYTES)));
+    assert!(descs[3].is_ok());
+    // Bound once for the new connection: what is known is not asked again.
+    let asked = client.pmcd.host().requests(PduType::PmnsNames);
+    client.values();
+    assert_eq!(client.pmcd.host().requests(PduType::PmnsNames), asked);
+}
+
+/// A notice is no gap: what is the same goes on without a sample missed.
+#[test]
+fn a_name_space_that_changes_under_way() {
+    let mut client = Client::new(Dialect::Fixed);
+    client.values();
+    assert_eq!(client.values(), USUAL);
+    client.pmcd.host().change_names(change);
+    // The answer to this one comes with the notice, for metrics as they were.
+    let (values, changes) = client.fetch();
+    assert!(changes.names_changed());
+    assert_eq!(values[..2], [None, Some(10.0)]);
+    assert_eq!(client.values(), [None, Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
+    assert_eq!(client.values(), [Some(7.0), Some(10.0), Some(1.0), Some(42.0), Some(2.0)]);
+}
+
+/// The agent's counters begin anew, and no other's; which it was is not told.
+#[test]
+fn an_agent_that_is_restarted() {
+    let mut client = Client::new(Dialect::Fixed);
+    client.values();
+    assert_eq!(client.values(), USUAL);
+    let agent = client.session.lookup_names(&["n.count"]).expect("answers")[0];
+    client.pmcd.host().restart_agent(agent.expect("a metric").domain(), |_| {});
+    let (values, changes) = client.fetch();
+    assert!(changes.agent_restarted() && changes.agent_added());
+    assert_eq!(values[..2], [None, None]);
+    assert_eq!(client.values(), USUAL);
+}
+
+/// Those bind once and for all.
+#[test]
+fn compatible_dialects_keep_their_bindings() {
+    for dialect in [Dialect::Pcp6_0, Dialect::Pcp7_2] {
+        let mut client = Client::new(dialect);
+        client.values();
+        let (descs, epoch) = (client.descs(), client.session.metadata_epoch());
+        let add = |world: &mut World| {
+            world.add(Metric::new("n.new", Script::constant(41u32)));
+        };
+        client.pmcd.host().change_names(add);
+        let _ = client.fetch();
+        assert_eq!(client.values(), USUAL, "{dialect:?}");
+        client.pmcd.host().restart(|_| {});
+        client.lose();
+        client.values();
+        assert_eq!(client.values(), USUAL, "{dialect:?}");
+        assert_eq!(client.descs(), descs);
+        assert_ne!(client.session.metadata_epoch(), epoch, "the source has changed all the same");
+    }
+}
+
+/// A choice is compiled when its user says so: a session tells when that is due,
+/// and keeps samples across compilation.
+#[test]
+fn a_choice_is_made_again_when_it_is_stale() {
+    let pmcd = FakePmcd::start(FakeHost::new(world()));
+    let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+    let shared = SharedRegistry::new(Dialect::Fixed);
+    for (name, text) in DEFINITIONS {
+        shared.register(name, text).expect("a good definition");
+    }
+    let registry = shared.snapshot().registry;
+    let selection: Vec<_> =
+        ["d.rate", "d.steady"].map(|name| registry.get(name).expect("registered")).into();
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let mut diagnostics = Diagnostics::default();
+    let mut session =
+        choosing(engine, source.expect("a connection"), &registry, &selection, &mut diagnostics)
+            .expect("answers");
+    let mut space = Space::default();
+    let statuses = |session: &mut Session<HostContext>, space: &mut Space| {
+        let sample = session.sample(space).expect("values");
+        [0, 1].map(|output| sample.values.get(output).status)
+    };
+    let none = |reason| Status::Empty(reason);
+    let first = statuses(&mut session, &mut space);
+    assert_eq!(first, [none(Reason::FirstSample); 2]);
+    assert_eq!(statuses(&mut session, &mut space), [Status::Values; 2]);
+    pmcd.host().change_names(change);
+    assert_eq!(statuses(&mut session, &mut space)[1], Status::Values);
+    assert!(session.is_stale());
+    session.choose(&selection, &mut diagnostics).expect("answers");
+    assert!(!session.is_stale());
+    let after = statuses(&mut session, &mut space);
+    assert_eq!(after, [none(Reason::FirstSample), Status::Values]);
+    pmcd.host().restart(|_| {});
+    assert!(session.sample(&mut space).is_err(), "the connection broke");
+    session.choose(&selection, &mut diagnostics).expect("a new connection");
+    assert!(!session.is_stale(), "compiled once for the new connection");
+    assert_eq!(statuses(&mut session, &mut space), [none(Reason::Gap); 2]);
+    assert_eq!(statuses(&mut session, &mut space), [Status::Values; 2]);
+}
+
+/// A derived metric has the instances that the profile leaves its operands.
+#[test]
+fn profiles_hold_for_operands() {
+    let mut world = World::new();
+    let disks = world.add_domain(&["sda", "sdb", "sdc"]);
+    world.add(Metric::new("n.disk", Script::constant(5u32)).per(disks));
+    let pmcd = FakePmcd::start(FakeHost::new(world));
+    let shared = Arc::new(SharedRegistry::new(Dialect::Fixed));
+    shared.register("d.sum", "sum(n.disk)").expect("a good definition");
+    shared.register("d.each", "n.disk + 1").expect("a good definition");
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let source = HostContext::open_with(&pmcd.spec(), ConnectOptions::default());
+    let mut session = Session::new(engine, shared, source.expect("a connection"));
+    let pmids: Vec<Pmid> = session
+        .lookup_names(&["d.sum", "d.each"])
+        .expect("answers")
+        .into_iter()
+        .flatten()
+        .collect();
+    let mut fetch = |profile: &InstanceProfile| {
+        session.set_profile(profile).expect("a small profile");
+        let sets = session.fetch_values(&pmids).expect("values").sets;
+        let decode = |at: usize| sets[at].decode(ValueType::U32).expect("numbers");
+        (decode(0), decode(1))
+    };
+    let all: Vec<_> = (0..3).map(|instance| (instance, Value::U32(6))).collect();
+    let mut profile = InstanceProfile::default();
+    assert_eq!(fetch(&profile), (vec![(-1, Value::U32(15))], all.clone()));
+    profile.exclude(disks, &[1]);
+    let rest = vec![all[0].clone(), all[2].clone()];
+    assert_eq!(fetch(&profile), (vec![(-1, Value::U32(10))], rest));
+    profile.include_everything();
+    assert_eq!(fetch(&profile), (vec![(-1, Value::U32(15))], all));
+}
+
+/// Definitions are bound over a source of futures as over one that blocks, and
+/// its questions are asked all together.
+#[test]
+fn binding_without_blocking() {
+    let pmcd = FakePmcd::start(FakeHost::new(world()));
+    let shared = SharedRegistry::new(Dialect::Fixed);
+    for (name, text) in DEFINITIONS {
+        shared.register(name, text).expect("a good definition");
+    }
+    let registry = shared.snapshot().registry;
+    let names = DEFINITIONS.map(|(name, _)| name);
+    let selection: Vec<_> =
+        names.iter().map(|name| registry.get(name).expect("registered")).collect();
+    let engine = Arc::new(Engine::new(Dialect::Fixed, Backend::Interp));
+    let options = ConnectOptions::default();
+    let mut blocking = HostContext::open_with(&pmcd.spec(), options.clone()).expect("a connection");
+    let mut said = Diagnostics::default();
+    let expected =
+        engine.compile(&registry, &selection, &mut blocking, &mut said).expect("answers");
+    let asked = || {
+        [PduType::PmnsNames, PduType::DescIds, PduType::PmnsTraverse]
+            .map(|kind| pmcd.host().requests(kind))
+    };
+    let before = asked();
+    let opened = ready(AsyncHostContext::<Socket>::open_with(&pmcd.spec(), options));
+    let mut host = opened.expect("a connection");
+    let mut also_said = Diagnostics::default();
+    let bound = engine.compile_host(&registry, &selection, &mut host, &mut also_said);
+    let compiled = ready(bound).expect("answers");
+    assert_eq!(compiled.binding.pmids, expected.binding.pmids);
+    let descs = |metrics: &[pmderive::engine::Metric]| -> Vec<_> {
+        metrics.iter().map(|metric| metric.desc).collect()
+    };
+    assert_eq!(descs(&compiled.metrics), descs(&expected.metrics));
+    assert_eq!(format!("{also_said:?}"), format!("{said:?}"));
+    assert!(!said.is_empty(), "an unknown name, with a suggestion");
+    // As many requests as the other context needed.
+    let after = asked();
+    assert_eq!([0, 1, 2].map(|kind| after[kind] - before[kind]), before);
+}

@@ -1,0 +1,169 @@
+//! Options of `info`, `val` and `probe` that the installed tools do not have, and
+//! what these commands answer where version 6 of PCP falls short.
+
+use crate::side_by_side;
+use side_by_side::{Printed, Variables, pmderive, pmderive_with};
+
+const FLEET: &str = "tests/archives/own-fleet";
+
+/// Runs a command on the archive of a fleet; status, standard output, first line
+/// of standard error.
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let all = [&arguments[..1], &["-a", FLEET], &arguments[1..]].concat();
+    let Printed { status, out, err } = pmderive(&all);
+    (status, out, err.lines().next().unwrap_or_default().to_owned())
+}
+
+fn good(out: &str) -> (Option<i32>, String, String) {
+    (Some(0), out.to_owned(), String::new())
+}
+
+#[test]
+fn descriptors_are_printed_in_one_line() {
+    let line = "hinv.ncpu\t32-bit unsigned int\tPM_INDOM_NULL 0xffffffff\tdiscrete\tnone\n";
+    assert_eq!(run(&["info", "-1", "hinv.ncpu"]), good(line));
+    assert_eq!(run(&["info", "--compat", "7.2", "--desc-oneline", "hinv.ncpu"]), good(line));
+    let (status, out, err) = run(&["info", "--compat", "6.0", "-1", "hinv.ncpu"]);
+    assert_eq!((status, &*out, &*err), (Some(1), "", "pminfo: invalid option -- '1'"));
+}
+
+#[test]
+fn derived_metrics_are_given_as_arguments() {
+    let two = ["-r", "my.a=hinv.ncpu + 1", "--register", " my.b  =  hinv.ncpu * 2 "];
+    let out = "\nmy.a\n    value 3\n\nmy.b\n    value 4\n";
+    assert_eq!(run(&[&["info", "-f"], &two[..], &["my"]].concat()), good(out));
+    let (status, _, err) = run(&["info", "-r", "my.a hinv.ncpu", "hinv.ncpu"]);
+    assert_eq!(status, Some(1));
+    assert!(err.starts_with("pmderive: -r wants a name and an expression"), "{err}");
+}
+
+#[test]
+fn what_has_no_values_yet_is_no_error_of_metadata() {
+    let rate = ["-r", "my.rate=rate(kernel.all.pswitch)"];
+    let (_, out, _) = run(&[&["info", "-v"], &rate[..], &["my"]].concat());
+    assert_eq!(out, "my.rate: No value(s) available\n");
+    assert_eq!(run(&[&["info", "-e"], &rate[..], &["my"]].concat()), good(""));
+}
+
+#[test]
+fn instances_are_known_before_the_values() {
+    let shop = ["-c", "tests/cli/shop.conf", "shop.size"];
+    let probe = |options: &[&str]| run(&[&["probe"], options, &shop].concat());
+    assert_eq!(probe(&["-i"]), good("shop.size 3 ?1 ?2 ?7\n"));
+    assert_eq!(probe(&["-iI"]), good("shop.size 3 ?1 \"vdb\" ?2 \"nvme0n1\" ?7 \"sdc\"\n"));
+    assert_eq!(probe(&["-v"]), good("shop.size 0\n"));
+    assert_eq!(probe(&[]), good("shop.size 0\n"));
+    assert_eq!(probe(&["--compat", "6.0", "-i"]), good("shop.size 0\n"));
+}
+
+#[test]
+fn names_that_are_none_are_told_by_probe() {
+    let unknown = "-12357 Unknown metric name";
+    assert_eq!(run(&["probe", "no.such"]), good(&format!("no.such {unknown}\n")));
+    let both = format!("no.such {unknown}\nnor.this {unknown}\n");
+    assert_eq!(run(&["probe", "no.such", "nor.this"]), good(&both));
+}
+
+#[test]
+fn texts_are_those_of_the_version() {
+    for (version, text) in [("6.0", "archive log file"), ("7.2", "archive file")] {
+        let printed = pmderive(&["probe", "--compat", version, "-a", "", "x"]);
+        let expected = format!("pmprobe: Cannot open archive \"\": Missing PCP {text}\n");
+        assert_eq!((printed.status, &*printed.err), (Some(1), &*expected));
+    }
+    let unknown = ["info", "-f", "--register=my.a=1 + kernel.all.nosuch", "my.a"];
+    let (_, out, _) = run(&unknown);
+    assert!(!out.contains("panicked"), "{out}");
+}
+
+/// Where libpcp would have gone on, its texts cannot say what to do.
+#[test]
+fn what_only_we_refuse_is_explained_with_compat_too() {
+    let printed = pmderive(&["info", "--compat", "6.0", "--container", "a b", "hinv.ncpu"]);
+    let lines: Vec<&str> = printed.err.lines().collect();
+    assert_eq!((printed.status, lines.len()), (Some(1), 2), "{lines:?}");
+    assert!(lines[0].starts_with("pminfo: Cannot connect to PMCD on host "), "{lines:?}");
+    assert!(lines[1].contains("`a b` is not the name of a container: letters"), "{lines:?}");
+}
+
+#[test]
+fn debugging_and_versions_are_taken() {
+    assert_eq!(run(&["info", "-D", "pmapi", "hinv.ncpu"]), good("hinv.ncpu\n"));
+    assert_eq!(run(&["probe", "--debug=all", "-v", "hinv.ncpu"]), good("hinv.ncpu 1 2\n"));
+    let printed = pmderive(&["val", "--compat", "6.0", "--version"]);
+    assert_eq!((printed.status, &*printed.err), (Some(0), "pmval version 6.0.3\n"));
+    for command in ["info", "val", "probe"] {
+        let printed = pmderive(&[command, "--version"]);
+        let version = format!("pmderive-{command} {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!((printed.status, printed.out), (Some(0), version));
+    }
+}
+
+#[test]
+fn of_an_option_given_twice_the_last_one_counts() {
+    let twice = run(&["info", "-d", "-d", "-O", "+1sec", "-O", "+2sec", "hinv.ncpu"]);
+    assert_eq!(twice, run(&["info", "-d", "-O", "+2sec", "hinv.ncpu"]));
+    let hosts = pmderive(&["info", "-h", "a", "-h", "b", "hinv.ncpu"]);
+    assert_eq!(hosts.status, Some(1));
+}
+
+/// A name space from a file: blanks around colons, subtrees that no agent fills,
+/// and in front of an archive only what that has.
+#[test]
+fn name_spaces_of_files_are_read_as_by_libpcp() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("names");
+    let file = file.to_str().expect("UTF-8");
+    let load = |text: &str, archive: &str| {
+        std::fs::write(file, text).expect("a file");
+        pmderive(&["info", "--compat", "6.0", "-m", "-n", file, "-a", archive, "mine"])
+    };
+    let pmid = pmderive(&["info", "-m", "-a", FLEET, "hinv.ncpu"]).out;
+    let pmid = pmid.trim().rsplit(' ').next().expect("an identifier").to_owned();
+    let spaced = pmid.replace('.', " : ");
+    let text = format!("root {{ mine }}\nmine {{ ncpu {spaced}\n none 1: 2 :3 dyn 13:*:* }}\n");
+    let printed = load(&text, FLEET);
+    let expected = format!("mine.ncpu PMID: {pmid}\n");
+    assert_eq!((printed.status, &*printed.out, &*printed.err), (Some(0), &*expected, ""));
+    let printed = load("root {\n mine 1:2:1024\n}\n", FLEET);
+    let expected = format!(
+        "[{file}:2] Error Parsing ASCII PMNS: Illegal item field in PMID\n    mine 1:2:1024\n         \
+         ^\n[{file}:2] Error Parsing ASCII PMNS: Expected NAME, PMID or }}\n         ^\n         ^\n\
+         pminfo: Cannot load namespace from \"{file}\": Problems parsing PMNS definitions\n"
+    );
+    assert_eq!((printed.status, printed.err), (Some(1), expected));
+}
+
+/// Variables are options of the commands called after PCP's tools, and what they
+/// say wrong is told with their names.
+#[test]
+fn variables_stand_for_options() {
+    let with = |variables: &Variables<'_>, line: &str| {
+        let arguments: Vec<&str> = line.split(' ').collect();
+        let Printed { status, out, err } = pmderive_with(variables, &arguments);
+        let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
+        (status, last(&out), last(&err))
+    };
+    let fleet = ("PCP_ARCHIVE", FLEET);
+    let no = String::new;
+    let value = |text: &str| (Some(0), format!("    value {text}"), no());
+    assert_eq!(with(&[fleet], "info -f hinv.ncpu"), value("2"));
+    assert_eq!(with(&[fleet, ("PCP_ORIGIN", "+5")], "info -f mem.util.free"), value("19818203"));
+    assert_eq!(
+        with(&[fleet, ("PCP_START_TIME", "+9")], "info -f mem.util.free"),
+        value("19818206")
+    );
+    // An option prevails, and an empty variable is none.
+    let later = [fleet, ("PCP_ORIGIN", "+5"), ("PCP_HOST", "")];
+    assert_eq!(with(&later, "info -f -O +9 mem.util.free"), value("19818206"));
+    // Of this machine nothing can be chosen, and other commands read no variables.
+    assert_eq!(with(&[("PCP_ARCHIVE", "nosuch")], "info -L pmcd.none").0, Some(1));
+    assert_eq!(with(&[("PCP_SAMPLES", "x")], "archive tests/archives/own-fleet").0, Some(0));
+    let (status, out, note) = with(&[fleet, ("PCP_SAMPLES", "x")], "val hinv.ncpu");
+    let expected =
+        "pmderive: options were also taken from the environment: PCP_ARCHIVE, PCP_SAMPLES";
+    assert_eq!((status, &*out, &*note), (Some(1), "", expected));
+    let (status, out, err) = with(&[("PCP_FOLIO", "nosuch")], "probe hinv.ncpu");
+    let expected = "pmderive: cannot open archive folio nosuch: No such file or directory";
+    assert_eq!((status, &*out, &*err), (Some(1), "", expected));
+}
