@@ -15,6 +15,8 @@
 //! Without indexes, as in a file that was cut, they are expanded in order.
 //! LZMA itself is left to a crate, and so are the filters.
 
+mod index;
+
 use std::io::{self, Read};
 
 use crc::{CRC_64_XZ, Crc, Digest, Table};
@@ -23,6 +25,9 @@ use lzma_rust2::filter::delta::DeltaReader;
 use lzma_rust2::{Lzma2Reader, LzmaReader};
 use sha2::{Digest as _, Sha256};
 
+pub(super) use self::index::blocks;
+
+use self::index::read_index;
 use super::expansion;
 use super::input::Input;
 use super::output::Output;
@@ -31,19 +36,12 @@ use super::output::Output;
 static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_XZ);
 
 const MAGIC: [u8; 6] = [0xfd, b'7', b'z', b'X', b'Z', 0];
-const FOOTER_MAGIC: [u8; 2] = *b"YZ";
 
 /// Bytes of a stream's header, and of its footer.
 const ENDS: u64 = 12;
 
 /// Memory that a decoder may take, in KiB; the strongest preset needs a quarter of it.
 const MEMORY_KIB: u32 = 256 * 1024;
-
-/// Longest index that is read, in bytes: one of some ten million blocks.
-const LONGEST_INDEX: u64 = 64 << 20;
-
-/// Most zeros between streams over which an index is looked for.
-const MOST_ZEROS: u64 = 4096;
 
 fn bad(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("xz: {message}"))
@@ -166,51 +164,6 @@ impl Block {
     }
 }
 
-/// All blocks of a file in order. `None` when its indexes are not as they
-/// should be; expanding the file in order then tells why.
-pub(super) fn blocks(input: &mut Input) -> Option<Vec<Block>> {
-    let mut end = input.size().ok()?;
-    let mut blocks = Vec::new();
-    while end > 0 {
-        end = without_zeros(input, end)?;
-        let footer_at = end.checked_sub(ENDS)?;
-        input.seek(footer_at);
-        let (check, index_size) = read_footer(input).ok()?;
-        let index_at = footer_at.checked_sub(index_size).filter(|_| index_size <= LONGEST_INDEX)?;
-        input.seek(index_at);
-        let mut index = vec![0; usize::try_from(index_size).ok()?];
-        input.read_exact(&mut index).ok()?;
-        let sizes = parse_index(&index).ok()?;
-        let mut at = index_at;
-        for (length, size) in sizes.into_iter().rev() {
-            at = at.checked_sub(length.checked_next_multiple_of(4)?)?;
-            blocks.push(Block { at, length, check, start: 0, size });
-        }
-        end = at.checked_sub(ENDS)?;
-        input.seek(end);
-        if read_header(input).ok()? != check {
-            return None;
-        }
-    }
-    blocks.reverse();
-    let mut start = 0u64;
-    for block in &mut blocks {
-        block.start = start;
-        start = start.checked_add(block.size)?;
-    }
-    Some(blocks)
-}
-
-/// The end of a file without the zeros that come last, four at a time.
-fn without_zeros(input: &mut Input, end: u64) -> Option<u64> {
-    let first = end.saturating_sub(MOST_ZEROS);
-    input.seek(first);
-    let mut bytes = vec![0; usize::try_from(end - first).ok()?];
-    input.read_exact(&mut bytes).ok()?;
-    let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
-    (zeros % 4 == 0 && zeros < bytes.len()).then_some(end - zeros as u64)
-}
-
 fn read_header(input: &mut Input) -> io::Result<Check> {
     let header = input.array::<{ ENDS as usize }>()?;
     let [magic @ .., f0, f1, c0, c1, c2, c3] = header;
@@ -219,44 +172,6 @@ fn read_header(input: &mut Input) -> io::Result<Check> {
     }
     check_crc(&[f0, f1], [c0, c1, c2, c3], "a stream's header")?;
     Check::of_flags([f0, f1])
-}
-
-/// What a footer says: the check of the blocks, and the size of the index.
-fn read_footer(input: &mut Input) -> io::Result<(Check, u64)> {
-    let footer = input.array::<{ ENDS as usize }>()?;
-    let [c0, c1, c2, c3, s0, s1, s2, s3, f0, f1, magic @ ..] = footer;
-    if magic != FOOTER_MAGIC {
-        return Err(bad("these are no bytes of a stream's footer"));
-    }
-    check_crc(&footer[4..10], [c0, c1, c2, c3], "a stream's footer")?;
-    let size = 4 * (u64::from(u32::from_le_bytes([s0, s1, s2, s3])) + 1);
-    Ok((Check::of_flags([f0, f1])?, size))
-}
-
-/// The sizes of blocks in an index, which is complete and begins with its 0:
-/// that of the block without zeros, and that of its contents.
-fn parse_index(index: &[u8]) -> io::Result<Vec<(u64, u64)>> {
-    let Some((body, stored)) = index.split_last_chunk() else {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    };
-    check_crc(body, *stored, "an index")?;
-    let mut rest = body;
-    if take(&mut rest, 1)? != [0] {
-        return Err(bad("these are no bytes of an index"));
-    }
-    let count = number(&mut rest)?;
-    // Each takes two bytes at least.
-    if count > rest.len() as u64 / 2 {
-        return Err(bad("an index has not as many blocks as it says"));
-    }
-    let mut sizes = Vec::new();
-    for _ in 0..count {
-        sizes.push((number(&mut rest)?, number(&mut rest)?));
-    }
-    match rest.len() < 4 && rest.iter().all(|byte| *byte == 0) {
-        true => Ok(sizes),
-        false => Err(bad("something follows the last block of an index")),
-    }
 }
 
 /// One filter of a block, by its number, with its properties.
@@ -436,29 +351,4 @@ fn is_lzma(start: Option<[u8; 5]>) -> bool {
         let size = u32::from_le_bytes(size);
         properties < 225 && (size == u32::MAX || size.count_ones() <= 2)
     })
-}
-
-/// Reads the index that follows, and the footer, and compares them with the
-/// blocks that there were.
-fn read_index(input: &mut Input, check: Check, sizes: &[(u64, u64)]) -> io::Result<()> {
-    let mut expected = vec![0];
-    let numbers = sizes.iter().flat_map(|(length, size)| [*length, *size]);
-    for mut number in std::iter::once(sizes.len() as u64).chain(numbers) {
-        while number >= 0x80 {
-            expected.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        expected.push(number as u8);
-    }
-    expected.resize(expected.len().next_multiple_of(4), 0);
-    expected.extend(crc32fast::hash(&expected).to_le_bytes());
-    let mut index = vec![0; expected.len()];
-    input.read_exact(&mut index)?;
-    if index != expected {
-        return Err(bad("an index does not agree with the blocks"));
-    }
-    match read_footer(input)? == (check, index.len() as u64) {
-        true => Ok(()),
-        false => Err(bad("a footer does not agree with the index")),
-    }
 }

@@ -200,23 +200,18 @@ impl Track {
         if self.lanes[lane].after.is_value_at(cut.time) {
             return Ok(Search::Done(Found::At(Side::Ahead)));
         }
-        let before = self.look((lane, Side::Behind), cut, sources)?;
-        Ok(Search::Done(if before.is_unknown() {
-            return Ok(Search::Lacks(Side::Behind));
-        } else if !before.is_value() {
-            Found::Neither
-        } else if before.is_value_at(cut.time) {
-            Found::At(Side::Behind)
-        } else if !looks_ahead {
-            Found::Before
-        } else {
-            let after = self.look((lane, Side::Ahead), cut, sources)?;
-            match after.is_value() {
-                _ if after.is_unknown() => return Ok(Search::Lacks(Side::Ahead)),
-                true => Found::Both,
-                false => Found::Before,
-            }
-        }))
+        let found = match self.look((lane, Side::Behind), cut, sources)? {
+            before if before.is_unknown() => return Ok(Search::Lacks(Side::Behind)),
+            before if !before.is_value() => Found::Neither,
+            before if before.is_value_at(cut.time) => Found::At(Side::Behind),
+            _ if !looks_ahead => Found::Before,
+            _ => match self.look((lane, Side::Ahead), cut, sources)? {
+                after if after.is_unknown() => return Ok(Search::Lacks(Side::Ahead)),
+                after if after.is_value() => Found::Both,
+                _ => Found::Before,
+            },
+        };
+        Ok(Search::Done(found))
     }
 
     /// Moves the stretch without values of a lane to a time, with what is
