@@ -53,6 +53,8 @@
 //! Features: `jit` (native code by Cranelift, on by default; without it
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
 //! (the command, on by default), `columnar` (Arrow and Parquet).
+//!
+#![doc = include_str!("examples.md")]
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::disallowed_macros, clippy::disallowed_methods))]
 
