@@ -108,7 +108,7 @@ fn kernels(c: &mut Criterion) {
             let compiled = compile(&registry, &mut Synth::new(FEW, 1), backend);
             let program = Arc::clone(&compiled.program);
             let step = &program.steps[0];
-            let kernel = &program.kernels[step.kernel.index()];
+            let kernel = &step.kernel;
             // Columns one after the other in both arenas, the output last.
             let column = LANES.next_multiple_of(LANE_GROUP as u32) * 8;
             let operands = kernel.ir().operands.len() as u32;

@@ -93,11 +93,7 @@ fn shapes(c: &mut Criterion) {
         .collect();
     let compiled = compile(&register(&text), &mut Synth::new(334, 10), Backend::Interp);
     let program = &compiled.program;
-    let forms: Vec<KernelIr> = program
-        .steps
-        .iter()
-        .map(|step| program.kernels[step.kernel.index()].ir().clone())
-        .collect();
+    let forms: Vec<KernelIr> = program.steps.iter().map(|step| step.kernel.ir().clone()).collect();
     let fresh = || -> Vec<Arc<Kernel>> {
         let kernel = |ir: &KernelIr| Arc::new(Kernel::new(ir.clone()).expect("forms are verified"));
         forms.iter().map(kernel).collect()

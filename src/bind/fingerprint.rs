@@ -16,8 +16,9 @@ use crate::equivalent_domains::EquivalentDomains;
 /// Answers that are the same for all sources of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    /// In the order of the questions. Metrics and domains are numbers.
-    found: Box<[Found]>,
+    /// In the order of the questions, each with how often it comes in a row:
+    /// mostly no definition's own name is known. Metrics and domains are numbers.
+    found: Box<[(Found, u32)]>,
     /// The domains, by their numbers, that operators take for the same.
     equivalent: Box<[(u32, u32)]>,
 }
@@ -56,22 +57,29 @@ impl Fingerprint {
             }
             other => *other,
         });
-        let found = found.collect();
+        let mut runs: Vec<(Found, u32)> = Vec::new();
+        for found in found {
+            match runs.last_mut() {
+                Some((last, count)) if *last == found => *count += 1,
+                _ => runs.push((found, 1)),
+            }
+        }
         let identities = Identities { pmids: pmids.list.into(), domains: domains.list.into() };
         let equivalent = equivalent.map(|known| known.pairs(&identities.domains));
         let equivalent = equivalent.unwrap_or_default().into();
-        (Fingerprint { found, equivalent }, identities)
+        (Fingerprint { found: runs.into(), equivalent }, identities)
     }
 
     /// The answers, in the order of the questions; identifiers are numbers.
-    pub fn found(&self) -> &[Found] {
-        &self.found
+    pub fn found(&self) -> impl Iterator<Item = &Found> + Clone {
+        self.found.iter().flat_map(|(found, count)| std::iter::repeat_n(found, *count as usize))
     }
 
     /// A number that like fingerprints share.
     pub fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        for found in &self.found {
+        for (found, count) in &self.found {
+            count.hash(&mut hasher);
             let (kind, PmStatus(status)) = match found {
                 Found::Metric(desc) => {
                     let MetricDesc { pmid, value_type, indom, semantics, units } = desc;

@@ -35,7 +35,7 @@ pub struct TypedNode {
 }
 
 /// Type, semantics, units and instance domain of a node's values.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Desc {
     /// Type.
     pub value_type: ValueType,

@@ -179,7 +179,7 @@ impl Definitions {
     /// expression. What is given twice counts once.
     pub fn select<'t>(&mut self, texts: impl IntoIterator<Item = &'t String>) {
         let named = self.selection.iter().filter(|one| one.is_named);
-        let before: HashSet<Box<str>> = named.map(|one| one.name.clone()).collect();
+        let before: HashSet<Arc<str>> = named.map(|one| one.name.clone()).collect();
         let mut seen = HashSet::new();
         for text in texts {
             if before.contains(text.trim()) || !seen.insert(text.trim()) {

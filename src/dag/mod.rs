@@ -9,13 +9,12 @@
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Lanes, Scratch};
-use pmderive_runtime::kernel::{Body, Kernel, KernelIr, Scalar};
+use pmderive_runtime::kernel::{Body, Kernel, KernelIr, KernelRef, Scalar};
 use pmderive_runtime::model::{InDom, MetricDesc, Pmid, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use pmderive_runtime::program::{
     Baseline, BaselineId, FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot,
-    KernelSlot, NamedDomain, Node, NodeId, OnFailure, Op, Window, WindowFunction, WindowId,
-    scalar_of,
+    NamedDomain, Node, NodeId, OnFailure, Op, Window, WindowFunction, WindowId, scalar_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -52,7 +51,7 @@ pub struct Graph {
     index: FxHashMap<Node, NodeId>,
     input_index: FxHashMap<Pmid, InputSlot>,
     domain_index: FxHashMap<InDom, u32>,
-    kernel_index: FxHashMap<KernelIr, KernelSlot>,
+    kernel_index: FxHashMap<KernelIr, KernelRef>,
     constant_index: FxHashMap<Vec<u8>, u32>,
     pattern_index: FxHashMap<Box<str>, u32>,
     history_index: FxHashMap<(NodeId, OnFailure), HistoryId>,
@@ -162,7 +161,6 @@ impl Graph {
         if let Some(bits) = bits {
             let lanes: Vec<Lanes<'_>> = bits.iter().map(|bits| Lanes::Single(*bits)).collect();
             let (mut out, mut flagged) = (Vec::new(), Vec::new());
-            let kernel = &self.kernels[kernel.index()];
             kernel.run_lanes(
                 &mut Scratch::default(),
                 &lanes,
@@ -347,15 +345,15 @@ impl Graph {
         Some(position)
     }
 
-    /// Slot of a kernel.
-    pub fn kernel(&mut self, ir: KernelIr, kernels: KernelSource<'_>) -> KernelSlot {
-        if let Some(slot) = self.kernel_index.get(&ir) {
-            return *slot;
+    /// The kernel of a form.
+    pub fn kernel(&mut self, ir: KernelIr, kernels: KernelSource<'_>) -> KernelRef {
+        if let Some(kernel) = self.kernel_index.get(&ir) {
+            return kernel.clone();
         }
-        let slot = KernelSlot(self.kernels.len() as u32);
-        self.kernels.push(kernels(ir.clone()));
-        self.kernel_index.insert(ir, slot);
-        slot
+        let kernel = kernels(ir.clone());
+        self.kernels.push(Arc::clone(&kernel));
+        self.kernel_index.insert(ir, KernelRef(Arc::clone(&kernel)));
+        KernelRef(kernel)
     }
 
     /// Offset of constants.
@@ -379,7 +377,7 @@ impl Graph {
             Op::Choose { .. } => return 2,
             _ => return 0,
         };
-        match &self.kernels[kernel.index()].ir().body {
+        match &kernel.ir().body {
             Body::Map { insts, .. } => insts.len(),
             Body::Reduce(_) => 1,
         }

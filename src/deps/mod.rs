@@ -158,7 +158,7 @@ impl<'w> Walk<'w> {
                 match self.registry.get(name).filter(|_| !self.is_metric(name)) {
                     None => self.add(name, &one.name, need),
                     Some(nested) if self.follows => waiting.push((nested, need)),
-                    Some(_) => drop(refused.insert(name.into(), one.name.clone())),
+                    Some(_) => drop(refused.insert(name.into(), Box::from(&*one.name))),
                 }
             }
         }

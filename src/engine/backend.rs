@@ -137,11 +137,10 @@ impl Compiler {
 
 /// Kernels of a program's steps that have no native form yet.
 fn missing(program: &Program) -> Vec<Arc<Kernel>> {
-    let mut slots: Vec<usize> = program.steps.iter().map(|step| step.kernel.index()).collect();
-    slots.sort_unstable();
-    slots.dedup();
-    let kernels = slots.into_iter().map(|slot| &program.kernels[slot]);
-    kernels.filter(|kernel| kernel.native().is_none()).cloned().collect()
+    let missing = program.steps.iter().filter(|step| step.kernel.native().is_none());
+    let mut seen = FxHashSet::default();
+    let kernels = missing.filter(|step| seen.insert(&step.kernel));
+    kernels.map(|step| Arc::clone(&step.kernel.0)).collect()
 }
 
 impl State {

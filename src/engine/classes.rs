@@ -8,8 +8,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use pmderive_runtime::eval::{Evaluator, InCommon, SharedLayouts};
-use pmderive_runtime::program::{Binding, Program};
+use pmderive_runtime::eval::{Evaluator, InCommon, LayoutPool, SharedLayouts};
+use pmderive_runtime::program::{Binding, List, Program};
 use pmderive_runtime::weak_table::WeakTable;
 
 use super::Metric;
@@ -45,7 +45,7 @@ pub(super) struct Class {
 #[derive(Debug)]
 pub(super) struct Build {
     pub identities: Identities,
-    pub metrics: Arc<[Metric]>,
+    pub metrics: List<Metric>,
     pub program: Arc<Program>,
     pub operands: Operands,
     /// As of the first source, without names to suggest: others may have other domains.
@@ -59,7 +59,7 @@ pub(super) struct Build {
 #[derive(Debug)]
 pub struct Compiled {
     /// The selection, in the order asked for.
-    pub metrics: Arc<[Metric]>,
+    pub metrics: List<Metric>,
     /// What computes those that can be used.
     pub program: Arc<Program>,
     /// What the program's inputs are in this source.
@@ -119,6 +119,7 @@ impl Classes {
         selection: &Arc<Selection>,
         fingerprint: &Fingerprint,
         limit: usize,
+        layouts: &Arc<LayoutPool>,
     ) -> Option<Arc<Class>> {
         let hash = selection.hash() ^ fingerprint.hash().rotate_left(32);
         let is_same =
@@ -133,7 +134,7 @@ impl Classes {
                 selection: Arc::clone(selection),
                 fingerprint: fingerprint.clone(),
                 build: OnceLock::new(),
-                layouts: SharedLayouts::default(),
+                layouts: SharedLayouts::of(layouts),
                 flight: Flight::default(),
                 compiled: Mutex::default(),
             });
@@ -200,9 +201,9 @@ impl Class {
 
 impl Build {
     /// Metrics and binding in a source with other identifiers.
-    fn translated(&self, identities: &Identities) -> (Arc<[Metric]>, Arc<Binding>) {
+    fn translated(&self, identities: &Identities) -> (List<Metric>, Arc<Binding>) {
         if *identities == self.identities {
-            return (Arc::clone(&self.metrics), Arc::new(self.operands.binding()));
+            return (self.metrics.clone(), Arc::new(self.operands.binding()));
         }
         let to = self.identities.translation(identities);
         let metric = |metric: &Metric| {
@@ -218,7 +219,8 @@ impl Build {
             fetched_domains: fetched_domains.iter().map(|indom| to.domain(*indom)).collect(),
             named_domains: named_domains.iter().map(|indom| to.domain(*indom)).collect(),
         };
-        (self.metrics.iter().map(metric).collect(), Arc::new(operands.binding()))
+        let metrics: Vec<Metric> = self.metrics.iter().map(metric).collect();
+        (metrics.into(), Arc::new(operands.binding()))
     }
 }
 

@@ -65,7 +65,9 @@ impl Engine {
     ) -> Result<(Arc<Class>, Identities), SourceError> {
         let equivalent = self.dialect().is_version_7().then_some(&*self.equivalent_domains);
         let (fingerprint, identities) = Fingerprint::new(found, selection.literals(), equivalent);
-        if let Some(class) = self.classes.find(selection, &fingerprint, self.kind_limit) {
+        if let Some(class) =
+            self.classes.find(selection, &fingerprint, self.kind_limit, &self.layouts)
+        {
             return Ok((class, identities));
         }
         let usual = usual(&self.classes_by_use(), selection);
@@ -96,7 +98,7 @@ fn usual(by_use: &[(usize, Arc<Class>)], selection: &Selection) -> Option<Arc<Cl
 /// By what the answers of two kinds of sources differ, in words.
 fn difference(selection: &Selection, usual: &Fingerprint, other: &Fingerprint) -> Option<String> {
     let mentions = selection.mentions();
-    let answers = mentions.names.iter().zip(usual.found().iter().zip(other.found()));
+    let answers = mentions.names.iter().zip(usual.found().zip(other.found()));
     let mut told = answers.clone().filter_map(|(name, (usual, other))| told(name, usual, other));
     if let Some(first) = told.next() {
         return Some(match told.count() {

@@ -29,10 +29,12 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use pmderive_runtime::eval::LayoutPool;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
-use pmderive_runtime::program::{NodeId, Program};
+use pmderive_runtime::program::{NodeId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
+use pmderive_runtime::weak_table::Known;
 
 use crate::bind::{Found, Identities, ask, mentions};
 use crate::check::typed::Desc;
@@ -95,6 +97,12 @@ pub struct Engine {
     equivalent_domains: Arc<EquivalentDomains>,
     /// Kernels that are in use somewhere; one per form.
     kernels: Mutex<HashMap<KernelIr, Weak<Kernel>>>,
+    /// Metrics of what was compiled and is in use,
+    metrics: Known<Box<[Metric]>>,
+    /// what the programs of it are made of,
+    pool: Pool,
+    /// and their layouts.
+    layouts: Arc<LayoutPool>,
     /// Kinds of sources that programs are in use for,
     classes: Classes,
     /// and how many these can be.
@@ -105,10 +113,10 @@ pub struct Engine {
 }
 
 /// A derived metric, or an expression without a name, after compilation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Metric {
     /// Name, or the text of an expression without one.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// Metadata of the values, or why there are none: `PM_ERR_BADDERIVE` for a
     /// definition that cannot be used in this context.
     pub desc: Result<Desc, PmStatus>,
@@ -127,6 +135,9 @@ impl Engine {
             compiler: Compiler::new(backend),
             equivalent_domains: Arc::default(),
             kernels: Mutex::default(),
+            metrics: Known::default(),
+            pool: Pool::default(),
+            layouts: Arc::default(),
             classes: Classes::default(),
             kind_limit: DEFAULT_KIND_LIMIT,
             alike: Alike::default(),
@@ -241,7 +252,8 @@ impl Engine {
             .collect();
         let (program, operands) = self.plan(&planned);
         let misses_names = vocabulary.is_missed();
-        Build { identities, metrics: metrics.into(), program, operands, diagnostics, misses_names }
+        let metrics = self.metrics.list(metrics);
+        Build { identities, metrics, program, operands, diagnostics, misses_names }
     }
 
     /// Checks a selection against a source's answers to its questions.
@@ -298,7 +310,8 @@ impl Engine {
 
     /// Makes the program of checked definitions.
     pub(crate) fn plan(&self, planned: &[Planned<'_>]) -> (Arc<Program>, Operands) {
-        let (program, operands) = plan(planned, self.language.dialect, &mut |ir| self.kernel(ir));
+        let kernels = &mut |ir| self.kernel(ir);
+        let (program, operands) = plan(planned, self.language.dialect, kernels, &self.pool);
         let program = Arc::new(program);
         self.compiler.program_made(&program);
         (program, operands)

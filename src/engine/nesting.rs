@@ -160,7 +160,7 @@ fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
     let message = format!("`{}` stands on more than {MAX_LEVELS} levels of others", one.name);
     let mut diagnostic =
         Diagnostic::error(Code::TooComplex, operand, message).label(operand, "one level too many");
-    diagnostic.metric = one.is_named.then(|| one.name.clone());
+    diagnostic.metric = one.is_named.then(|| Box::from(&*one.name));
     diagnostic
 }
 
@@ -185,7 +185,7 @@ fn draw(definitions: &[&Registered], cycle: &[(usize, Span)]) -> Diagnostic {
     }
     way.push(name(0));
     let mut diagnostic = diagnostic.help(way.join(" -> "));
-    diagnostic.metric = Some(name(0).clone());
+    diagnostic.metric = Some(Box::from(&**name(0)));
     diagnostic
 }
 

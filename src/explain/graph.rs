@@ -5,9 +5,10 @@
 //! an expression stands for are described by what they do.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use pmderive_runtime::eval::Binding;
-use pmderive_runtime::kernel::{Body, Inst, KernelIr, Scalar, interp};
+use pmderive_runtime::kernel::{Body, Inst, KernelIr, KernelRef, Scalar, interp};
 use pmderive_runtime::model::{ValueType, write_exact_double, write_exact_float};
 use pmderive_runtime::program::{
     Baseline, History, HistoryId, HistoryKey, InputSlot, NodeId, OnFailure, Op, Placement,
@@ -170,7 +171,8 @@ impl Words {
         }
         let roots = program.outputs.iter().map(|output| output.root);
         let places = roots.map(|root| format!("{} ({})", name(root), place(program, root, false)));
-        let mut kernels: Vec<u32> = program.steps.iter().map(|step| step.kernel.0).collect();
+        let mut kernels: Vec<u32> =
+            program.steps.iter().map(|step| number(program, &step.kernel)).collect();
         kernels.sort_unstable();
         kernels.dedup();
         let ir = |id: u32| program.kernels[id as usize].ir().clone();
@@ -201,7 +203,7 @@ impl Words {
                     Some(template) => template.fill(&operands),
                     None => {
                         let operands: Vec<String> = operands.into_iter().map(name).collect();
-                        format!("{} of {}", verb(program, op), operands.join(", "))
+                        format!("{} of {}", verb(op), operands.join(", "))
                     }
                 }
             }
@@ -210,11 +212,10 @@ impl Words {
 }
 
 /// What an operation does that no part of an expression stands for.
-fn verb(program: &Program, op: &Op) -> String {
+fn verb(op: &Op) -> String {
     let Op::Map { kernel, .. } = op else { return "computed".to_owned() };
-    let ir = program.kernels.get(kernel.index()).map(|kernel| kernel.ir());
-    match ir.map(|ir| &ir.body) {
-        Some(Body::Map { insts, result, .. }) => match insts.get(usize::from(result.0)) {
+    match &kernel.ir().body {
+        Body::Map { insts, result, .. } => match insts.get(usize::from(result.0)) {
             Some(Inst::Binary(op, ..)) => format!("{op:?}").to_lowercase(),
             _ => "computed".to_owned(),
         },
@@ -224,8 +225,7 @@ fn verb(program: &Program, op: &Op) -> String {
 
 /// The operations that outputs need, each with what uses it.
 fn users(program: &Program, outputs: &[&str]) -> Vec<(NodeId, Vec<String>)> {
-    let mut needed: Vec<NodeId> =
-        program.outputs.iter().flat_map(|output| output.nodes.iter().copied()).collect();
+    let mut needed: Vec<NodeId> = program.needs.nodes.iter().flatten().copied().collect();
     needed.sort_unstable();
     needed.dedup();
     let mut users: HashMap<NodeId, Vec<String>> = HashMap::new();
@@ -328,13 +328,19 @@ fn history_words(history: &History, identities: &[String], clock: &str) -> Strin
     )
 }
 
+/// Position of a kernel among those of its program.
+fn number(program: &Program, kernel: &KernelRef) -> u32 {
+    let at = program.kernels.iter().position(|one| Arc::ptr_eq(one, &kernel.0));
+    at.unwrap_or_default() as u32
+}
+
 fn explain_step(program: &Program, step: &Step) -> ExplainedStep {
-    let kernel = program.kernels[step.kernel.index()].ir();
+    let kernel = step.kernel.ir();
     let operands = step.operands.iter().map(|operand| operand_words(program, operand));
     ExplainedStep {
         level: step.level,
         output: step.output,
-        kernel: step.kernel.0,
+        kernel: number(program, &step.kernel),
         operands: operands.collect(),
         constants: constants(kernel, &program.constants, step.constants),
     }

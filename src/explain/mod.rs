@@ -240,7 +240,7 @@ pub fn explain(
             }
         };
         definitions.push(Explained {
-            name: one.name.clone(),
+            name: Box::from(&*one.name),
             is_named: one.is_named,
             text: print_expr(&one.expr),
             is_operand: position >= selection.len(),

@@ -154,7 +154,7 @@ fn of_registry(metric: &Metric, registry: &Registry) -> MetricFacts {
     let pmid = definition.and_then(|one| one.pmid);
     let text = |kind| pmid.and_then(|pmid| registry.text(pmid, kind)).map(Box::from);
     MetricFacts {
-        name: metric.name.clone(),
+        name: Box::from(&*metric.name),
         desc: metric.desc,
         pmid,
         expression: definition.map(|one: &std::sync::Arc<Registered>| print_expr(&one.expr)),

@@ -40,7 +40,7 @@ fn same<'d>(definitions: impl Iterator<Item = &'d Registered>, diagnostics: &mut
             .label(one.name_span, "the same expression")
             .label(earlier.name_span, "as this one")
             .help("if both names are wanted, this costs nothing: it is computed once");
-        diagnostic.metric = Some(one.name.clone());
+        diagnostic.metric = Some(Box::from(&*one.name));
         diagnostics.push(diagnostic);
     }
 }
@@ -70,7 +70,7 @@ fn unused<'d>(
         let mut diagnostic = Diagnostic::warning(Code::UnusedDefinition, one.name_span, message)
             .label(one.name_span, "not needed")
             .help("remove it, or ask for it by its name");
-        diagnostic.metric = Some(one.name.clone());
+        diagnostic.metric = Some(Box::from(&*one.name));
         diagnostics.push(diagnostic);
     }
 }

@@ -255,9 +255,8 @@ impl<'f> Fusion<'f> {
                 Op::Map { operands, kernel, constants } => {
                     let args: Option<Vec<Reg>> =
                         operands.iter().map(|operand| of(*operand, mode)).collect();
-                    let ir = self.graph.kernels[kernel.index()].ir();
                     let constants = &self.graph.constants[*constants as usize..];
-                    region.lanes.inline(ir, &args?, constants)
+                    region.lanes.inline(kernel.ir(), &args?, constants)
                 }
                 Op::Change { operand, history, kernel, constants, .. } => {
                     let mut args = vec![of(*operand, mode)?];
@@ -269,12 +268,11 @@ impl<'f> Fusion<'f> {
                     };
                     let previous = StepOperand::Previous { history: *history, lanes };
                     args.push(region.operand(previous, lane_scalar(below.value_type)));
-                    let ir = self.graph.kernels[kernel.index()].ir();
-                    if ir.operands.len() > args.len() {
+                    if kernel.ir().operands.len() > args.len() {
                         args.push(region.operand(StepOperand::Elapsed(*history), Scalar::F64));
                     }
                     let constants = &self.graph.constants[*constants as usize..];
-                    region.lanes.inline(ir, &args, constants)
+                    region.lanes.inline(kernel.ir(), &args, constants)
                 }
                 Op::Choose { guard, yes, no } => {
                     region.lanes.choose(of(*guard, mode)?, of(*yes, mode), of(*no, mode))

@@ -8,12 +8,14 @@ mod fuse;
 pub(crate) mod lane;
 mod lower;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use pmderive_runtime::model::{InDom, MetricDesc};
 use pmderive_runtime::program::{
-    BaselineId, Binding, FetchedDomain, HistoryId, InputSlot, NodeId, Op, Output, Program,
+    BaselineId, Binding, FetchedDomain, HistoryId, InputSlot, Needs, NodeId, Op, Output, Pool,
+    Program,
 };
 
 use crate::check::typed::{TypedExpr, TypedId, TypedKind};
@@ -50,11 +52,13 @@ impl Operands {
 }
 
 /// Makes a program of definitions, of which each may be an operand of later
-/// ones; its outputs are parallel to them.
+/// ones; its outputs are parallel to them. What programs in `pool` have already
+/// is not made again.
 pub fn plan(
     definitions: &[Planned<'_>],
     dialect: Dialect,
     kernels: &mut dyn FnMut(KernelIr) -> Arc<Kernel>,
+    pool: &Pool,
 ) -> (Program, Operands) {
     let mut graph = Graph::default();
     let mut roots: Vec<NodeId> = Vec::with_capacity(definitions.len());
@@ -72,43 +76,51 @@ pub fn plan(
 
     let bearers: Vec<Option<InputSlot>> =
         definitions.iter().map(|one| instance_of(one.expr, &mut graph)).collect();
-    let outputs = roots.iter().zip(trees).zip(bearers).map(|((root, nodes), instance_of)| {
-        let changes = nodes.iter().filter_map(|id| match graph.nodes[id.index()].op {
-            Op::Change { history, baseline, .. } => Some((history, baseline)),
-            _ => None,
-        });
-        let (mut histories, mut baselines): (Vec<HistoryId>, Vec<BaselineId>) = changes.unzip();
-        histories.sort_unstable();
-        histories.dedup();
-        baselines.sort_unstable();
-        baselines.dedup();
+    let outputs = roots.iter().zip(bearers).map(|(root, instance_of)| {
         let value_type = graph.nodes[root.index()].value_type;
-        let (histories, baselines) = (histories.into(), baselines.into());
-        Output { root: *root, value_type, nodes: nodes.into(), histories, baselines, instance_of }
+        Output { root: *root, value_type, instance_of }
     });
-    let outputs = outputs.collect();
-    let (named_domains, inputs_over) = graph.named_domains.into_iter().unzip();
+    let outputs: Vec<Output> = outputs.collect();
+    let needs = needs(&graph, &trees);
+    let (named_domains, inputs_over): (_, Vec<_>) = graph.named_domains.into_iter().unzip();
     let operands = Operands { metrics: graph.descs, fetched_domains, named_domains };
-    let mut program = Program {
-        inputs: graph.inputs,
-        nodes: graph.nodes,
-        histories: graph.histories,
-        baselines: graph.baselines,
-        windows: graph.windows,
-        outputs,
-        kernels: graph.kernels,
-        steps,
-        placements,
-        constants: graph.constants,
-        patterns: graph.patterns,
+    let program = Program {
+        inputs: graph.inputs.into(),
+        nodes: pool.nodes.table(graph.nodes),
+        histories: graph.histories.into(),
+        baselines: pool.baselines.list(graph.baselines),
+        windows: graph.windows.into(),
+        outputs: pool.outputs.list(outputs),
+        needs: pool.needs.shared(needs),
+        kernels: graph.kernels.into(),
+        steps: pool.steps.table(steps),
+        placements: pool.placements.table(placements),
+        constants: pool.constants.list(graph.constants),
+        patterns: graph.patterns.into(),
         fetched_domains: operands.fetched_domains.len(),
-        named_domains: inputs_over,
+        named_domains: inputs_over.into(),
         forget_at_gap: dialect == Dialect::Fixed,
         verdicts_stay: dialect != Dialect::Fixed,
         derived_is_unknown: dialect.is_version_7(),
     };
-    program.shrink_to_fit();
     (program, operands)
+}
+
+/// What definitions need, by the nodes of each.
+fn needs(graph: &Graph, trees: &[Vec<NodeId>]) -> Needs {
+    let changes = |nodes: &Vec<NodeId>| {
+        let changes = nodes.iter().filter_map(|id| match &graph.nodes[id.index()].op {
+            Op::Change { history, baseline, .. } => Some((*history, *baseline)),
+            _ => None,
+        });
+        changes.unzip::<HistoryId, BaselineId, BTreeSet<_>, BTreeSet<_>>()
+    };
+    let (histories, baselines): (Vec<_>, Vec<_>) = trees.iter().map(changes).unzip();
+    Needs {
+        nodes: trees.iter().map(|nodes| nodes.iter().copied()).collect(),
+        histories: histories.into_iter().collect(),
+        baselines: baselines.into_iter().collect(),
+    }
 }
 
 /// The program's node of each node of the definitions' expressions, if

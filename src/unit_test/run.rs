@@ -375,7 +375,7 @@ fn unusable(why: &str) -> Mismatch {
 /// What is wrong with a definition or expression, if anything is.
 fn mistake(one: &Registered, found: &Diagnostics) -> Option<String> {
     let concerns = |diagnostic: &&Diagnostic| match (&diagnostic.metric, one.is_named) {
-        (Some(name), true) => *name == one.name,
+        (Some(name), true) => **name == *one.name,
         (None, false) => {
             let (place, whole) = (diagnostic.span, one.name_span);
             place.source == whole.source && (whole.start..=whole.end).contains(&place.start)

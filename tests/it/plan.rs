@@ -41,7 +41,7 @@ fn describe(texts: &[&str]) -> String {
         let _ = writeln!(out, "# {text}");
     }
     for step in &program.steps {
-        let kernel = program.kernels[step.kernel.index()].ir();
+        let kernel = step.kernel.ir();
         let _ = writeln!(
             out,
             "\nlevel {}: node {} from {:?}",
@@ -147,7 +147,7 @@ fn equal_shapes_share_kernels() {
         "disk.dev.read_bytes * 4294967295",
         "network.interface.in.packets * 3",
     ]);
-    let mut kernels: Vec<_> = program.steps.iter().map(|step| step.kernel).collect();
+    let mut kernels: Vec<_> = program.steps.iter().map(|step| &step.kernel).collect();
     assert_eq!(kernels.len(), 4);
     kernels.dedup();
     assert_eq!(kernels.len(), 1);
@@ -159,9 +159,7 @@ fn shapes_do_not_depend_on_other_metrics() {
     let alone = program(&["(disk.dev.read + disk.dev.write) * 2"]);
     let with_part =
         program(&["disk.dev.read + disk.dev.write", "(disk.dev.read + disk.dev.write) * 2"]);
-    let kernel = |program: &Program, step: usize| {
-        program.kernels[program.steps[step].kernel.index()].ir().clone()
-    };
+    let kernel = |program: &Program, step: usize| program.steps[step].kernel.ir().clone();
     assert_eq!(alone.steps.len(), 1);
     assert_eq!(with_part.steps.len(), 2);
     assert_eq!(kernel(&alone, 0), kernel(&with_part, 1));

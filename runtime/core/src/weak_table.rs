@@ -2,7 +2,10 @@
 //! someone uses them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use rustc_hash::FxHasher;
 
 /// Shared things by a hash of what they are, as long as someone uses them.
 /// Things with the same hash are told apart by whoever looks for one.
@@ -65,6 +68,36 @@ impl<T> WeakTable<T> {
     /// How many things are in use.
     pub fn count(&self) -> usize {
         self.by_hash.values().flatten().filter(|one| one.strong_count() > 0).count()
+    }
+}
+
+/// Things that are found by all that they hold, for any number of threads.
+#[derive(Debug)]
+pub struct Known<T>(Mutex<WeakTable<T>>);
+
+impl<T> Default for Known<T> {
+    fn default() -> Self {
+        Known(Mutex::default())
+    }
+}
+
+impl<T: Hash + Eq> Known<T> {
+    /// The thing that equals this one, if someone uses one, or else this one.
+    pub fn shared(&self, thing: T) -> Arc<T> {
+        let mut hasher = FxHasher::default();
+        thing.hash(&mut hasher);
+        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = table.find(hasher.finish(), |known| *known == thing) {
+            return known;
+        }
+        let thing = Arc::new(thing);
+        table.insert(hasher.finish(), &thing);
+        thing
+    }
+
+    /// How many things are in use.
+    pub fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).count()
     }
 }
 

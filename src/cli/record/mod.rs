@@ -49,7 +49,7 @@ pub fn run(arguments: &RecordArguments, messages: &mut Messages) -> Result<Outco
         mistakes.iter().filter_map(|mistake| mistake.metric.clone()).collect();
     messages.diagnostics(mistakes, &definitions.sources);
     let names: Vec<Box<str>> = match arguments.metrics.is_empty() {
-        true => definitions.own().map(|definition| definition.name.clone()).collect(),
+        true => definitions.own().map(|definition| Box::from(&*definition.name)).collect(),
         false => arguments.names().map(Box::from).collect(),
     };
     if names.is_empty() {

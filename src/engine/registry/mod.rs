@@ -27,7 +27,7 @@ pub(super) use refusals::{duplicate, no_room};
 #[derive(Clone, Debug)]
 pub struct Registered {
     /// Name; of an expression without a name, its text.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// Where the name stands; of an expression without a name, all of it.
     pub name_span: Span,
     /// False for an expression without a name.
@@ -149,7 +149,7 @@ impl Registry {
     /// then found by its identifier only.
     pub(super) fn enter(&mut self, registered: Arc<Registered>) {
         let Some(pmid) = registered.pmid else { return };
-        self.by_name.insert(Arc::from(&*registered.name), Some(Arc::clone(&registered)));
+        self.by_name.insert(Arc::clone(&registered.name), Some(Arc::clone(&registered)));
         self.by_pmid.insert(pmid, Some(registered));
         self.drop_lists();
     }

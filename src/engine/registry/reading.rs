@@ -91,7 +91,7 @@ impl Registry {
                 DefinitionItem::Definition(definition) if definition.expr.error.is_none() => {
                     let identity = identity(&definition.name.value, &definition.text);
                     let registered = Registered {
-                        name: definition.name.value,
+                        name: definition.name.value.into(),
                         name_span: definition.name.span,
                         is_named: true,
                         expr: Arc::new(definition.expr.expr),

@@ -295,7 +295,7 @@ impl<S: FetchSource> Session<S> {
             program,
             binding,
             also: also.into(),
-            layouts: SharedLayouts::default(),
+            layouts: SharedLayouts::of(&self.engine.layouts),
         }
     }
 }

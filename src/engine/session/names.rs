@@ -39,10 +39,11 @@ impl<S: FetchSource> Session<S> {
         };
         let registry = &self.scope.registry;
         let named = registry.beginning_with(node).iter();
-        let named = named.filter_map(|one| Some((one.pmid?, one.name.clone())));
-        let anonymous = registry.anonymous().map(|(pmid, one)| (pmid, Box::from(one.name)));
+        let named = named.filter_map(|one| Some((one.pmid?, &*one.name)));
+        let anonymous = registry.anonymous().map(|(pmid, one)| (pmid, one.name));
+        let below = named.chain(anonymous).filter(|(_, name)| is_below(name));
         let mut below: Vec<(Pmid, Box<str>)> =
-            named.chain(anonymous).filter(|(_, name)| is_below(name)).collect();
+            below.map(|(pmid, name)| (pmid, name.into())).collect();
         below.sort_unstable_by_key(|(pmid, _)| identifiers::order(*pmid));
         below
     }
@@ -87,7 +88,7 @@ impl<S: FetchSource> Session<S> {
         };
         let is_found = registry.get(&definition.name).is_some_and(|one| one.pmid == Some(pmid));
         let is_hidden = matches!(self.outcome(pmid), Some(Outcome::Hidden(_)));
-        (is_found && !is_hidden).then(|| definition.name.clone())
+        (is_found && !is_hidden).then(|| Box::from(&*definition.name))
     }
 
     fn text_of_derived(&self, pmid: Pmid, kind: TextKind) -> Result<Box<str>, PmStatus> {

@@ -246,7 +246,6 @@ impl Buffers<'_> {
             Op::Nothing | Op::NoValue => Status::Empty(Reason::NoValue),
             Op::Map { operands, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
-                let kernel = &program.kernels[kernel.index()];
                 self.flagged.clear();
                 let (one, two);
                 let lanes: &[Lanes<'_>] = match **operands {
@@ -297,7 +296,6 @@ impl Buffers<'_> {
                     Previous::Failed(status) => return Status::Failed(status),
                     Previous::Lanes { ids, lanes, elapsed } => (ids, lanes, elapsed),
                 };
-                let kernel = &program.kernels[kernel.index()];
                 let is_rate = kernel.ir().operands.len() == 3;
                 if is_rate && elapsed <= 0.0 && program.forget_at_gap {
                     return Status::Empty(Reason::SameTime);

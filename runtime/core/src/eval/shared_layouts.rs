@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rustc_hash::FxHasher;
 
-use super::layout::{Draft, Plan, Sections, Shape, State};
+use super::layout::{Draft, Plan, Pool, Sections, Shape, State};
 use crate::program::Program;
 use crate::weak_table::WeakTable;
 
@@ -33,6 +33,7 @@ impl InCommon for SharedLayouts {
 /// Sections, plans and states for all evaluators of one program.
 #[derive(Debug, Default)]
 pub struct SharedLayouts {
+    pool: Arc<Pool>,
     sections: OnceLock<Arc<Sections>>,
     plans: Mutex<Plans>,
     /// What sections of hosts are like.
@@ -55,6 +56,11 @@ const KEPT_PER_SECTION: usize = 2;
 const STARTS: usize = 8;
 
 impl SharedLayouts {
+    /// Those of a program that has layouts in common with others of the pool.
+    pub fn of(pool: &Arc<Pool>) -> SharedLayouts {
+        SharedLayouts { pool: Arc::clone(pool), ..SharedLayouts::default() }
+    }
+
     /// How many plans are in use.
     pub fn count(&self) -> usize {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).table.count()
@@ -62,7 +68,7 @@ impl SharedLayouts {
 
     /// The sections of the program, which is the same at each call.
     pub(super) fn sections(&self, program: &Program) -> &Arc<Sections> {
-        self.sections.get_or_init(|| Arc::new(Sections::of(program)))
+        self.sections.get_or_init(|| self.pool.sections.shared(Sections::of(program)))
     }
 
     /// Gives drafts of all sections, whose shapes follow from the shapes of
@@ -107,13 +113,15 @@ impl SharedLayouts {
         let mut hasher = FxHasher::default();
         (section, &shape).hash(&mut hasher);
         let hash = hasher.finish();
-        let is_meant = |plan: &Plan| plan.section == section && plan.shape == shape;
+        let is_meant = |plan: &Plan| plan.section == section && *plan.shape == shape;
         let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans.table.find(hash, is_meant) {
             return plan;
         }
         shape.shrink_to_fit();
-        let plan = Arc::new(Plan::new(program, sections, section, shape));
+        let shape = self.pool.shapes.shared(shape);
+        let plan = Plan::new((program, sections), section, shape, &self.pool);
+        let plan = self.pool.plans.shared(plan);
         plans.table.insert(hash, &plan);
         plans.latest.push_back(Arc::clone(&plan));
         let surplus = plans.latest.len().saturating_sub(KEPT_PER_SECTION * sections.all.len());

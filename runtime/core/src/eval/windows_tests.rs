@@ -19,7 +19,7 @@ struct One {
 impl One {
     fn new(function: WindowFunction, seconds: f64) -> One {
         let window = window(function, seconds);
-        let program = Program { windows: vec![window.clone()], ..Program::default() };
+        let program = Program { windows: [window.clone()].into(), ..Program::default() };
         let mut store = WindowStore::default();
         store.change_program(None, (&program, &Binding::default()));
         One { store, window }
@@ -141,7 +141,7 @@ fn nothing_is_left_after_a_gap_a_failure_or_a_step_back() {
 #[test]
 fn windows_outlive_programs_that_lack_them() {
     let mut avg = One::new(WindowFunction::Avg, 10.0);
-    let with = Program { windows: vec![avg.window.clone()], ..Program::default() };
+    let with = Program { windows: [avg.window.clone()].into(), ..Program::default() };
     let without = Program::default();
     avg.single(0, 10.0);
     avg.change(&with, &without);
@@ -150,7 +150,7 @@ fn windows_outlive_programs_that_lack_them() {
     // Of another metric nothing is of use.
     let inputs = Box::from([InputSlot(0)]);
     let window = Window { inputs, ..avg.window.clone() };
-    let with = Program { windows: vec![window], ..Program::default() };
+    let with = Program { windows: [window].into(), ..Program::default() };
     let of = |print| Binding { prints: vec![print], ..Binding::default() };
     avg.store.change_program(Some((&with, &of(1))), (&with, &of(1)));
     assert_eq!(avg.single(2, 30.0), 20.0);
@@ -167,10 +167,10 @@ fn kept(store: &WindowStore) -> Vec<u64> {
 #[test]
 fn what_is_out_of_every_window_is_not_kept() {
     let mut avg = One::new(WindowFunction::Avg, 10.0);
-    let with = Program { windows: vec![avg.window.clone()], ..Program::default() };
+    let with = Program { windows: [avg.window.clone()].into(), ..Program::default() };
     let mut other = avg.window.clone();
     other.key.definition = 2;
-    let other = Program { windows: vec![other], ..Program::default() };
+    let other = Program { windows: [other].into(), ..Program::default() };
     avg.single(0, 10.0);
     avg.change(&with, &other);
     avg.single(5, 1.0);

@@ -14,7 +14,10 @@ pub mod rows;
 pub mod statistic;
 mod text;
 
-use std::sync::OnceLock;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 pub use ir::{
     Access, BinaryOp, Body, Inst, IrError, KernelIr, Operand, ReduceOp, Reg, Scalar, UnaryOp,
@@ -32,6 +35,38 @@ pub struct Kernel {
     ir: KernelIr,
     prepared: interp::Prepared,
     native: OnceLock<NativeCode>,
+}
+
+/// A kernel as whoever uses it refers to it: equal to the same one only.
+#[derive(Clone)]
+pub struct KernelRef(pub Arc<Kernel>);
+
+impl fmt::Debug for KernelRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KernelRef")
+    }
+}
+
+impl Deref for KernelRef {
+    type Target = Kernel;
+
+    fn deref(&self) -> &Kernel {
+        &self.0
+    }
+}
+
+impl PartialEq for KernelRef {
+    fn eq(&self, other: &KernelRef) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for KernelRef {}
+
+impl Hash for KernelRef {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
 }
 
 impl Kernel {

@@ -11,13 +11,15 @@
 //! kernel for the regular case that every operand has its values.
 
 mod binding;
+mod table;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use binding::{Binding, SampleKey};
+pub use table::{List, Lists, Pool, Table};
 
-use crate::kernel::{Kernel, ReduceOp, Scalar};
+use crate::kernel::{Kernel, KernelRef, ReduceOp, Scalar};
 use crate::model::{PmStatus, ValueType};
 use crate::pattern::Pattern;
 
@@ -47,8 +49,6 @@ index! {
     BaselineId;
     /// Position in [`Program::windows`].
     WindowId;
-    /// Position in [`Program::kernels`].
-    KernelSlot;
     /// Position among the domains that are delivered with every fetch
     /// ([`crate::source::FetchList::domains`]).
     FetchedDomain;
@@ -57,36 +57,38 @@ index! {
 }
 
 /// What computes a selection of derived metrics. Tables refer to each other by
-/// position.
+/// position. Programs of one [`Pool`] have what is equal in them in common.
 #[derive(Debug, Default)]
 pub struct Program {
     /// Metrics to fetch.
-    pub inputs: Vec<Input>,
+    pub inputs: Box<[Input]>,
     /// All operations of all metrics; operands stand before their users.
-    pub nodes: Vec<Node>,
+    pub nodes: Table<Node>,
     /// Operands of `delta()` and `rate()` whose previous sample is kept.
-    pub histories: Vec<History>,
+    pub histories: Box<[History]>,
     /// What each definition has of them.
-    pub baselines: Vec<Baseline>,
+    pub baselines: List<Baseline>,
     /// Moving windows.
-    pub windows: Vec<Window>,
+    pub windows: Box<[Window]>,
     /// The metrics, in the order asked for.
-    pub outputs: Vec<Output>,
+    pub outputs: List<Output>,
+    /// What they need.
+    pub needs: Arc<Needs>,
     /// Distinct kernels of nodes and steps.
-    pub kernels: Vec<Arc<Kernel>>,
+    pub kernels: Box<[Arc<Kernel>]>,
     /// Kernel uses in an order in which every step finds its operands.
-    pub steps: Vec<Step>,
+    pub steps: Table<Step>,
     /// Where the column of a node comes from in the regular case; parallel to
     /// `nodes`, `None` for nodes that exist only inside fused kernels.
-    pub placements: Vec<Option<Placement>>,
+    pub placements: Table<Option<Placement>>,
     /// Constants of kernels, 8 bytes each in native byte order.
-    pub constants: Vec<u8>,
+    pub constants: List<u8>,
     /// Patterns of `matchinst()` and of texts.
-    pub patterns: Vec<Pattern>,
+    pub patterns: Box<[Pattern]>,
     /// Number of [`FetchedDomain`]s.
     pub fetched_domains: usize,
     /// The [`NamedDomain`]s: for each the inputs whose instances are looked up in it.
-    pub named_domains: Vec<Vec<InputSlot>>,
+    pub named_domains: Box<[Vec<InputSlot>]>,
     /// True when previous samples do not outlive a gap in the source's data, and
     /// there is no rate where no time has passed; libpcp knows neither.
     pub forget_at_gap: bool,
@@ -96,24 +98,6 @@ pub struct Program {
     /// True where a derived metric that no agent serves fails as one that is
     /// not known, with `PM_ERR_PMID`.
     pub derived_is_unknown: bool,
-}
-
-impl Program {
-    /// Gives back memory that was there for what did not come: a program does
-    /// not grow once it is made.
-    pub fn shrink_to_fit(&mut self) {
-        self.inputs.shrink_to_fit();
-        self.nodes.shrink_to_fit();
-        self.histories.shrink_to_fit();
-        self.baselines.shrink_to_fit();
-        self.windows.shrink_to_fit();
-        self.outputs.shrink_to_fit();
-        self.kernels.shrink_to_fit();
-        self.steps.shrink_to_fit();
-        self.placements.shrink_to_fit();
-        self.constants.shrink_to_fit();
-        self.patterns.shrink_to_fit();
-    }
 }
 
 /// A metric to fetch.
@@ -168,7 +152,7 @@ pub enum Op {
         /// One or two operands.
         operands: Box<[NodeId]>,
         /// Kernel over lanes of the operands.
-        kernel: KernelSlot,
+        kernel: KernelRef,
         /// Offset of its constants.
         constants: u32,
     },
@@ -184,7 +168,7 @@ pub enum Op {
         baseline: BaselineId,
         /// Kernel over the lane, the previous lane and, if it has three
         /// operands, the elapsed seconds (`F64`).
-        kernel: KernelSlot,
+        kernel: KernelRef,
         /// Offset of its constants.
         constants: u32,
     },
@@ -375,7 +359,7 @@ pub struct History {
 /// Definitions share the sample of an operand. But one that is new has none
 /// yet, and one that was not evaluated for some time has an older one, until
 /// the operand has values again: only then do all of them agree.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Baseline {
     /// The history.
     pub history: HistoryId,
@@ -425,25 +409,30 @@ pub enum OnFailure {
 }
 
 /// A derived metric.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Output {
     /// Its value.
     pub root: NodeId,
     /// Type of its values.
     pub value_type: ValueType,
-    /// All nodes it needs, ascending.
-    pub nodes: Box<[NodeId]>,
-    /// All histories among them.
-    pub histories: Box<[HistoryId]>,
-    /// All baselines among them.
-    pub baselines: Box<[BaselineId]>,
     /// For a single value, the input whose instance it bears: old archives
     /// have single values under other instances than -1.
     pub instance_of: Option<InputSlot>,
 }
 
+/// What derived metrics need, parallel to [`Program::outputs`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Needs {
+    /// All nodes, ascending.
+    pub nodes: Lists<NodeId>,
+    /// All histories among them.
+    pub histories: Lists<HistoryId>,
+    /// All baselines among them.
+    pub baselines: Lists<BaselineId>,
+}
+
 /// Where a node's column comes from in the regular case.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Placement {
     /// Decoded from the fetch.
     Input(InputSlot),
@@ -456,10 +445,10 @@ pub enum Placement {
 }
 
 /// One use of a fused kernel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// The kernel.
-    pub kernel: KernelSlot,
+    pub kernel: KernelRef,
     /// Parallel to the kernel's operands.
     pub operands: Box<[StepOperand]>,
     /// Offset of its constants.

@@ -52,7 +52,9 @@ impl Evaluator {
                     Some(OutputPlan::General(Some(plan))) if one.has_columns => {
                         general.evaluate_plan(&around, &mut self.windows, plan);
                     }
-                    _ => general.evaluate(&around, &mut self.windows, &output.nodes),
+                    _ => {
+                        general.evaluate(&around, &mut self.windows, program.needs.nodes.get(index))
+                    }
                 }
                 overrides[index] = Some(output.root.0);
             }
@@ -128,7 +130,7 @@ fn run_kernels(
         }
         for (section, placed) in placed.iter().enumerate() {
             for (call, placed) in placed.calls_of(level) {
-                let kernel = &program.kernels[placed.kernel.index()];
+                let kernel = &call.kernel;
                 let history = history.block(section);
                 let mut arenas = Arenas { work: arena, history, constants: &program.constants };
                 let rows = &placed.rows;
@@ -223,7 +225,7 @@ impl Buffers {
 }
 /// The outputs with differences, to be evaluated without columns.
 fn differences(program: &Program) -> impl Iterator<Item = Irregular> {
-    let outputs = (0u32..).zip(&program.outputs);
-    let of_differences = outputs.filter(|(_, output)| !output.histories.is_empty());
+    let outputs = (0u32..).zip(program.needs.histories.iter());
+    let of_differences = outputs.filter(|(_, histories)| !histories.is_empty());
     of_differences.map(|(output, _)| Irregular { output, has_columns: false })
 }

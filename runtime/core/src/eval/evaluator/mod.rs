@@ -112,20 +112,17 @@ impl Buffers {
         self.frames.iter_mut().for_each(|frame| frame.arena.fill(POISON));
     }
 
-    /// The frame of a program, and the rest.
-    fn frame(&mut self, sections: &Arc<Sections>) -> &mut Frame {
-        let known = self.frames.iter().rposition(|frame| Arc::ptr_eq(&frame.sections, sections));
-        match known {
-            Some(at) if at + 1 == self.frames.len() => {}
-            Some(at) => {
-                let frame = self.frames.remove(at);
-                self.frames.push(frame);
-            }
-            None => {
-                let surplus = (self.frames.len() + 1).saturating_sub(FRAMES_KEPT);
-                self.frames.drain(..surplus);
-                self.frames.push(Frame::new(Arc::clone(sections)));
-            }
+    /// The frame of a program, which is the last one from now on.
+    fn frame(&mut self, program: &Arc<Program>, sections: &Arc<Sections>) -> &mut Frame {
+        let known = self.frames.iter().rposition(|frame| frame.is_of(program, sections));
+        if known.is_none_or(|at| at + 1 < self.frames.len()) {
+            let new = || Frame::new(program, Arc::clone(sections));
+            let mut frame = known.map_or_else(new, |at| self.frames.remove(at));
+            frame.take_arena(self.frames.last_mut());
+            self.frames.retain(Frame::is_in_use);
+            let surplus = (self.frames.len() + 1).saturating_sub(FRAMES_KEPT);
+            self.frames.drain(..surplus);
+            self.frames.push(frame);
         }
         let last = self.frames.len() - 1;
         &mut self.frames[last]
@@ -301,12 +298,16 @@ impl Evaluator {
     /// An output, if it needs the general path.
     fn irregular_output(&self, index: u32) -> Option<Irregular> {
         let layout = self.layout.as_ref()?;
-        let output = &self.program.outputs[index as usize];
+        let needs = &self.program.needs;
         let has_place = |history: &HistoryId| {
             self.history.is_resident(*history) || kept_in(layout, *history).is_none()
         };
-        let is_usable = output.histories.iter().all(has_place)
-            && !output.baselines.iter().any(|baseline| self.history.is_apart(*baseline));
+        let is_usable = needs.histories.get(index as usize).iter().all(has_place)
+            && !needs
+                .baselines
+                .get(index as usize)
+                .iter()
+                .any(|baseline| self.history.is_apart(*baseline));
         let plan = layout.output(index);
         let is_general = matches!(plan, Some(OutputPlan::General(_)));
         if !is_general && !self.always_general && is_usable {

@@ -52,12 +52,10 @@ impl Evaluator {
             |domains| same_domains(named, &layout.named) && same_domains(domains, &layout.fetched),
             own_domains(&self.program, batch),
         );
-        let frame = buffers.frame(&layout.sections);
+        let frame = buffers.frame(&self.program, &layout.sections);
         frame.give_up_waste();
         if self.stamp != Some(frame.stamp) {
-            frame
-                .adopt(&self.program, &layout.states)
-                .map_err(|TooLarge| Inconsistent::TooLarge)?;
+            frame.adopt(&layout.states).map_err(|TooLarge| Inconsistent::TooLarge)?;
             self.stamp = Some(frame.stamp);
         }
         let stamp = frame.stamp;
@@ -195,8 +193,8 @@ impl Evaluator {
             let plans = layout.states.iter().flatten().map(|state| &state.plan);
             shared.remember_start(plans);
         }
-        let frame = buffers.frame(&layout.sections);
-        let is_laid_out = frame.adopt(&program, &layout.states);
+        let frame = buffers.frame(&program, &layout.sections);
+        let is_laid_out = frame.adopt(&layout.states);
         self.stamp = Some(frame.stamp);
         is_laid_out.map_err(|TooLarge| Inconsistent::TooLarge)?;
         decode_dirty(&layout, &program, batch, buffers);

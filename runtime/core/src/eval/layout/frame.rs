@@ -7,8 +7,8 @@
 //!
 //! Knows neither values nor where they come from.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::geometry::{COLUMN_SLACK, offset};
 use super::placed::Placed;
@@ -22,8 +22,11 @@ use crate::program::{Program, Status};
 #[derive(Debug)]
 pub struct Frame {
     /// Whose it is.
+    program: Weak<Program>,
+    /// The sections of the program.
     pub sections: Arc<Sections>,
-    /// The columns of inputs, steps and outputs.
+    /// The columns of inputs, steps and outputs. Nothing in it outlasts an
+    /// evaluation, so it goes [from frame to frame](Frame::take_arena).
     pub arena: Vec<u8>,
     /// Parallel to the sections.
     pub placed: Vec<Placed>,
@@ -55,7 +58,7 @@ pub struct Expected {
 
 impl Frame {
     /// An empty frame for a program.
-    pub fn new(sections: Arc<Sections>) -> Frame {
+    pub fn new(program: &Arc<Program>, sections: Arc<Sections>) -> Frame {
         let mut placed = Vec::new();
         placed.resize_with(sections.all.len(), Placed::default);
         let expect = |home: &super::sections::Home| Expected {
@@ -68,8 +71,32 @@ impl Frame {
         };
         let inputs = sections.inputs.iter().map(expect).collect();
         let end = sections.fixed_size as usize;
-        let arena = vec![0; end + COLUMN_SLACK];
-        Frame { sections, arena, placed, inputs, stamp: 0, end, wasted: 0 }
+        let program = Arc::downgrade(program);
+        Frame { program, sections, arena: Vec::new(), placed, inputs, stamp: 0, end, wasted: 0 }
+    }
+
+    /// True for the frame of a program, by these sections: programs that differ
+    /// little have the same ones.
+    pub fn is_of(&self, program: &Arc<Program>, sections: &Arc<Sections>) -> bool {
+        std::ptr::eq(self.program.as_ptr(), Arc::as_ptr(program))
+            && Arc::ptr_eq(&self.sections, sections)
+    }
+
+    /// False if its program is gone.
+    pub fn is_in_use(&self) -> bool {
+        self.program.strong_count() > 0
+    }
+
+    /// Goes on with the memory of another frame, which is not in use now.
+    pub fn take_arena(&mut self, other: Option<&mut Frame>) {
+        if let Some(other) = other {
+            self.arena = std::mem::take(&mut other.arena);
+        }
+        self.make_room();
+    }
+
+    fn make_room(&mut self) {
+        self.arena.resize(self.arena.len().max(self.end + COLUMN_SLACK), 0);
     }
 
     /// Gives up what is laid out if much room is between it that nothing uses.
@@ -87,33 +114,24 @@ impl Frame {
     ///
     /// # Errors
     /// [`TooLarge`]; then the frame is of no use until it is laid out again.
-    pub fn adopt(
-        &mut self,
-        program: &Program,
-        states: &[Option<Arc<State>>],
-    ) -> Result<bool, TooLarge> {
+    pub fn adopt(&mut self, states: &[Option<Arc<State>>]) -> Result<bool, TooLarge> {
         let mut changed = false;
         for (section, state) in (0u32..).zip(states) {
             let Some(state) = state else { continue };
             if !self.placed[section as usize].is_for(state) {
-                self.lay_out(program, section, state)?;
+                self.lay_out(section, state)?;
                 changed = true;
             }
         }
         if changed {
             static NEXT: AtomicU64 = AtomicU64::new(1);
             self.stamp = NEXT.fetch_add(1, Ordering::Relaxed);
-            self.arena.resize(self.arena.len().max(self.end + COLUMN_SLACK), 0);
+            self.make_room();
         }
         Ok(changed)
     }
 
-    fn lay_out(
-        &mut self,
-        program: &Program,
-        section: u32,
-        state: &Arc<State>,
-    ) -> Result<(), TooLarge> {
+    fn lay_out(&mut self, section: u32, state: &Arc<State>) -> Result<(), TooLarge> {
         let sections = Arc::clone(&self.sections);
         let own = &sections.all[section as usize];
         let plan = &state.plan;
@@ -127,7 +145,7 @@ impl Frame {
             self.end += room;
             offset(self.end)?;
         }
-        placed.lay_out(program, &own.histories, state);
+        placed.lay_out(&own.histories, state);
         for ((slot, input), place) in own.inputs.iter().zip(&plan.shape.inputs).zip(&plan.inputs) {
             let expected = &mut self.inputs[slot.index()];
             expected.has_values = input.status == Status::Values;

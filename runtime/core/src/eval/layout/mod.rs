@@ -17,10 +17,16 @@
 //! section, which hosts with the same instances share. What changes in one domain
 //! costs that section, and those that depend on its single values.
 
+mod analysis;
+mod calls;
+mod draft;
 mod frame;
 mod geometry;
 mod placed;
 mod plan;
+mod planning;
+mod pool;
+mod rules;
 mod sections;
 mod shape;
 
@@ -28,12 +34,15 @@ use std::sync::Arc;
 
 use crate::model::{InstId, InstanceDomain, PmStatus};
 use crate::program::{HistoryId, InputSlot, NodeId, Status};
+pub use analysis::Analysis;
+pub use draft::Draft;
 pub use frame::{Expected, Frame};
 pub use geometry::Geometry;
 pub use placed::{Copy, Placed, Save};
 pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
+pub use pool::Pool;
 pub use sections::Sections;
-pub use shape::{Analysis, Draft, SetId, Shape, empty_or, first_failed, first_without};
+pub use shape::{SetId, Shape, empty_or, first_failed, first_without};
 
 /// What memory is filled with that nothing may depend on, in tests. Not zero, as
 /// that is what new memory holds.

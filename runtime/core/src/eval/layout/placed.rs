@@ -13,7 +13,7 @@ use super::shape::SetId;
 use super::{State, TooLarge};
 use crate::eval::lanes::{Finder, Run, align};
 use crate::kernel::{Access, Operand, Rows};
-use crate::program::{HistoryId, KernelSlot, Program};
+use crate::program::HistoryId;
 
 /// A section as it is laid out.
 #[derive(Debug, Default)]
@@ -69,8 +69,6 @@ pub struct Copy {
 pub struct PlacedCall {
     /// The phase.
     pub level: u32,
-    /// The kernel.
-    pub kernel: KernelSlot,
     /// Its segments: one for each row of the plan's call, or several.
     pub rows: Rows,
     /// Row of each segment, if some may have several.
@@ -192,8 +190,8 @@ impl Placed {
     }
 
     /// Lays it out where it is, for what [`Placed::begin`] was told.
-    pub fn lay_out(&mut self, program: &Program, histories: &[HistoryId], state: &Arc<State>) {
-        self.lay_out_plan(program, &state.plan, state);
+    pub fn lay_out(&mut self, histories: &[HistoryId], state: &Arc<State>) {
+        self.lay_out_plan(&state.plan, state);
         self.saves.reserve_exact(histories.len());
         for (history, kept) in histories.iter().zip(&state.plan.histories) {
             let Ok(kept) = kept else { continue };
@@ -209,7 +207,7 @@ impl Placed {
     }
 
     /// Makes offsets of a plan's places.
-    fn lay_out_plan(&mut self, program: &Program, plan: &Plan, state: &State) {
+    fn lay_out_plan(&mut self, plan: &Plan, state: &State) {
         self.lay_out_copies(plan, state);
         let lanes_of = |set: SetId| state.ids(set).len() as u32;
         self.fills.clear();
@@ -228,7 +226,7 @@ impl Placed {
         let has_pieces = self.aligned.iter().any(|one| matches!(one, InOtherLanes::Pieces(..)));
         let mut offsets = Vec::new();
         for (at, call) in plan.calls.iter().enumerate() {
-            let ir = program.kernels[call.kernel.index()].ir();
+            let ir = call.kernel.ir();
             let before = self.calls.get_mut(at);
             let (mut rows, mut row_of) = match before {
                 Some(before) => (take(&mut before.rows), take(&mut before.row_of)),
@@ -258,7 +256,7 @@ impl Placed {
                     lane += piece;
                 }
             }
-            let placed = PlacedCall { level: call.level, kernel: call.kernel, rows, row_of };
+            let placed = PlacedCall { level: call.level, rows, row_of };
             match self.calls.get_mut(at) {
                 Some(before) => *before = placed,
                 None => self.calls.push(placed),
@@ -338,7 +336,7 @@ impl Placed {
     }
 
     /// The calls of a phase, as planned and as laid out.
-    pub fn calls_of(&self, level: u32) -> impl Iterator<Item = (&Call, &PlacedCall)> {
+    pub fn calls_of(&self, level: u32) -> impl Iterator<Item = (&Arc<Call>, &PlacedCall)> {
         let planned = self.plan().into_iter().flat_map(|plan| &plan.calls);
         let first = self.calls.partition_point(|call| call.level < level);
         let own = self.calls[first..].iter().take_while(move |call| call.level == level);

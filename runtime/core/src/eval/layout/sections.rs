@@ -9,14 +9,15 @@
 //! Takes a program; knows no instances, no statuses and no hosts.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{Hash, Hasher};
 
 use crate::kernel::Body;
 use crate::program::{
-    HistoryId, InputSlot, NodeId, Op, Placement, PreviousLanes, Program, StepOperand,
+    HistoryId, InputSlot, Lists, NodeId, Op, Placement, PreviousLanes, Program, StepOperand,
 };
 
 /// The sections of a program, and where each of its parts has gone.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Sections {
     /// The sections; the first is that of single values.
     pub all: Box<[Section]>,
@@ -42,37 +43,13 @@ pub struct Sections {
     pub fixed_size: u32,
     /// Outputs that depend on each step whose kernel has flags; parallel to the
     /// program's steps.
-    pub dependents: Lists,
+    pub dependents: Lists<u32>,
     /// Phases of kernel calls. One more phase of copies follows them.
     pub levels: u32,
 }
 
-/// Lists of numbers, one behind the other.
-#[derive(Debug, Default)]
-pub struct Lists {
-    /// Where each list ends.
-    ends: Box<[u32]>,
-    numbers: Box<[u32]>,
-}
-
-impl Lists {
-    fn new(lists: &[Vec<u32>]) -> Lists {
-        let ends = lists.iter().scan(0, |end, list| {
-            *end += list.len() as u32;
-            Some(*end)
-        });
-        Lists { ends: ends.collect(), numbers: lists.concat().into() }
-    }
-
-    /// The list at a position.
-    pub fn get(&self, at: usize) -> &[u32] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.numbers[start as usize..self.ends[at] as usize]
-    }
-}
-
 /// Where something is: a section, and a position in one of its lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Home {
     /// Position in [`Sections::all`].
     pub section: u32,
@@ -81,7 +58,7 @@ pub struct Home {
 }
 
 /// What belongs together.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Section {
     /// Ascending.
     pub nodes: Box<[NodeId]>,
@@ -108,7 +85,7 @@ pub struct Section {
 }
 
 /// A lane of a first instance that becomes a single value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct First {
     /// The lane.
     pub operand: StepOperand,
@@ -116,6 +93,13 @@ pub struct First {
     pub level: u32,
     /// Its offset as a single value.
     pub offset: u32,
+}
+
+impl Hash for Sections {
+    /// By what mostly tells them apart.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.nodes, &self.outputs, self.fixed_size).hash(state);
+    }
 }
 
 impl Sections {
@@ -212,8 +196,8 @@ impl Sections {
             }
         }
         let mut touching = vec![Vec::new(); self.all.len()];
-        for (index, output) in (0u32..).zip(&program.outputs) {
-            let of = output.nodes.iter().map(|node| self.section_of(*node) as usize);
+        for (index, nodes) in (0u32..).zip(program.needs.nodes.iter()) {
+            let of = nodes.iter().map(|node| self.section_of(*node) as usize);
             for section in of.collect::<BTreeSet<_>>() {
                 touching[section].push(index);
             }
@@ -378,15 +362,15 @@ fn spread(homes: &mut [Home], sections: usize, of: impl Iterator<Item = u32>) ->
 }
 
 /// Outputs that depend on each step whose kernel has flags.
-fn dependents(program: &Program) -> Lists {
+fn dependents(program: &Program) -> Lists<u32> {
     let has_flags = |at: usize| {
-        let body = &program.kernels[program.steps[at].kernel.index()].ir().body;
+        let body = &program.steps[at].kernel.ir().body;
         matches!(body, Body::Map { flags, .. } if !flags.is_empty())
     };
     let with_flags: Vec<bool> = (0..program.steps.len()).map(has_flags).collect();
     let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); program.steps.len()];
-    for (index, output) in (0u32..).zip(&program.outputs) {
-        for node in &output.nodes {
+    for (index, nodes) in (0u32..).zip(program.needs.nodes.iter()) {
+        for node in nodes {
             if let Some(Placement::Step(step)) = program.placements[node.index()]
                 && with_flags[step as usize]
             {
@@ -394,5 +378,5 @@ fn dependents(program: &Program) -> Lists {
             }
         }
     }
-    Lists::new(&dependents)
+    dependents.into_iter().collect()
 }

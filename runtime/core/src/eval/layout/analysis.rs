@@ -1,0 +1,200 @@
+//! Finds out the shapes of sections in which something is not as before, and of
+//! those in which something changes thereby.
+//!
+//! It takes the instances that were delivered, and looks at no value. How the
+//! shape of a node follows from those of its operands is in [`super::rules`].
+
+use std::sync::Arc;
+
+use super::draft::Draft;
+use super::shape::{InputShape, NodeShape, SetId};
+use super::{Domain, Sections, State};
+use crate::eval::decode::Surveys;
+use crate::eval::history::HistoryStore;
+use crate::eval::shared_layouts::SharedLayouts;
+use crate::eval::verdicts::Verdicts;
+use crate::model::PmStatus;
+use crate::program::{InputSlot, NodeId, Program, Status};
+
+/// The shapes of sections in which something is not as before.
+pub struct Analysis<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Its sections.
+    pub sections: &'a Sections,
+    /// What sections were like before; those not analysed still are.
+    pub states: &'a [Option<Arc<State>>],
+    /// What was delivered for the inputs of the sections to be analysed.
+    pub surveys: &'a Surveys,
+    /// Previous samples.
+    pub history: &'a HistoryStore,
+    /// Domains that names are looked up in.
+    pub names: &'a [Domain],
+    /// Domains that came with the fetch.
+    pub fetched: &'a [Domain],
+    /// What patterns have said.
+    pub verdicts: &'a mut Verdicts,
+    /// Sections analysed.
+    pub drafts: Vec<Draft>,
+    /// Where they are in `drafts`, parallel to the program's sections.
+    pub draft_of: Vec<Option<u32>>,
+}
+
+impl Analysis<'_> {
+    /// Analyses sections, and those in which something changes thereby. Drafts
+    /// of what others began with have the plan that was made for them. True if
+    /// what came of it is new and holds for whoever begins with the like.
+    pub fn run(&mut self, mut dirty: Vec<u32>, shared: &SharedLayouts) -> bool {
+        loop {
+            self.begin(&dirty);
+            let is_start = self.is_start();
+            if is_start && shared.begins_as_others(&mut self.drafts) {
+                return false;
+            }
+            self.analyse_nodes(&dirty);
+            let before = dirty.len();
+            for at in 0..self.drafts.len() {
+                for user in &self.sections.all[self.drafts[at].section as usize].users {
+                    if self.draft_of[*user as usize].is_none()
+                        && !dirty.contains(user)
+                        && self.imports_of(*user) != self.imports_before(*user)
+                    {
+                        dirty.push(*user);
+                    }
+                }
+            }
+            if dirty.len() == before {
+                return is_start;
+            }
+        }
+    }
+
+    /// Drafts with what was delivered.
+    fn begin(&mut self, dirty: &[u32]) {
+        self.drafts.clear();
+        self.draft_of.clear();
+        self.draft_of.resize(self.sections.all.len(), None);
+        for section in dirty {
+            self.draft_of[*section as usize] = Some(self.drafts.len() as u32);
+            self.drafts.push(Draft::new(*section));
+        }
+        for at in 0..self.drafts.len() {
+            self.inputs(at);
+        }
+    }
+
+    /// True for a host's first layout if it follows from the inputs' shapes,
+    /// whatever their instances are.
+    fn is_start(&mut self) -> bool {
+        let sections = self.sections;
+        let is_plain = |draft: &mut Draft| {
+            let one_set = match draft.sets.len() {
+                0 => true,
+                1 => !draft.has_repeats(SetId(0)),
+                _ => false,
+            };
+            one_set && !sections.all[draft.section as usize].needs_domains
+        };
+        self.drafts.len() == sections.all.len()
+            && self.states.iter().all(Option::is_none)
+            && !self.history.has_resident()
+            && self.drafts.iter_mut().all(is_plain)
+    }
+
+    fn analyse_nodes(&mut self, dirty: &[u32]) {
+        // In the order of the program, whatever their sections are.
+        if dirty.len() == self.sections.all.len() {
+            for id in (0..self.program.nodes.len() as u32).map(NodeId) {
+                self.analyse_node(id);
+            }
+        } else {
+            let lists =
+                dirty.iter().flat_map(|section| &self.sections.all[*section as usize].nodes);
+            let mut nodes: Vec<NodeId> = lists.copied().collect();
+            nodes.sort_unstable();
+            nodes.into_iter().for_each(|id| self.analyse_node(id));
+        }
+        for at in 0..self.drafts.len() {
+            let imports = self.imports_of(self.drafts[at].section);
+            let draft = &mut self.drafts[at];
+            draft.shape.imports = imports;
+            let histories = self.sections.all[draft.section as usize].histories.len();
+            draft.shape.before.resize(histories, None);
+            draft.shape.sets = draft.sets.len();
+        }
+    }
+
+    /// What a section imports, as it is now.
+    fn imports_of(&self, section: u32) -> Vec<(Status, bool)> {
+        let import = |node: &NodeId| {
+            let shape = self.node(*node);
+            (shape.status, shape.regular)
+        };
+        self.sections.all[section as usize].imports.iter().map(import).collect()
+    }
+
+    fn imports_before(&self, section: u32) -> &[(Status, bool)] {
+        let state = self.states[section as usize].as_deref();
+        state.map_or(&[], |state| &state.plan.shape.imports)
+    }
+
+    pub(super) fn node(&self, id: NodeId) -> NodeShape {
+        let home = self.sections.nodes[id.index()];
+        let nodes = match self.draft_of[home.section as usize] {
+            Some(draft) => &self.drafts[draft as usize].shape.nodes,
+            None => match &self.states[home.section as usize] {
+                Some(state) => &state.plan.shape.nodes,
+                None => return NodeShape::without(Status::Failed(PmStatus::BOTCH), true),
+            },
+        };
+        nodes[home.at as usize]
+    }
+
+    fn inputs(&mut self, at: usize) {
+        let draft = &mut self.drafts[at];
+        let section = &self.sections.all[draft.section as usize];
+        let before = self.states[draft.section as usize].as_deref();
+        for (position, slot) in section.inputs.iter().enumerate() {
+            let Some(survey) = self.surveys.get(*slot) else {
+                // Only what it imports has changed.
+                let Some(state) = before else { continue };
+                let mut input = state.plan.shape.inputs[position];
+                if let Some(ids) = state.sets.get(input.set.index()) {
+                    input.set = draft.intern(Arc::clone(ids), before);
+                }
+                draft.shape.inputs.push(input);
+                continue;
+            };
+            draft.lasting &= survey.sound;
+            let has_values = survey.status == Status::Values;
+            let is_single = draft.section == 0;
+            let set = match has_values && !is_single {
+                true => draft.intern(Arc::clone(&survey.ids), before),
+                false => SetId::SINGLE,
+            };
+            let is_count = has_values && !is_single;
+            draft.shape.inputs.push(InputShape {
+                status: survey.status,
+                set,
+                raw_count: if is_count { 0 } else { survey.raw_count },
+                instance: survey.ids.first().copied().filter(|_| is_single).unwrap_or(-1),
+            });
+        }
+    }
+
+    fn analyse_node(&mut self, id: NodeId) {
+        let program = self.program;
+        let Some(at) = self.draft_of[self.sections.section_of(id) as usize] else { return };
+        let at = at as usize;
+        let shape = self.shape_of(at, id, &program.nodes[id.index()]);
+        self.drafts[at].shape.nodes.push(shape);
+    }
+
+    pub(super) fn is_placed(&self, id: NodeId) -> bool {
+        self.program.placements[id.index()].is_some()
+    }
+
+    pub(super) fn input(&self, at: usize, slot: InputSlot) -> InputShape {
+        self.drafts[at].shape.inputs[self.sections.inputs[slot.index()].at as usize]
+    }
+}

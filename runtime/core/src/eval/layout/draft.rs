@@ -1,0 +1,106 @@
+//! A section's shape in the making, with the instances that its sets stand for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::shape::{SetId, Shape};
+use super::{Plan, State, Taken};
+use crate::eval::lanes::{are_same, has_repeats};
+use crate::model::InstId;
+
+/// A section's shape, with the instances that its sets stand for.
+#[derive(Debug)]
+pub struct Draft {
+    /// Its position.
+    pub section: u32,
+    /// Its shape.
+    pub shape: Shape,
+    /// The plan for it, if it need not be looked for. Then the shape is known
+    /// as far as the inputs.
+    pub plan: Option<Arc<Plan>>,
+    /// The sets.
+    pub sets: Vec<Arc<[InstId]>>,
+    /// What filters take.
+    pub taken: Taken,
+    /// False if it serves one fetch: a value could not be decoded, so that the
+    /// same counts may mean something else next time, or a previous sample has
+    /// other lanes than its operand has now.
+    pub lasting: bool,
+    /// Sets of which it is known whether they name an instance twice.
+    repeats: Vec<Option<bool>>,
+    /// Sets by their instances, once there are many.
+    index: HashMap<Arc<[InstId]>, SetId>,
+    /// The set that was met last: inputs over one domain follow each other.
+    latest: Option<SetId>,
+    /// Sets in which two others meet; `None` where they do in no instance.
+    pub(super) meetings: HashMap<(SetId, SetId), Option<SetId>>,
+}
+
+/// Sets that are looked through one by one.
+const FEW: usize = 16;
+
+impl Draft {
+    pub(super) fn new(section: u32) -> Draft {
+        Draft {
+            section,
+            shape: Shape::default(),
+            plan: None,
+            sets: Vec::new(),
+            taken: Taken::default(),
+            lasting: true,
+            repeats: Vec::new(),
+            index: HashMap::new(),
+            latest: None,
+            meetings: HashMap::new(),
+        }
+    }
+
+    /// True if a set names an instance twice.
+    pub(super) fn has_repeats(&mut self, set: SetId) -> bool {
+        let at = set.index();
+        if self.repeats.len() <= at {
+            self.repeats.resize(at + 1, None);
+        }
+        *self.repeats[at].get_or_insert_with(|| has_repeats(&self.sets[at]))
+    }
+
+    /// The set of these instances, which are some. `before` is what the section
+    /// was like, whose lists are taken over.
+    pub(super) fn intern(
+        &mut self,
+        ids: impl AsRef<[InstId]> + Into<Arc<[InstId]>>,
+        before: Option<&State>,
+    ) -> SetId {
+        let wanted = ids.as_ref();
+        if let Some(latest) = self.latest
+            && are_same(&self.sets[latest.index()], wanted)
+        {
+            return latest;
+        }
+        // Long lists that are alike for long are compared only if need be.
+        let find = |is_meant: fn(&[InstId], &[InstId]) -> bool| {
+            let at = self.sets.iter().position(|set| is_meant(set, wanted));
+            at.map(|at| SetId(at as u32))
+        };
+        let known = match self.sets.len() {
+            0..=FEW => find(|a, b| std::ptr::eq(a, b)).or_else(|| find(are_same)),
+            _ => self.index.get(wanted).copied(),
+        };
+        let set = known.unwrap_or_else(|| {
+            let had =
+                before.and_then(|state| state.sets.iter().find(|set| are_same(set, ids.as_ref())));
+            let ids: Arc<[InstId]> = had.map_or_else(|| ids.into(), Arc::clone);
+            self.sets.push(Arc::clone(&ids));
+            let set = SetId(self.sets.len() as u32 - 1);
+            if self.sets.len() == FEW + 1 {
+                let all = (0..).map(SetId).zip(&self.sets);
+                self.index = all.map(|(set, ids)| (Arc::clone(ids), set)).collect();
+            } else if self.sets.len() > FEW {
+                self.index.insert(ids, set);
+            }
+            set
+        });
+        self.latest = Some(set);
+        set
+    }
+}
