@@ -300,10 +300,8 @@ impl ArchiveContext {
     }
 
     /// Looks names of instances up as libpcp does it, see
-    /// [`InstanceDomain::with_lookup_by_beginning`][lookup]. To be called before
+    /// `InstanceDomain::with_lookup_by_beginning`. To be called before
     /// anything else.
-    ///
-    /// [lookup]: pmderive_core::model::InstanceDomain::with_lookup_by_beginning
     pub fn look_up_instances_by_beginning(&mut self) {
         self.metadata.look_up_by_beginning();
     }
