@@ -356,9 +356,7 @@ impl MetadataSource for LocalContext {
                     Ok(Fact::Text(system.nodename().to_string_lossy().into()))
                 }
                 Question::TimeZone => Ok(Fact::Text(TimeZone::system().as_str().into())),
-                other @ (Question::KnownInstances(_)
-                | Question::NamesAtOtherTimes(..)
-                | Question::InstanceName(..)) => by_simpler_questions(self, other)?,
+                other => by_simpler_questions(self, other)?,
             });
         }
         Ok(())
