@@ -35,6 +35,7 @@ mod filters;
 mod fmt;
 mod following;
 mod fuzz_inputs;
+mod kernels;
 mod many_mistakes;
 mod metrics_that_are_nodes;
 mod pcp_tools;
