@@ -40,7 +40,7 @@
 //! | check definitions, and show what is wrong | [`Engine::examine`], [`diag`], [`lint`] |
 //! | write values as tables or archives | [`export`], [`record`] |
 //! | see what became of definitions, and why | [`explain`] |
-//! | test definitions | [`unit_test`] |
+//! | test definitions, and write them in one style | [`unit_test`], [`format`](mod@format) |
 //! | change this crate | [`design`] |
 //!
 //! ```text
@@ -74,7 +74,7 @@ pub mod engine;
 mod equivalent_domains;
 pub mod explain;
 pub mod export;
-mod format;
+pub mod format;
 mod functions;
 #[cfg(feature = "jit")]
 #[doc(hidden)]
@@ -86,6 +86,7 @@ pub mod metadata;
 mod plain;
 mod plan;
 pub mod record;
+#[doc(hidden)]
 pub mod replay;
 pub mod source;
 mod stray;
