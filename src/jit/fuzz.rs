@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use pmderive_runtime::kernel::interp::{Scratch, read};
 use pmderive_runtime::kernel::{
-    Access, Arenas, BinaryOp, Body, Inst, Kernel, KernelIr, LANE_GROUP, Operand, ReduceOp, Reg,
-    Rows, Scalar, UnaryOp,
+    Access, Arenas, Body, Inst, Kernel, KernelIr, LANE_GROUP, Operand, ReduceOp, Reg, Rows, Scalar,
+    UnaryOp,
 };
+use pmderive_testkit::kernels::{BINARY, REDUCE, UNARY};
 
 use super::compile;
 
@@ -62,52 +63,14 @@ impl Choices<'_> {
     }
 }
 
-const BINARY: [BinaryOp; 16] = [
-    BinaryOp::Add,
-    BinaryOp::Sub,
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Ratio,
-    BinaryOp::Lt,
-    BinaryOp::Le,
-    BinaryOp::Eq,
-    BinaryOp::Ge,
-    BinaryOp::Gt,
-    BinaryOp::Ne,
-    BinaryOp::And,
-    BinaryOp::Or,
-    BinaryOp::Min,
-    BinaryOp::Max,
-    BinaryOp::Pow,
-];
-
-const UNARY: [UnaryOp; 9] = [
-    UnaryOp::Neg,
-    UnaryOp::Truth,
-    UnaryOp::Not,
-    UnaryOp::Abs,
-    UnaryOp::Floor,
-    UnaryOp::Ceil,
-    UnaryOp::Round,
-    UnaryOp::Sqrt,
-    UnaryOp::Log,
-];
-
 fn reduction(choices: &mut Choices<'_>) -> KernelIr {
     let scalar = choices.pick(&Scalar::ALL);
-    let ops = [
-        ReduceOp::Sum,
-        ReduceOp::Max,
-        ReduceOp::Min,
-        ReduceOp::AvgSingle,
-        ReduceOp::AvgDouble,
-        ReduceOp::StdDev,
-        ReduceOp::Quantile(0.4f64.to_bits()),
-    ];
+    let quantile = ReduceOp::Quantile(0.4f64.to_bits());
+    let op = REDUCE.get(choices.below(REDUCE.len() + 1)).copied().unwrap_or(quantile);
     KernelIr {
         operands: [Operand { scalar, access: Access::Column, previous: false }].into(),
         constants: [].into(),
-        body: Body::Reduce(choices.pick(&ops)),
+        body: Body::Reduce(op),
     }
 }
 

@@ -5,7 +5,8 @@ use pmderive_core::kernel::{
     Access, BinaryOp, Body, Inst, KernelIr, Operand, ReduceOp, Reg, Scalar, UnaryOp,
 };
 
-const BINARY: [BinaryOp; 16] = [
+/// All operations on two registers.
+pub const BINARY: [BinaryOp; 16] = [
     BinaryOp::Add,
     BinaryOp::Sub,
     BinaryOp::Mul,
@@ -24,7 +25,8 @@ const BINARY: [BinaryOp; 16] = [
     BinaryOp::Pow,
 ];
 
-const UNARY: [UnaryOp; 9] = [
+/// All operations on one register but conversions.
+pub const UNARY: [UnaryOp; 9] = [
     UnaryOp::Neg,
     UnaryOp::Truth,
     UnaryOp::Not,
@@ -36,7 +38,8 @@ const UNARY: [UnaryOp; 9] = [
     UnaryOp::Log,
 ];
 
-const REDUCE: [ReduceOp; 6] = [
+/// All reductions but quantiles.
+pub const REDUCE: [ReduceOp; 6] = [
     ReduceOp::Sum,
     ReduceOp::Max,
     ReduceOp::Min,
