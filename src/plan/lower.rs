@@ -98,16 +98,18 @@ impl Lowering<'_> {
         self.graph.map(operands, kernel, desc.value_type, desc.indom, self.kernels)
     }
 
-    fn map_two(
+    /// As [`Lowering::map`], of operands that meet in the instances that they have.
+    fn map_met(
         &mut self,
         node: &TypedNode,
-        operands: [TypedId; 2],
+        operands: &[TypedId],
         kernel: (KernelIr, Vec<u8>),
     ) -> NodeId {
-        let [left, right] = operands.map(|id| self.of(id));
-        let left_single = self.graph.spread_by(left, &[right]);
-        let right_single = self.graph.spread_by(right, &[left]);
-        self.map(node, &[left_single, right_single], kernel)
+        let operands: Vec<NodeId> = operands.iter().map(|id| self.of(*id)).collect();
+        // A constant is not spread by constants, so it may stand among the others.
+        let spread: Vec<NodeId> =
+            operands.iter().map(|id| self.graph.spread_by(*id, &operands)).collect();
+        self.map(node, &spread, kernel)
     }
 
     fn node(&mut self, node: &TypedNode) -> NodeId {
@@ -142,7 +144,7 @@ impl Lowering<'_> {
                 let kernel = self.kernel(&[*left, *right], |lanes, regs| {
                     lanes.operator(*op, common, (regs[0], *left_scale), (regs[1], *right_scale))
                 });
-                self.map_two(node, [*left, *right], kernel)
+                self.map_met(node, &[*left, *right], kernel)
             }
             TypedKind::Lanes { rule, operands, within } => {
                 let within = lane_scalar(*within);
@@ -152,14 +154,7 @@ impl Lowering<'_> {
                     let value = (rule.write)(lanes, &regs);
                     lanes.convert(value, to)
                 });
-                match operands[..] {
-                    [left, right] => self.map_two(node, [left, right], kernel),
-                    _ => {
-                        let operands: Vec<NodeId> =
-                            operands.iter().map(|id| self.of(*id)).collect();
-                        self.map(node, &operands, kernel)
-                    }
-                }
+                self.map_met(node, operands, kernel)
             }
             TypedKind::Choose { guard, yes, no } => {
                 let guard = self.of(*guard);
