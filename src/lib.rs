@@ -71,6 +71,7 @@ mod deps;
 pub mod design {}
 pub mod diag;
 pub mod dialect;
+mod document;
 pub mod engine;
 mod equivalent_domains;
 pub mod explain;
@@ -92,6 +93,8 @@ mod plan;
 pub mod record;
 #[doc(hidden)]
 pub mod replay;
+#[cfg(feature = "cli")]
+mod size;
 pub mod source;
 mod stray;
 pub mod syntax;

@@ -13,7 +13,10 @@
 //! slot is a [`frame::Frame`]; that its series ended is a [`frame::Stale`]. Sinks
 //! see nothing else of a host.
 
+pub mod config;
 pub mod frame;
 pub mod labels;
+pub mod plan;
 pub mod slot;
 pub mod target;
+pub mod targets;
