@@ -13,10 +13,16 @@
 //! slot is a [`frame::Frame`]; that its series ended is a [`frame::Stale`]. Sinks
 //! see nothing else of a host.
 
+pub mod condition;
 pub mod config;
+pub mod engine;
 pub mod frame;
+pub mod host;
 pub mod labels;
+pub mod numbers;
+pub mod outlets;
 pub mod plan;
 pub mod slot;
 pub mod target;
 pub mod targets;
+pub mod world;
