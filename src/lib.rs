@@ -52,7 +52,8 @@
 //!
 //! Features: `jit` (native code by Cranelift, on by default; without it
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
-//! (the command, on by default), `columnar` (Arrow and Parquet).
+//! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
+//! command watches whole fleets).
 //!
 #![doc = include_str!("examples.md")]
 #![deny(unsafe_code)]
@@ -70,10 +71,14 @@ mod deps;
 pub mod design {}
 pub mod diag;
 pub mod dialect;
+mod document;
 pub mod engine;
 mod equivalent_domains;
 pub mod explain;
 pub mod export;
+#[cfg(feature = "fleet")]
+#[doc(hidden)]
+pub mod fleet;
 pub mod format;
 mod functions;
 #[cfg(feature = "jit")]
@@ -88,6 +93,8 @@ mod plan;
 pub mod record;
 #[doc(hidden)]
 pub mod replay;
+#[cfg(feature = "cli")]
+mod size;
 pub mod source;
 mod stray;
 pub mod syntax;
