@@ -20,6 +20,7 @@ pub mod frame;
 pub mod host;
 pub mod json_lines;
 pub mod labels;
+pub mod log;
 pub mod numbers;
 pub mod outlets;
 pub mod plan;

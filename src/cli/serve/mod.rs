@@ -12,7 +12,7 @@ use crate::fleet::plan::{Loaded, load};
 use crate::fleet::server::{Reload, Server};
 
 use super::messages::{Messages, counted};
-use super::terminal::Purpose;
+use super::terminal::{Purpose, shows_errors};
 use super::{Outcome, Stop};
 pub use arguments::ServeArguments;
 use signals::{Signal, Signals};
@@ -42,7 +42,12 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
     }
     // Signals first: from the first line of the log on they mean what they should.
     let signals = Signals::watch().map_err(Stop::Output)?;
-    let _ = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).try_init();
+    let is_coloured =
+        shows_errors() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let log = tracing_subscriber::fmt().with_writer(log_stream).with_target(false);
+    // A second one in this process would change nothing.
+    let _ = log.with_ansi(is_coloured).try_init();
+    let (hosts, groups) = (plan.targets.len(), plan.groups.len());
     let server = match Server::start(origin, plan, loaded.files) {
         Ok(server) => server,
         Err(problem) => {
@@ -50,6 +55,7 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
             return Ok(Outcome::Mistake);
         }
     };
+    tracing::info!(hosts, groups, "watching");
     loop {
         match signals.wait(LOOK) {
             Some(Signal::End) => break,
@@ -62,6 +68,11 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
     tracing::info!("ending");
     server.stop(Instant::now() + arguments.drain);
     Ok(Outcome::Good)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the log escapes what a terminal would obey")]
+fn log_stream() -> std::io::Stderr {
+    std::io::stderr()
 }
 
 fn reload(server: &Server) {
