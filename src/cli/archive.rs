@@ -14,10 +14,10 @@ use pmderive_runtime::time::TimeZone;
 use super::archives::joined;
 use super::args::ExpansionArguments;
 use super::messages::Messages;
-use super::pcp_options::ZoneOptions;
+use super::pcp::val::Detail;
+use super::samples::window::ZoneOptions;
 use super::source::tell_warnings;
 use super::terminal::{Output, Purpose, RawArgument};
-use super::val::Detail;
 use super::{Outcome, Stop};
 use crate::dialect::Dialect;
 

@@ -14,7 +14,7 @@ use clap::{ArgAction, CommandFactory, FromArgMatches};
 
 use super::environment::{Setting, settings};
 use super::messages::Messages;
-use super::pcp_arguments::{Impersonated, OwnOption, Tool};
+use super::pcp::arguments::{Impersonated, OwnOption, Tool};
 use super::{Arguments, Outcome, terminal};
 use crate::escape;
 

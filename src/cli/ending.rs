@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
-use super::patience::Clock;
+use super::samples::pace::Clock;
 
 /// Takes note of SIGHUP, SIGINT, SIGQUIT and SIGTERM from its making on. A
 /// second one ends the process at once, as if nobody took note.
@@ -72,6 +72,10 @@ impl Clock for Ending {
 
     fn pause(&self, time: Duration) {
         self.wait(time);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_asked()
     }
 }
 

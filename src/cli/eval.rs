@@ -10,8 +10,8 @@ use crate::engine::Shown;
 
 use super::messages::Messages;
 use super::output::{EvalFormat, Renderer};
-use super::sample_arguments::SampleArguments;
-use super::samples::{Run, Sink};
+use super::samples::arguments::SampleArguments;
+use super::samples::run::{Run, Sink};
 use super::terminal::{Output, RawArgument, shows_output};
 use super::{Outcome, Stop};
 

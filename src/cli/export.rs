@@ -16,8 +16,8 @@ use crate::export::{Destination, ExportError, Exporter, Format, Sampling, Schema
 
 use super::ending::Ending;
 use super::messages::Messages;
-use super::sample_arguments::SampleArguments;
-use super::samples::{Run, Sink};
+use super::samples::arguments::SampleArguments;
+use super::samples::run::{Run, Sink};
 use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
 

@@ -17,7 +17,7 @@ use crate::stray;
 use super::Stop;
 use super::args::DiagWords;
 use super::lines::Lines;
-use super::pcp_arguments::{Impersonated, usage};
+use super::pcp::arguments::{Impersonated, usage};
 use super::progress::beside;
 use super::terminal::{Escaping, Output, Purpose, shows_errors, write_error};
 

@@ -23,34 +23,21 @@ mod environment;
 mod eval;
 mod explain;
 mod export;
-mod fetch;
 mod fmt;
-mod following;
-mod info;
 mod lines;
 mod messages;
 mod missing;
-mod mistakes;
 mod output;
-mod pace;
-mod patience;
-mod pcp_arguments;
-mod pcp_options;
+mod pcp;
 mod positional;
-mod probe;
 mod progress;
 mod record;
 mod replay;
-mod sample_arguments;
 mod samples;
 mod source;
 #[allow(clippy::disallowed_methods, reason = "it owns the streams")]
 mod terminal;
 mod test;
-mod time_options;
-mod val;
-mod walk;
-mod window_options;
 
 use std::io;
 use std::process::ExitCode;
@@ -97,11 +84,11 @@ enum Command {
     /// List the metrics that definitions need of a source.
     Deps(deps::DepsArguments),
     /// Print what is known of metrics, and their values, as pminfo does.
-    Info(Box<info::InfoArguments>),
+    Info(Box<pcp::info::InfoArguments>),
     /// Print values of a metric, sample after sample, as pmval does.
-    Val(Box<val::ValArguments>),
+    Val(Box<pcp::val::ValArguments>),
     /// Print which metrics have values, as pmprobe does.
-    Probe(Box<probe::ProbeArguments>),
+    Probe(Box<pcp::probe::ProbeArguments>),
     /// Record metrics, derived ones among them, into an archive.
     Record(Box<record::RecordArguments>),
     /// Print what archives are: labels, times, files, damage.
@@ -201,9 +188,9 @@ pub fn main() -> ExitCode {
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
         Command::Test(arguments) => test::run(arguments, &mut messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),
-        Command::Info(arguments) => info::run(arguments, &mut messages),
-        Command::Val(arguments) => val::run(arguments, &mut messages),
-        Command::Probe(arguments) => probe::run(arguments, &mut messages),
+        Command::Info(arguments) => pcp::info::run(arguments, &mut messages),
+        Command::Val(arguments) => pcp::val::run(arguments, &mut messages),
+        Command::Probe(arguments) => pcp::probe::run(arguments, &mut messages),
         Command::Record(arguments) => record::run(arguments, &mut messages),
         Command::Archive(arguments) => archive::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),

@@ -7,9 +7,9 @@ use clap::{Args, ValueEnum};
 use pmderive_runtime::archive::Version;
 
 use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments, size};
-use crate::cli::sample_arguments::samples;
+use crate::cli::samples::arguments::samples;
+use crate::cli::samples::time::TimeArguments;
 use crate::cli::terminal::RawArgument;
-use crate::cli::time_options::TimeArguments;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]

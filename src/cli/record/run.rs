@@ -11,9 +11,9 @@ use pmderive_runtime::source::SourceError;
 
 use crate::cli::ending::Ending;
 use crate::cli::messages::Messages;
-use crate::cli::pace::Pace;
-use crate::cli::patience::{Clock, Patience};
 use crate::cli::progress::Progress;
+use crate::cli::samples::pace::{Clock, Pace};
+use crate::cli::samples::patience::Patience;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
 use crate::record::{Extent, Recorder, RecorderError, Step};

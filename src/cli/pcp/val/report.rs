@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use pmderive_runtime::context::Context;
-use pmderive_runtime::model::{MetricDesc, PmStatus, Timestamp, ValueType};
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, Timestamp, ValueType};
 use pmderive_runtime::result::{FetchResult, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
 
@@ -15,15 +15,14 @@ use super::instances::Instances;
 use super::moment::{Clock, Detail};
 use super::sample::Sample;
 use super::table::Table;
-use crate::cli::following::Follower;
 use crate::cli::messages::Messages;
-use crate::cli::pace::Pace;
-use crate::cli::patience::SystemClock;
-use crate::cli::pcp_options::Source;
+use crate::cli::pcp::source::{AnyNamed, Attempt, Source};
+use crate::cli::samples::{Sampled, Sampler};
 use crate::cli::source::check_rest;
 use crate::cli::terminal::Output;
 use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
+use crate::engine::Session;
 use crate::escape::Foreign;
 
 /// A report that goes on from sample to sample.
@@ -38,8 +37,8 @@ pub struct Report<'r> {
     pub instances: Option<Instances>,
     /// How values become text.
     pub form: Form,
-    /// How samples are taken.
-    pub sampling: Sampling,
+    /// Which samples are shown.
+    pub asked: Asked,
     /// In front of values, for archives.
     pub detail: Option<Detail>,
     /// Say that there are no event records.
@@ -64,24 +63,20 @@ pub enum Form {
     Events(Parameters),
 }
 
-/// Which samples are taken, and when.
-pub struct Sampling {
+/// Which samples are shown.
+pub struct Asked {
     /// The metric.
     pub list: FetchList,
     /// True for the records of an archive as they are, marks included.
     pub by_record: bool,
     /// Nanoseconds between samples that an archive interpolates.
     pub step: i64,
-    /// Rows left to print; `None` for as many as there are.
-    pub left: Option<u64>,
+    /// Rows to print; `None` for as many as there are.
+    pub rows: Option<u64>,
     /// Samples after this are not shown.
     pub end: Option<Timestamp>,
     /// Nothing bounds them but the end of an archive.
     pub is_all: bool,
-    /// When to take them; `None` for at once.
-    pub pace: Option<Pace>,
-    /// Present while an archive is followed.
-    pub follower: Option<Follower>,
 }
 
 /// What a report knows of the samples before.
@@ -119,6 +114,40 @@ impl State {
         }
     }
 
+    /// The next sample at an interval.
+    fn next_sample(
+        &mut self,
+        context: &mut Session<AnyNamed>,
+        list: &FetchList,
+    ) -> Result<Next, SourceError> {
+        self.has_gap = context.fetch(list, &mut self.batch)?.gap;
+        let mut sample = self.take_spare();
+        let outcome = sample.read_batch(&self.batch).map(|()| Some(sample));
+        Ok(Next { time: self.batch.timestamp(), outcome })
+    }
+
+    /// The next record of an archive that has the metric or is a mark.
+    fn next_record(&mut self, context: &mut Context, pmid: Pmid) -> Result<Next, SourceError> {
+        let Context::Archive(archive) = context else {
+            return Err(SourceError::Status { target: context.name(), status: PmStatus::MODE });
+        };
+        loop {
+            let FetchResult { timestamp: time, sets, .. } = archive.next_record()?;
+            if sets.is_empty() {
+                return Ok(Next { time, outcome: Ok(None) });
+            }
+            let mut sets = sets.into_iter();
+            if let Some(set) = sets.find(|set| set.pmid == pmid) {
+                let mut sample = self.take_spare();
+                let outcome = set.outcome.map(|values| {
+                    sample.read_values(&values);
+                    Some(sample)
+                });
+                return Ok(Next { time, outcome });
+            }
+        }
+    }
+
     /// A sample to fill, in buffers that were used before.
     fn take_spare(&mut self) -> Box<Sample> {
         self.spare.take().unwrap_or_else(|| Box::new(Sample::new(self.value_type)))
@@ -148,8 +177,8 @@ impl Report<'_> {
     /// The source failed, or a value makes no sense.
     pub fn run(&mut self) -> Result<Outcome, Stop> {
         let mut outcome = Outcome::Good;
-        while self.sampling.left != Some(0) {
-            self.sampling.left = self.sampling.left.map(|left| left - 1);
+        let mut rows = 0..self.asked.rows.unwrap_or(u64::MAX);
+        while rows.next().is_some() {
             let goes_on = self.turn();
             if self.is_awaited() || self.out.len() >= FULL || goes_on.is_err() {
                 self.out.flush()?;
@@ -161,7 +190,7 @@ impl Report<'_> {
         }
         self.out.flush()?;
         // pmval does not look beyond the last row.
-        if self.sampling.is_all && self.source.dialect == Dialect::Fixed {
+        if self.asked.is_all && self.source.dialect == Dialect::Fixed {
             let rest = check_rest(self.source.kind());
             outcome = outcome.max(self.tell_warnings()?);
             rest.map_err(|error| self.failed(&error))?;
@@ -191,9 +220,9 @@ impl Report<'_> {
                 }
             }
         }
-        if let Some(pace) = &mut self.sampling.pace {
+        if self.source.sampler.pace.is_some() {
             self.out.flush()?;
-            pace.wait();
+            self.source.sampler.wait();
         }
         let Some(before) = self.state.before.take() else { return Ok(true) };
         match self.fetch()? {
@@ -299,7 +328,7 @@ impl Report<'_> {
             Ok(Some(sample)) => Ok(sample),
             Err(status) => Err(status),
         };
-        if self.sampling.end.is_some_and(|end| time > end) {
+        if self.asked.end.is_some_and(|end| time > end) {
             return Ok(Fetched::End);
         }
         match outcome {
@@ -314,7 +343,7 @@ impl Report<'_> {
             Err(status) => {
                 self.out.flush()?;
                 let text = self.source.dialect.text(status);
-                self.messages.failed_fetch(&[&self.sampling.call(), &": ", &text]);
+                self.messages.failed_fetch(&[&self.asked.call(), &": ", &text]);
                 match status {
                     // What cannot be read is no matter of this metric.
                     PmStatus::LOGREC => Err(Stop::Said),
@@ -326,7 +355,8 @@ impl Report<'_> {
 
     /// True when somebody may be waiting for each row.
     fn is_awaited(&self) -> bool {
-        self.sampling.pace.is_some() || self.sampling.follower.is_some() || self.is_terminal
+        let Sampler { pace, follower, .. } = &self.source.sampler;
+        pace.is_some() || follower.is_some() || self.is_terminal
     }
 
     /// What was printed until then stands in front of the warnings.
@@ -346,17 +376,30 @@ impl Report<'_> {
 impl Report<'_> {
     /// The next values of the metric; `None` at the end of an archive.
     fn next(&mut self) -> Result<Option<Next>, Stop> {
-        loop {
-            let next = match self.sampling.by_record {
-                true => self.next_record(),
-                false => self.next_sample(),
+        let Source { context, sampler, .. } = &mut self.source;
+        let (asked, state, out) = (&self.asked, &mut self.state, &mut self.out);
+        let next = sampler.take(&mut Attempt { context, messages: self.messages }, |attempt| {
+            let next = match asked.by_record {
+                true => state.next_record(attempt.context(), self.desc.pmid),
+                false => state.next_sample(attempt.context, &asked.list),
             };
-            match (next, &mut self.sampling.follower) {
-                (Ok(next), _) => return Ok(Some(next)),
-                (Err(error), None) if error.is_end_of_archive() => return Ok(None),
-                (Err(error), Some(_)) if error.is_end_of_archive() => self.wait()?,
-                (Err(error), _) => return Err(self.failed(&error)),
+            if next.as_ref().is_err_and(SourceError::is_end_of_archive) {
+                // It may be long until there is more.
+                out.flush()?;
             }
+            Ok(next?)
+        });
+        match next {
+            Ok(Some(mut next)) if !asked.by_record => {
+                next.time = self.as_shown(next.time);
+                // pmval knows of no gaps, and archives have marks.
+                self.state.has_gap &=
+                    self.detail.is_none() && self.source.dialect == Dialect::Fixed;
+                self.state.has_sampled = true;
+                Ok(Some(next))
+            }
+            Err(Stop::Source(error)) => Err(self.failed(&error)),
+            next => next,
         }
     }
 
@@ -365,7 +408,7 @@ impl Report<'_> {
         if let Err(error) = self.out.flush() {
             return error.into();
         }
-        let (call, text) = (self.sampling.call(), self.source.dialect.text(error.status()));
+        let (call, text) = (self.asked.call(), self.source.dialect.text(error.status()));
         match error {
             SourceError::Status { .. } => {
                 self.messages.failed_fetch(&[&call, &": ", &text]);
@@ -381,62 +424,9 @@ impl Report<'_> {
         Stop::Said
     }
 
-    /// Waits until there may be more of an archive that is followed.
-    fn wait(&mut self) -> Result<(), Stop> {
-        self.out.flush()?;
-        let pause = |time| {
-            std::thread::sleep(time);
-            true
-        };
-        if let Some(follower) = &mut self.sampling.follower
-            && !follower.wait(self.source.kind(), pause)?
-        {
-            // What was withheld until now comes yet.
-            self.sampling.follower = None;
-        }
-        Ok(())
-    }
-
-    fn next_sample(&mut self) -> Result<Next, SourceError> {
-        let Source { context, patience, dialect, .. } = &mut self.source;
-        let (list, batch) = (&self.sampling.list, &mut self.state.batch);
-        let events =
-            patience.persist(&SystemClock, self.messages, || context.fetch(list, batch))?;
-        // pmval knows of no gaps, and archives have marks.
-        self.state.has_gap = events.gap && self.detail.is_none() && *dialect == Dialect::Fixed;
-        let mut sample = self.state.take_spare();
-        let outcome = sample.read_batch(&self.state.batch).map(|()| Some(sample));
-        let time = self.as_shown(self.state.batch.timestamp());
-        self.state.has_sampled = true;
-        Ok(Next { time, outcome })
-    }
-
-    /// The next record of an archive that has the metric or is a mark.
-    fn next_record(&mut self) -> Result<Next, SourceError> {
-        let source = self.source.kind();
-        let Context::Archive(archive) = source else {
-            return Err(SourceError::Status { target: source.name(), status: PmStatus::MODE });
-        };
-        loop {
-            let FetchResult { timestamp: time, sets, .. } = archive.next_record()?;
-            if sets.is_empty() {
-                return Ok(Next { time, outcome: Ok(None) });
-            }
-            let mut sets = sets.into_iter();
-            if let Some(set) = sets.find(|set| set.pmid == self.desc.pmid) {
-                let mut sample = self.state.take_spare();
-                let outcome = set.outcome.map(|values| {
-                    sample.read_values(&values);
-                    Some(sample)
-                });
-                return Ok(Next { time, outcome });
-            }
-        }
-    }
-
     /// libpcp counts on to a full second without carrying it over.
     fn as_shown(&self, time: Timestamp) -> Timestamp {
-        let is_fractional = self.sampling.step % NSEC_PER_SEC != 0;
+        let is_fractional = self.asked.step % NSEC_PER_SEC != 0;
         let is_exact = self.source.dialect == Dialect::Fixed;
         if is_fractional && !is_exact && time.nsec == 0 && self.state.has_sampled {
             return Timestamp { sec: time.sec - 1, nsec: 1_000_000_000 };
@@ -445,7 +435,7 @@ impl Report<'_> {
     }
 }
 
-impl Sampling {
+impl Asked {
     /// The function of libpcp that takes a sample, for messages.
     fn call(&self) -> &'static str {
         if self.by_record { "pmFetchArchive" } else { "pmFetch" }

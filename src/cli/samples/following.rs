@@ -11,10 +11,10 @@ use pmderive_runtime::context::Context;
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::source::SourceError;
 
-use super::Stop;
-use super::args::interval;
-use super::messages::Messages;
-use super::pace::Pace;
+use super::pace::{Clock, Pace, SystemClock};
+use crate::cli::Stop;
+use crate::cli::args::interval;
+use crate::cli::messages::Messages;
 
 /// Time between looks at the archive.
 const LOOKS: Duration = Duration::from_millis(100);
@@ -58,7 +58,7 @@ impl FollowArgument {
             if waiting.is_over() {
                 return Err(error.into());
             }
-            waiting.pace.wait();
+            waiting.pace.wait(&SystemClock);
         }
     }
 
@@ -101,16 +101,12 @@ impl Follower {
 
     /// Waits until something was appended to the archive. False if nothing was
     /// for too long: then the archive is no longer followed, and what was
-    /// withheld because more was expected can be read. `pause` lets time pass
-    /// between looks, and is false to wait no longer.
+    /// withheld because more was expected can be read. Waits no longer than the
+    /// `clock` has time.
     ///
     /// # Errors
     /// The archive cannot be read.
-    pub fn wait(
-        &mut self,
-        source: &mut Context,
-        mut pause: impl FnMut(Duration) -> bool,
-    ) -> Result<bool, SourceError> {
+    pub fn wait(&mut self, source: &mut Context, clock: &dyn Clock) -> Result<bool, SourceError> {
         let Context::Archive(archive) = source else { return Ok(false) };
         loop {
             if archive.look()? {
@@ -121,7 +117,8 @@ impl Follower {
                 archive.stop_following()?;
                 return Ok(false);
             }
-            if !pause(self.pace.until_next()) {
+            self.pace.wait(clock);
+            if clock.is_over() {
                 return Ok(true);
             }
         }

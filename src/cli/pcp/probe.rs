@@ -3,16 +3,19 @@
 use std::io::Write;
 
 use clap::Args;
-use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::fetch::{Domain, Domains, Values, fetch, fetch_next, print_value};
-use super::messages::Messages;
-use super::mistakes::UnreadableFiles;
-use super::pcp_options::{PcpOptions, Source, batch};
-use super::terminal::{Output, Purpose};
-use super::window_options::WindowOptions;
-use super::{Outcome, Stop, walk};
+use crate::cli::messages::Messages;
+use crate::cli::pcp::batches::{BatchArgument, Batches};
+use crate::cli::pcp::fetch::{Domain, Domains, Values, fetch, print_value};
+use crate::cli::pcp::mistakes::UnreadableFiles;
+use crate::cli::pcp::options::PcpOptions;
+use crate::cli::pcp::source::Source;
+use crate::cli::pcp::walk;
+use crate::cli::samples::window::WindowOptions;
+use crate::cli::terminal::{Output, Purpose};
+use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::engine::Backend;
 
@@ -25,6 +28,9 @@ pub struct ProbeArguments {
     /// From when in an archive values are.
     #[command(flatten)]
     pub window: WindowOptions,
+    /// How many metrics are fetched together.
+    #[command(flatten)]
+    pub batch: BatchArgument,
     /// What is printed.
     #[command(flatten)]
     pub shown: Shown,
@@ -36,9 +42,6 @@ pub struct ProbeArguments {
 /// What is printed besides the number of values.
 #[derive(Debug, Args)]
 pub struct Shown {
-    /// Metrics that are fetched at a time [default: 128, of an archive always 1].
-    #[arg(short, long, value_name = "N", value_parser = batch)]
-    pub batch: Option<usize>,
     /// All instances that there are, whether they have values or not.
     #[arg(short, long)]
     pub force: bool,
@@ -69,12 +72,6 @@ impl Shown {
     }
 }
 
-/// Metrics fetched at a time.
-const BATCH: usize = 128;
-
-/// Metrics that are looked up together.
-const GROUP: usize = 4096;
-
 /// A metric to look at, which is `PM_ID_NULL` for a name that is none.
 type Metric = (String, Pmid);
 
@@ -103,13 +100,10 @@ pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcom
             look_up(&mut source, names, &mut out)?
         }
     };
-    let batch = match source.is_archive() {
-        true => 1,
-        false => shown.batch.unwrap_or(BATCH),
-    };
+    let batches = arguments.batch.of(source.is_archive());
     let mut probe = Probe { shown, domains: Domains::of_all_times(), source, messages, out };
-    for group in metrics.chunks(GROUP.max(batch)) {
-        let probed = probe.group(group, batch);
+    for group in batches.groups(&metrics) {
+        let probed = probe.group(group, batches);
         probe.source.tell_mistakes(&arguments.names, probe.messages);
         if let Err(stop) = probed {
             return Err(stop.after(probe.source.outcome()));
@@ -165,14 +159,15 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    fn group(&mut self, metrics: &[Metric], batch: usize) -> Result<(), Stop> {
+    fn group(&mut self, metrics: &[Metric], batches: Batches) -> Result<(), Stop> {
         let pmids: Vec<Pmid> = metrics.iter().map(|(_, pmid)| *pmid).collect();
         let descs = match self.shown.needs_desc() {
             true => self.source.context.lookup_descs(&pmids)?,
             false => vec![Err(PmStatus::PMID); metrics.len()],
         };
         let shown = self.shown;
-        for (metrics, descs) in metrics.chunks(batch).zip(descs.chunks(batch)) {
+        let both = batches.of_group(metrics).zip(batches.of_group(&descs));
+        for (metrics, descs) in both {
             if shown.force && shown.instances() {
                 for ((name, _), desc) in metrics.iter().zip(descs) {
                     self.known_instances(name, *desc)?;
@@ -246,16 +241,9 @@ impl Probe<'_> {
         &mut self,
         metrics: &[Metric],
         descs: &[Result<MetricDesc, PmStatus>],
-    ) -> Result<(), SourceError> {
-        if let ([(name, pmid @ Pmid::NULL)], true) =
-            (metrics, self.source.dialect != Dialect::Fixed)
-            && let Err(status) = fetch(
-                &mut self.source,
-                &[*pmid],
-                std::iter::empty(),
-                &mut self.domains,
-                self.messages,
-            )?
+    ) -> Result<(), Stop> {
+        if let ([(name, Pmid::NULL)], true) = (metrics, self.source.dialect != Dialect::Fixed)
+            && let Err(status) = self.fetch(&[Pmid::NULL], std::iter::empty())?
         {
             // pmprobe fetches first, which fails in an archive for a name that is none.
             self.print_status(name, status, " (pmFetch)");
@@ -270,7 +258,7 @@ impl Probe<'_> {
         let indoms = indoms.filter(|_| self.shown.external);
         let mut fetched = match pmids.is_empty() {
             true => Ok(Vec::new()),
-            false => fetch(&mut self.source, &pmids, indoms, &mut self.domains, self.messages)?,
+            false => self.fetch(&pmids, indoms)?,
         };
         if let (true, Ok(values)) = (self.shown.instances(), &mut fetched) {
             self.look_ahead(&pmids, values)?;
@@ -299,6 +287,16 @@ impl Probe<'_> {
         Ok(())
     }
 
+    /// Fetches metrics from where values are to be.
+    fn fetch(
+        &mut self,
+        pmids: &[Pmid],
+        indoms: impl Iterator<Item = InDom>,
+    ) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
+        self.source.rewind()?;
+        fetch(&mut self.source, pmids, indoms, &mut self.domains, self.messages)
+    }
+
     /// Whether derived metrics that cannot be used have no values, rather than a
     /// status: libpcp asks the archive for such a metric, if it is alone in a
     /// fetch, and no record has it.
@@ -308,7 +306,7 @@ impl Probe<'_> {
 
     /// Derived metrics that need a sample before have none in the first one:
     /// their instances are those of the next. libpcp says that there are none.
-    fn look_ahead(&mut self, pmids: &[Pmid], first: &mut [Values]) -> Result<(), SourceError> {
+    fn look_ahead(&mut self, pmids: &[Pmid], first: &mut [Values]) -> Result<(), Stop> {
         let is_open = |pmid: &Pmid, values: &Values| {
             pmid.is_derived() && values.as_ref().is_ok_and(Vec::is_empty)
         };
@@ -317,7 +315,7 @@ impl Probe<'_> {
             return Ok(());
         }
         let none = std::iter::empty();
-        let Ok(next) = fetch_next(&mut self.source, pmids, none, &mut self.domains, self.messages)?
+        let Ok(next) = fetch(&mut self.source, pmids, none, &mut self.domains, self.messages)?
         else {
             return Ok(());
         };

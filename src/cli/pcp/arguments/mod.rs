@@ -36,8 +36,8 @@ use self::scan::{Part, scan};
 use self::tools::PcpOption;
 pub use self::tools::Tool;
 pub use self::usage::usage;
-use super::environment::Setting;
-use super::lines::Lines;
+use crate::cli::environment::Setting;
+use crate::cli::lines::Lines;
 use crate::dialect::Dialect;
 use crate::escape::Foreign;
 

@@ -7,10 +7,10 @@
 //! makes the exit status where the user has named the file. What a mistake is
 //! is not decided here.
 
-use super::args::{DefinitionArguments, DiagWords};
-use super::definitions::Definitions;
-use super::messages::Messages;
-use super::{Outcome, Stop};
+use crate::cli::args::{DefinitionArguments, DiagWords};
+use crate::cli::definitions::Definitions;
+use crate::cli::messages::Messages;
+use crate::cli::{Outcome, Stop};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::Registry;

@@ -4,40 +4,33 @@
 //! Options of a single tool stand in its file. What is printed of a source
 //! is not known here.
 
-use std::collections::HashSet;
-use std::io::Write;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use pmderive_runtime::context::{Context, HostSpec, SASL_ENCRYPTION_NEEDED};
-use pmderive_runtime::model::{PmStatus, Timestamp};
+use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::name_space::{LoadOptions, LocalNameSpace, WithNameSpace};
 use pmderive_runtime::pcp_conf::PcpConf;
 use pmderive_runtime::source::{MetadataSource, SourceError};
-use pmderive_runtime::time::{TimeWindow, TimeZone, WindowSpec};
+use pmderive_runtime::time::TimeZone;
 
-use super::lines::Lines;
+use super::mistakes::{Mistakes, UnreadableFiles};
+use super::source::Source;
+use crate::cli::Stop;
+use crate::cli::args::{DefinitionArguments, SourceArguments};
+use crate::cli::lines::Lines;
+use crate::cli::messages::Messages;
+use crate::cli::positional::refuse_files;
+use crate::cli::samples::Sampler;
+use crate::cli::samples::patience::{Patience, Retry, RetryArgument};
+use crate::cli::samples::window::{WindowOptions, ZoneOptions};
 use crate::dialect::Dialect;
 use crate::engine::{Backend, Engine, Session, SharedRegistry};
 use crate::equivalent_domains::EquivalentDomains;
 use crate::escape;
 use crate::escape::Foreign;
-use std::fmt::Display;
-
-use super::args::{DefinitionArguments, SourceArguments};
-use super::messages::Messages;
-use super::mistakes::{Mistakes, UnreadableFiles};
-use super::patience::{Patience, Retry, RetryArgument};
-use super::positional::refuse_files;
-use super::source::tell_warnings;
-use super::terminal::Purpose;
-use super::window_options::WindowOptions;
-use super::{Outcome, Stop};
-
-/// What PCP's tools add when the end of an archive cannot be found.
-const END_UNKNOWN: &str = "\nWARNING: This archive is sufficiently damaged that it may not be possible to\n         \
-     produce complete information.  Continuing and hoping for the best.\n";
 
 /// Options of `info`, `probe` and `val`.
 #[derive(Clone, Debug, Args)]
@@ -71,53 +64,11 @@ pub struct PcpOptions {
     pub is_followed: bool,
 }
 
-/// The zone that times are shown and read in.
-#[derive(Clone, Debug, Default, Args)]
-pub struct ZoneOptions {
-    /// Times in the zone of the host that the metrics are of.
-    #[arg(short = 'z', long, conflicts_with = "timezone")]
-    pub hostzone: bool,
-    /// Times in this zone, in the form of the TZ environment variable.
-    #[arg(short = 'Z', long, value_name = "TZ")]
-    pub timezone: Option<String>,
-}
-
-/// A source of any kind, with its own names or with those of a file.
-pub type AnyNamed = WithNameSpace<Context>;
-
 /// Said where the zone of a source is wanted and no source was chosen.
 pub const NO_ZONE: &str = "use of timezone from metric source requires a source";
 
 /// Said where a part of a live source's time is wanted.
 pub const ARCHIVES_ONLY: &str = "time window options are supported for archives only";
-
-/// An open source, with what the options say of it.
-pub struct Source {
-    /// The source, with derived metrics.
-    pub context: Session<AnyNamed>,
-    /// The version of PCP whose answers are given.
-    pub dialect: Dialect,
-    /// What is wrong with definitions.
-    mistakes: Mistakes,
-    /// From when in an archive values are; without it, from its start.
-    pub origin: Option<Timestamp>,
-    /// The zone that times are shown in.
-    pub zone: TimeZone,
-    /// What PCP's tools say when a zone was chosen; an empty line follows.
-    pub zone_note: Option<String>,
-    /// With a live source that fails.
-    pub patience: Patience,
-    damage: Damage,
-}
-
-/// Damage of an archive that fetches have come upon.
-#[derive(Default)]
-struct Damage {
-    /// Each once, although each fetch may come upon it again.
-    met: HashSet<String>,
-    /// What nobody was told of.
-    untold: Vec<String>,
-}
 
 impl PcpOptions {
     /// Opens the source, with the derived metrics of the system and of the
@@ -169,12 +120,9 @@ impl PcpOptions {
             origin: None,
             zone: TimeZone::system(),
             zone_note: None,
-            patience: self.patience(dialect),
-            damage: Damage::default(),
+            sampler: Sampler::new(self.patience(dialect)),
+            damage: Default::default(),
         };
-        if source.is_archive() {
-            source.patience = Patience::new(Retry::For(Duration::ZERO));
-        }
         if let Some(zone) = &self.zone.timezone {
             source.zone = TimeZone::parse(zone);
             source.zone_note = Some(format!("Note: timezone set to \"TZ={zone}\""));
@@ -293,138 +241,6 @@ fn is_our_rule(error: &SourceError) -> bool {
     [PmStatus::TLS, SASL_ENCRYPTION_NEEDED].contains(&status)
 }
 
-impl Source {
-    /// The source itself.
-    pub fn kind(&mut self) -> &mut Context {
-        self.context.source().source()
-    }
-
-    /// Tells what was found wrong with derived metrics that were touched since
-    /// the last time; `asked` are the names that the user has given.
-    pub fn tell_mistakes(&mut self, asked: &[String], messages: &mut Messages) {
-        let (found, sources) = self.context.take_mistakes();
-        self.mistakes.tell(found, &sources, asked, messages);
-    }
-
-    /// What the mistakes in definitions make of the run.
-    pub fn outcome(&self) -> Outcome {
-        self.mistakes.outcome()
-    }
-
-    /// True if the metrics are an archive's.
-    pub fn is_archive(&mut self) -> bool {
-        matches!(self.kind(), Context::Archive(_))
-    }
-
-    /// Takes note of what a fetch failed of.
-    pub fn note_damage(&mut self, error: SourceError) {
-        let text = error.to_string();
-        if self.damage.met.insert(text.clone()) {
-            self.damage.untold.push(text);
-        }
-    }
-
-    /// Tells of the damage that fetches have come upon. Where answers are to be
-    /// those of PCP's tools, it is no failure, since these do not notice.
-    pub fn tell_damage(&mut self, messages: &Messages) -> Outcome {
-        tell_warnings(self.kind(), messages);
-        if self.dialect != Dialect::Fixed || self.damage.met.is_empty() {
-            return Outcome::Good;
-        }
-        self.damage.untold.drain(..).for_each(|text| messages.error(&text));
-        Outcome::Failed
-    }
-
-    /// First and last time that there are values of: of an archive; for a live
-    /// source now, and no end. Where that of an archive cannot be found there
-    /// is none either: what comes before the damage may be of use.
-    fn bounds(&mut self, messages: &Messages) -> (Timestamp, Option<Timestamp>) {
-        let dialect = self.dialect;
-        let Context::Archive(archive) = self.kind() else { return (Timestamp::now(), None) };
-        let end = match dialect {
-            Dialect::Fixed => archive.end_time(),
-            Dialect::Pcp6_0 | Dialect::Pcp7_2 => archive.indexed_end_time(),
-        };
-        let start = archive.label().start;
-        if let Err(error) = &end {
-            let (archive, status) = (self.context.name(), self.dialect.text(error.status()));
-            messages.error(&format_args!("Cannot locate end of archive {archive}: {status}"));
-            if messages.are_of_tool() {
-                messages.lines(&[&END_UNKNOWN]);
-            }
-        }
-        (start, end.ok())
-    }
-
-    /// The part of time that options choose (`pmGetContextOptions(3)`). What
-    /// could not be followed is told.
-    ///
-    /// # Errors
-    /// One of the options makes no sense.
-    pub fn window(
-        &mut self,
-        spec: &WindowSpec<'_>,
-        messages: &Messages,
-    ) -> Result<TimeWindow, Stop> {
-        let bounds = self.bounds(messages);
-        let window = TimeWindow::parse(spec, bounds, &self.zone)
-            .map_err(|error| Stop::tool(&[&"invalid time window.\n", &error, &"\n"]))?;
-        // PCP's tools go on without a word.
-        if let Some(warning) = window.warning.as_ref().filter(|_| !messages.are_of_tool()) {
-            messages.lines(&[warning]);
-        }
-        Ok(window)
-    }
-
-    /// Says which zone was chosen, if one was.
-    ///
-    /// # Errors
-    /// Standard output cannot be written.
-    pub fn tell_zone(&mut self, messages: &Messages) -> Result<(), Stop> {
-        if let Some(note) = self.zone_note.take() {
-            let mut out = messages.output(Purpose::Exact);
-            writeln!(out, "{}\n", out.escaping().text(&note))?;
-            out.flush()?;
-        }
-        Ok(())
-    }
-
-    /// For tools that report on one time only: chooses it. As to those tools,
-    /// zones and times are matters of archives.
-    ///
-    /// # Errors
-    /// The time makes no sense.
-    pub fn start_at(&mut self, time: &WindowOptions, messages: &Messages) -> Result<(), Stop> {
-        let window = time.window();
-        if self.is_archive() {
-            self.tell_zone(messages)?;
-            if window != WindowSpec::default() {
-                self.origin = Some(self.window(&window, messages)?.origin);
-            }
-            return Ok(());
-        }
-        if !window.is_live() {
-            return Err(messages.misuse(&ARCHIVES_ONLY));
-        }
-        self.zone_note = None;
-        if self.dialect == Dialect::Pcp6_0 {
-            self.zone = TimeZone::system();
-        }
-        Ok(())
-    }
-
-    /// Makes the next fetch from an archive begin at the origin again
-    /// (`pmSetMode(3)` with `PM_MODE_FORW`).
-    ///
-    /// # Errors
-    /// The source failed.
-    pub fn rewind(&mut self) -> Result<(), SourceError> {
-        let origin = self.origin;
-        let Context::Archive(archive) = self.kind() else { return Ok(()) };
-        archive.set_position(origin.unwrap_or(archive.label().start))
-    }
-}
-
 /// Where pmlogger keeps what it records of this host.
 ///
 /// # Errors
@@ -434,13 +250,4 @@ pub fn archives_of_this_host() -> Result<PathBuf, Stop> {
     let folder = conf.get("PCP_ARCHIVE_DIR").map(PathBuf::from);
     let folder = folder.or_else(|| Some(PathBuf::from(conf.get("PCP_LOG_DIR")?).join("pmlogger")));
     Ok(folder.unwrap_or_default().join(Context::local().host_name()?))
-}
-
-/// The argument of `-b`.
-///
-/// # Errors
-/// It is not a number of metrics.
-pub fn batch(text: &str) -> Result<usize, String> {
-    let batch = text.parse().ok().filter(|batch| *batch > 0);
-    batch.ok_or_else(|| "-b requires numeric argument".to_owned())
 }

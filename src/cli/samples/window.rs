@@ -1,4 +1,5 @@
-//! Options that choose a part of a source's time, see pmParseTimeWindow(3).
+//! Options that choose a part of a source's time, see pmParseTimeWindow(3), and
+//! the zone that times are in.
 
 use clap::Args;
 use pmderive_runtime::time::WindowSpec;
@@ -31,4 +32,15 @@ impl WindowOptions {
             origin: self.origin.as_deref(),
         }
     }
+}
+
+/// The zone that times are shown and read in.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ZoneOptions {
+    /// Times in the zone of the host that the metrics are of.
+    #[arg(short = 'z', long, conflicts_with = "timezone")]
+    pub hostzone: bool,
+    /// Times in this zone, in the form of the TZ environment variable.
+    #[arg(short = 'Z', long, value_name = "TZ")]
+    pub timezone: Option<String>,
 }

@@ -1,10 +1,8 @@
 //! Samples of a selection of metrics, one after the other: what `eval` prints
 //! and `export` writes.
 //!
-//! A live source that fails is tried again for as long as patience lasts; the
-//! end of an archive ends the samples. Damage that an archive is read behind is
-//! told, and makes the outcome that of a source that failed. What becomes of a
-//! sample is the affair of a [`Sink`].
+//! Damage that an archive is read behind is told, and makes the outcome that of
+//! a source that failed. What becomes of a sample is the affair of a [`Sink`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,18 +17,17 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Engine, Finding, Metric, Registered, Sample, Session, Shown, Space};
 use crate::equivalent_domains::EquivalentDomains;
 
-use super::definitions::{Definitions, Subject};
-use super::ending::Ending;
-use super::following::Follower;
-use super::messages::Messages;
-use super::missing::LeftOut;
+use super::arguments::SampleArguments;
 use super::pace::Pace;
-use super::patience::{Clock, Patience, SystemClock};
-use super::progress::Progress;
-use super::sample_arguments::SampleArguments;
-use super::source::{check_rest, tell_warnings};
-use super::time_options::{Course, DEFAULT_INTERVAL};
-use super::{Outcome, Stop};
+use super::time::{Course, DEFAULT_INTERVAL};
+use super::{Sampled, Sampler};
+use crate::cli::definitions::{Definitions, Subject};
+use crate::cli::ending::Ending;
+use crate::cli::messages::Messages;
+use crate::cli::missing::LeftOut;
+use crate::cli::progress::Progress;
+use crate::cli::source::{check_rest, tell_warnings};
+use crate::cli::{Outcome, Stop};
 
 /// Takes samples, one after the other.
 pub trait Sink {
@@ -59,6 +56,16 @@ pub trait Sink {
 
 /// One run over one source.
 pub struct Run<'r> {
+    selected: Selected<'r>,
+    sampler: Sampler,
+    /// Samples to take; `None` for all that there are.
+    samples: Option<u64>,
+    /// True if the first sample of all only serves the next one.
+    is_primed: bool,
+}
+
+/// The selection, and how it is evaluated over the source.
+struct Selected<'r> {
     definitions: &'r Definitions,
     selection: Vec<&'r Registered>,
     /// Definitions that the arguments do not name one by one and whose operands
@@ -68,26 +75,14 @@ pub struct Run<'r> {
     session: Session<AnySource>,
     /// What is wrong with metrics that cannot be used; parallel to the selection.
     mistakes: Vec<Option<String>>,
-    /// Samples to take; `None` for all that there are.
-    samples: Option<u64>,
     /// Which samples are taken.
     course: Course,
-    /// True if the first sample of all only serves the next one.
-    is_primed: bool,
     /// True once the sink has begun.
     has_begun: bool,
-    /// When to fetch from a live source.
-    pace: Option<Pace>,
-    /// Present while an archive is followed.
-    follower: Option<Follower>,
     /// How much of an archive has been read.
     progress: Progress,
-    /// Signals to end at, if they are not to end the process.
-    ending: Option<Ending>,
     space: Space,
     messages: &'r mut Messages,
-    /// With a live source that fails.
-    patience: Patience,
     domains: Vec<Option<Arc<InstanceDomain>>>,
     /// Failures that the sink has no place for, by metric; told once.
     failures: Vec<Option<PmStatus>>,
@@ -138,32 +133,30 @@ impl<'r> Run<'r> {
         }
         // Differences need a sample that comes before the first one.
         let is_primed = session.needs_two_samples() && !course.is_reverse();
-        Ok(Run {
+        let mut sampler = Sampler::new(arguments.retry.patience());
+        sampler.pace = is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL)));
+        sampler.follower = follower;
+        let selected = Selected {
             definitions,
             selection,
             left_out,
             engine,
             session,
             mistakes,
-            samples,
-            is_primed,
-            has_begun: false,
-            pace: is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL))),
             course,
-            follower,
+            has_begun: false,
             progress: Progress::default(),
-            ending: None,
             space: Space::default(),
             messages,
-            patience: arguments.retry.patience(),
             domains: Vec::new(),
             failures: Vec::new(),
-        })
+        };
+        Ok(Run { selected, sampler, samples, is_primed })
     }
 
     /// Tells which definitions are left out as their operands are missing.
     pub fn tell_left_out(&self, verbose: bool) {
-        self.left_out.tell(verbose, self.messages);
+        self.selected.left_out.tell(verbose, self.selected.messages);
     }
 
     /// Number of samples that will be taken, if that is known.
@@ -173,7 +166,7 @@ impl<'r> Run<'r> {
 
     /// The zone that times are to be shown in, if one was asked for.
     pub fn zone(&self) -> Option<TimeZone> {
-        self.course.zone.clone()
+        self.selected.course.zone.clone()
     }
 
     /// Shows how much of an archive has been read. `visible` is false where
@@ -182,29 +175,30 @@ impl<'r> Run<'r> {
     /// # Errors
     /// The archive has no end.
     pub fn show_progress(&mut self, visible: bool) -> Result<(), Stop> {
-        self.progress = Progress::of(self.session.source(), self.course.last(), visible)?;
+        let Selected { session, course, progress, .. } = &mut self.selected;
+        *progress = Progress::of(session.source(), course.last(), visible)?;
         Ok(())
     }
 
     /// Has every sample that an archive holds, the first one as well, where
     /// differences have no values yet.
     pub fn take_all_of_archive(&mut self) {
-        self.is_primed &= self.pace.is_some();
+        self.is_primed &= self.sampler.pace.is_some();
     }
 
     /// Has signals end the samples.
     pub fn end_by(&mut self, ending: Ending) {
-        self.ending = Some(ending);
+        self.sampler.clock = Box::new(ending);
     }
 
     /// True if the source is damaged, which was told.
     pub fn have_told_damage(&self) -> bool {
-        self.messages.have_told_damage()
+        self.selected.messages.have_told_damage()
     }
 
     /// True if a signal has ended the samples.
     pub fn is_ended_by_signal(&self) -> bool {
-        self.ending.as_ref().is_some_and(Ending::is_asked)
+        self.sampler.clock.is_over()
     }
 
     /// Leaves metrics out of the selection, and says so.
@@ -216,17 +210,16 @@ impl<'r> Run<'r> {
         is_unwanted: impl Fn(&Metric) -> bool,
         say: impl Fn(&Metric, &Messages),
     ) -> Result<Outcome, Stop> {
-        let unwanted: Vec<bool> = self.session.metrics().iter().map(is_unwanted).collect();
+        let Selected { session, selection, messages, .. } = &mut self.selected;
+        let unwanted: Vec<bool> = session.metrics().iter().map(is_unwanted).collect();
         if !unwanted.contains(&true) {
             return Ok(Outcome::Good);
         }
-        let of_selection = self.session.metrics().iter().zip(&unwanted);
-        of_selection
-            .filter(|(_, leave)| **leave)
-            .for_each(|(metric, _)| say(metric, self.messages));
+        let of_selection = session.metrics().iter().zip(&unwanted);
+        of_selection.filter(|(_, leave)| **leave).for_each(|(metric, _)| say(metric, messages));
         let mut leave = unwanted.into_iter();
-        self.selection.retain(|_| leave.next() != Some(true));
-        self.compile()?;
+        selection.retain(|_| leave.next() != Some(true));
+        self.selected.compile()?;
         Ok(Outcome::Failed)
     }
 
@@ -235,87 +228,60 @@ impl<'r> Run<'r> {
     /// # Errors
     /// The source or the sink failed.
     pub fn run(&mut self, sink: &mut dyn Sink) -> Result<Outcome, Stop> {
-        let source = self.session.source().name();
+        let Run { selected, sampler, samples, is_primed } = self;
+        let source = selected.session.source().name();
         let mut outcome = Outcome::Good;
         let mut taken = 0;
         let mut is_first = true;
-        let mut is_priming = self.is_primed;
-        while self.samples.is_none_or(|samples| taken < samples) {
-            // A failure was followed by a pause.
-            if !is_first
-                && !self.patience.is_tried()
-                && let Some(pace) = &mut self.pace
-            {
-                match &self.ending {
-                    Some(ending) => ending.wait(pace.until_next()),
-                    None => pace.wait(),
-                }
+        let mut is_priming = *is_primed;
+        while samples.is_none_or(|samples| taken < samples) {
+            if !is_first {
+                sampler.wait();
             }
-            if self.is_ended_by_signal() {
-                break;
-            }
-            let sampled = self.sample(&source, (!is_priming).then_some(&mut *sink));
-            tell_warnings(self.session.source(), self.messages);
-            match sampled {
-                Ok(Some(sample)) => {
+            let sampled = sampler.take(selected, |selected| {
+                let sampled = selected.sample(&source, (!is_priming).then_some(&mut *sink));
+                tell_warnings(selected.session.source(), selected.messages);
+                sampled
+            });
+            match sampled.map_err(|stop| stop.after(outcome))?.flatten() {
+                Some(sample) => {
                     outcome = outcome.max(sample);
                     taken += u64::from(!is_priming);
                     is_priming = false;
-                    self.patience.succeeded();
                 }
-                Ok(None) if self.waits()? => continue,
-                Ok(None) => {
-                    self.progress.finish();
-                    if taken == 0 {
-                        self.nothing_found(!is_first);
+                None => {
+                    selected.progress.finish();
+                    if taken == 0 && !sampler.clock.is_over() {
+                        selected.nothing_found(!is_first);
                         outcome = outcome.max(Outcome::Failed);
                     }
                     break;
                 }
-                Err(Stop::Source(error)) if self.may_recover(&error) => {
-                    let clock: &dyn Clock = match &self.ending {
-                        Some(ending) => ending,
-                        None => &SystemClock,
-                    };
-                    self.patience.failed(error, clock, self.messages)?;
-                }
-                Err(stop) => return Err(stop.after(outcome)),
             }
             is_first = false;
-            if let Some(warning) = self.engine.take_warning() {
-                self.messages.warning(&warning);
+            if let Some(warning) = selected.engine.take_warning() {
+                selected.messages.warning(&warning);
             }
         }
-        if !self.has_begun {
-            let (metrics, source) = self.session.metrics_and_source();
+        if !selected.has_begun {
+            let (metrics, source) = selected.session.metrics_and_source();
             sink.begin(metrics, source)?;
         }
         Ok(outcome)
     }
+}
 
-    /// At the end of an archive that is followed, waits until there may be
-    /// more of it. False if the archive is not followed any more.
-    fn waits(&mut self) -> Result<bool, Stop> {
-        let Some(follower) = &mut self.follower else { return Ok(false) };
-        self.progress.finish();
-        let ending = &self.ending;
-        let pause = |time| match ending {
-            Some(ending) => {
-                ending.wait(time);
-                !ending.is_asked()
-            }
-            None => {
-                std::thread::sleep(time);
-                true
-            }
-        };
-        if !follower.wait(self.session.source(), pause)? {
-            // What was withheld until now comes yet.
-            self.follower = None;
-        }
-        Ok(true)
+impl Sampled for Selected<'_> {
+    fn context(&mut self) -> &mut AnySource {
+        self.session.source()
     }
 
+    fn messages(&self) -> &Messages {
+        self.messages
+    }
+}
+
+impl Selected<'_> {
     /// Compiles the selection anew.
     fn compile(&mut self) -> Result<(), Stop> {
         let mut diagnostics = Diagnostics::default();
@@ -327,7 +293,7 @@ impl<'r> Run<'r> {
     }
 
     /// Fetches; without a sink the values only serve the next sample. `None`
-    /// after the last one.
+    /// after the last one that the options ask for.
     fn sample(
         &mut self,
         source: &str,
@@ -337,14 +303,12 @@ impl<'r> Run<'r> {
             self.compile()?;
         }
         let mut sample = match self.session.sample(&mut self.space) {
-            Ok(sample) if self.course.is_over(sample.values.timestamp()) => {
-                self.follower = None;
-                return Ok(None);
-            }
+            Ok(sample) if self.course.is_over(sample.values.timestamp()) => return Ok(None),
             Ok(sample) => sample,
             Err(error) if error.is_end_of_archive() => {
+                self.progress.finish();
                 check_rest(self.session.source())?;
-                return Ok(None);
+                return Err(error.into());
             }
             Err(error) => return Err(error.into()),
         };
@@ -383,10 +347,6 @@ impl<'r> Run<'r> {
             *before = failure;
         }
         taken.map(|()| Some(outcome)).map_err(|stop| stop.after(outcome))
-    }
-
-    fn may_recover(&self, error: &SourceError) -> bool {
-        self.pace.is_some() && error.is_transient()
     }
 
     /// The archive ended before there was a sample.

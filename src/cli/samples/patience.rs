@@ -10,7 +10,8 @@ use clap::Args;
 use pmderive_runtime::model::parse_interval;
 use pmderive_runtime::source::SourceError;
 
-use super::messages::Messages;
+use super::pace::Clock;
+use crate::cli::messages::Messages;
 
 /// The pause after a first failure; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -23,28 +24,6 @@ const BETWEEN_MESSAGES: Duration = Duration::from_secs(60);
 
 /// How long a source is tried unless told otherwise.
 const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
-
-/// Passing of time.
-pub trait Clock {
-    /// The time now.
-    fn now(&self) -> Instant;
-
-    /// Lets time pass; less of it if there is nothing to wait for any more.
-    fn pause(&self, time: Duration);
-}
-
-/// The clock of this machine.
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Instant {
-        Instant::now()
-    }
-
-    fn pause(&self, time: Duration) {
-        std::thread::sleep(time);
-    }
-}
 
 /// How long a source that fails is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,12 +88,6 @@ impl Patience {
         Patience { retry, trial: None }
     }
 
-    /// True since an attempt failed, until one succeeds. Before the next one
-    /// it need not be waited any more.
-    pub fn is_tried(&self) -> bool {
-        self.trial.is_some()
-    }
-
     /// An attempt succeeded.
     pub fn succeeded(&mut self) {
         self.trial = None;
@@ -140,28 +113,6 @@ impl Patience {
         }
         clock.pause(outcome?);
         Ok(())
-    }
-
-    /// Takes attempts until one succeeds, or fails in a way that time does not help.
-    ///
-    /// # Errors
-    /// The source failed in such a way, or is given up.
-    pub fn persist<T>(
-        &mut self,
-        clock: &dyn Clock,
-        messages: &Messages,
-        mut attempt: impl FnMut() -> Result<T, SourceError>,
-    ) -> Result<T, SourceError> {
-        loop {
-            match attempt() {
-                Err(error) if error.is_transient() => self.failed(error, clock, messages)?,
-                Err(error) => return Err(error),
-                Ok(found) => {
-                    self.succeeded();
-                    return Ok(found);
-                }
-            }
-        }
     }
 
     fn judge(&mut self, error: SourceError, now: Instant) -> Verdict {
@@ -215,35 +166,7 @@ fn seconds(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
     use super::*;
-
-    /// A clock that only pauses set forward, and which keeps them.
-    struct Made {
-        start: Instant,
-        pauses: RefCell<Vec<Duration>>,
-    }
-
-    impl Made {
-        fn new() -> Made {
-            Made { start: Instant::now(), pauses: RefCell::default() }
-        }
-
-        fn seconds(&self) -> Vec<f64> {
-            self.pauses.borrow().iter().map(Duration::as_secs_f64).collect()
-        }
-    }
-
-    impl Clock for Made {
-        fn now(&self) -> Instant {
-            self.start + self.pauses.borrow().iter().sum::<Duration>()
-        }
-
-        fn pause(&self, time: Duration) {
-            self.pauses.borrow_mut().push(time);
-        }
-    }
 
     fn failure() -> SourceError {
         SourceError::Timeout { target: "web1".to_owned(), seconds: 2.0 }
@@ -251,46 +174,6 @@ mod tests {
 
     fn too_soon() -> SourceError {
         SourceError::TooSoon { failure: "web1 is away".to_owned(), seconds: 4.0 }
-    }
-
-    #[test]
-    fn pauses_double_to_the_longest_until_patience_ends() {
-        let (clock, messages) = (Made::new(), Messages::to_standard_error());
-        let mut patience = RetryArgument::default().patience();
-        let outcome = patience.persist::<()>(&clock, &messages, || Err(failure()));
-        assert!(matches!(outcome, Err(SourceError::Timeout { .. })), "{outcome:?}");
-        let expected = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0, 10.0, 10.0, 7.3];
-        assert_eq!(clock.seconds(), expected);
-    }
-
-    #[test]
-    fn a_success_renews_patience() {
-        let (clock, messages) = (Made::new(), Messages::to_standard_error());
-        let mut patience = Patience::new(Retry::For(Duration::from_millis(250)));
-        let mut attempts = 0;
-        for _ in 0..3 {
-            let attempt = || {
-                attempts += 1;
-                if attempts % 3 == 0 { Ok(attempts) } else { Err(failure()) }
-            };
-            assert!(patience.persist(&clock, &messages, attempt).is_ok());
-            assert!(!patience.is_tried());
-        }
-        assert_eq!(clock.seconds(), [0.1, 0.15].repeat(3));
-    }
-
-    #[test]
-    fn what_time_does_not_mend_ends_at_once() {
-        let (clock, messages) = (Made::new(), Messages::to_standard_error());
-        let malformed =
-            || SourceError::Malformed { target: "web1".to_owned(), source: "no".into() };
-        let mut patience = Patience::new(Retry::Forever);
-        let outcome = patience.persist::<()>(&clock, &messages, || Err(malformed()));
-        assert!(matches!(outcome, Err(SourceError::Malformed { .. })));
-        let mut none = Patience::new(Retry::For(Duration::ZERO));
-        let outcome = none.persist::<()>(&clock, &messages, || Err(failure()));
-        assert!(matches!(outcome, Err(SourceError::Timeout { .. })));
-        assert_eq!(clock.seconds(), [0.0; 0]);
     }
 
     /// At once, and then once a minute, whatever the reason is by then.

@@ -8,10 +8,10 @@ use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, V
 use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
 use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
 
-use super::messages::Messages;
-use super::patience::SystemClock;
-use super::pcp_options::Source;
-use super::terminal::Output;
+use super::source::{Attempt, Source};
+use crate::cli::Stop;
+use crate::cli::messages::Messages;
+use crate::cli::terminal::Output;
 
 /// The values of a metric, or why there are none.
 pub type Values = Result<Vec<InstanceValue>, PmStatus>;
@@ -61,8 +61,10 @@ impl Domains {
     }
 }
 
-/// Fetches metrics, each as often as it is in the list, from the origin if
-/// that is in an archive. See [`fetch_next`].
+/// Fetches metrics, each as often as it is in the list, from where an archive
+/// stands. Domains that are not known come along with the values of a live
+/// source, which is tried again while it fails and patience lasts. The inner
+/// error: the fetch as a whole failed.
 ///
 /// # Errors
 /// The source failed.
@@ -72,25 +74,7 @@ pub fn fetch(
     indoms: impl Iterator<Item = InDom>,
     domains: &mut Domains,
     messages: &Messages,
-) -> Result<Result<Vec<Values>, PmStatus>, SourceError> {
-    source.rewind()?;
-    fetch_next(source, pmids, indoms, domains, messages)
-}
-
-/// Fetches metrics, each as often as it is in the list, from where an archive
-/// stands. Domains that are not known come along with the values of a live
-/// source, which is tried again while it fails and patience lasts. The inner
-/// error: the fetch as a whole failed.
-///
-/// # Errors
-/// The source failed.
-pub fn fetch_next(
-    source: &mut Source,
-    pmids: &[Pmid],
-    indoms: impl Iterator<Item = InDom>,
-    domains: &mut Domains,
-    messages: &Messages,
-) -> Result<Result<Vec<Values>, PmStatus>, SourceError> {
+) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
     let mut distinct: Vec<Pmid> = Vec::new();
     let mut places: HashMap<Pmid, usize> = HashMap::new();
     for pmid in pmids {
@@ -109,17 +93,20 @@ pub fn fetch_next(
     }
     let list = FetchList::new(distinct, wanted);
     let mut batch = ResultBatch::default();
-    let Source { context, patience, .. } = source;
-    let fetched = patience.persist(&SystemClock, messages, || context.fetch(&list, &mut batch));
+    let Source { context, sampler, .. } = source;
+    let fetched = sampler.take(&mut Attempt { context, messages }, |attempt| {
+        Ok(attempt.context.fetch(&list, &mut batch)?)
+    });
     let events = match fetched {
-        Ok(events) => events,
-        Err(SourceError::Status { status, .. }) => return Ok(Err(status)),
-        Err(error @ SourceError::Damaged { .. }) => {
+        Ok(Some(events)) => events,
+        Ok(None) => return Ok(Err(PmStatus::EOL)),
+        Err(Stop::Source(SourceError::Status { status, .. })) => return Ok(Err(status)),
+        Err(Stop::Source(error @ SourceError::Damaged { .. })) => {
             let status = error.status();
             source.note_damage(error);
             return Ok(Err(status));
         }
-        Err(error) => return Err(error),
+        Err(stop) => return Err(stop),
     };
     domains.known.extend(list.domains().iter().copied().zip(batch.domains.drain(..)));
     let result = FetchResult::of_batch(&batch, events.changes);

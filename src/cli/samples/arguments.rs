@@ -5,14 +5,14 @@ use clap::Args;
 use pmderive_runtime::context::Context;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
-use super::definitions::Definitions;
-use super::following::FollowArgument;
-use super::messages::Messages;
-use super::patience::RetryArgument;
-use super::positional::refuse_files;
-use super::time_options::TimeArguments;
-use super::{Outcome, Stop};
+use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
+use crate::cli::definitions::Definitions;
+use crate::cli::messages::Messages;
+use crate::cli::positional::refuse_files;
+use crate::cli::samples::following::FollowArgument;
+use crate::cli::samples::patience::RetryArgument;
+use crate::cli::samples::time::TimeArguments;
+use crate::cli::{Outcome, Stop};
 use crate::engine::Registry;
 use crate::syntax::name_mistake;
 
@@ -53,7 +53,7 @@ pub struct SampleArguments {
 ///
 /// # Errors
 /// It is not a number of samples.
-pub(super) fn samples(text: &str) -> Result<u64, String> {
+pub fn samples(text: &str) -> Result<u64, String> {
     let samples = text.trim().parse().ok().filter(|samples| *samples > 0);
     samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
 }

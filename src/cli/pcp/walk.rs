@@ -3,7 +3,7 @@
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{FetchSource, MetadataSource, SourceError};
 
-use super::pcp_options::Source;
+use crate::cli::pcp::source::Source;
 use crate::engine::Session;
 
 /// The names of the metrics at or below a node; the empty name is the root.

@@ -15,12 +15,11 @@ use pmderive_runtime::time::{
     ReportingError, ReportingOptions, TimeBounds, TimeWindow, TimeZone, WindowSpec, ZoneOption,
 };
 
-use super::Stop;
-use super::args::interval;
-use super::lines::Lines;
-use super::messages::Messages;
-use super::pcp_options::ZoneOptions;
-use super::window_options::WindowOptions;
+use super::window::{WindowOptions, ZoneOptions};
+use crate::cli::Stop;
+use crate::cli::args::interval;
+use crate::cli::lines::Lines;
+use crate::cli::messages::Messages;
 
 /// Options about time.
 #[derive(Debug, Default, Args)]

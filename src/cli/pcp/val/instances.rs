@@ -8,7 +8,7 @@ use pmderive_runtime::model::{InDom, InstId, InstanceProfile};
 use pmderive_runtime::source::{FetchSource, MetadataSource};
 
 use crate::cli::Stop;
-use crate::cli::pcp_options::AnyNamed;
+use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Escaping;
 use crate::engine::Session;
 use crate::escape::Foreign;

@@ -23,11 +23,14 @@ use pmderive_runtime::model::{InDom, PmStatus, Pmid};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use self::report::Report;
-use super::messages::Messages;
-use super::mistakes::UnreadableFiles;
-use super::pcp_options::{PcpOptions, Source, batch};
-use super::window_options::WindowOptions;
-use super::{Outcome, Stop, walk};
+use crate::cli::messages::Messages;
+use crate::cli::pcp::batches::{BatchArgument, Batches};
+use crate::cli::pcp::mistakes::UnreadableFiles;
+use crate::cli::pcp::options::PcpOptions;
+use crate::cli::pcp::source::Source;
+use crate::cli::pcp::walk;
+use crate::cli::samples::window::WindowOptions;
+use crate::cli::{Outcome, Stop};
 use crate::engine::Backend;
 
 /// Arguments of `info`.
@@ -39,6 +42,9 @@ pub struct InfoArguments {
     /// From when in an archive values are.
     #[command(flatten)]
     pub window: WindowOptions,
+    /// How many metrics are fetched together.
+    #[command(flatten)]
+    pub batch: BatchArgument,
     /// What is printed.
     #[command(flatten)]
     pub shown: Shown,
@@ -54,9 +60,6 @@ pub struct InfoArguments {
 /// What of a metric is printed.
 #[derive(Clone, Debug, Args)]
 pub struct Shown {
-    /// Metrics that are fetched at a time [default: 128, of an archive always 1].
-    #[arg(short, long, value_name = "N", value_parser = batch)]
-    pub batch: Option<usize>,
     /// Type, instance domain, semantics and units.
     #[arg(short, long)]
     pub desc: bool,
@@ -101,12 +104,6 @@ pub struct Shown {
     pub verify: bool,
 }
 
-/// Metrics fetched at a time.
-const BATCH: usize = 128;
-
-/// Metrics that are looked up together.
-const GROUP: usize = 4096;
-
 /// Runs the command.
 pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let options = arguments.options.with_source_of(&arguments.window)?;
@@ -117,13 +114,10 @@ pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome
     for definition in &arguments.register {
         outcome = outcome.max(register(definition, &mut source, messages)?);
     }
-    let batch = match source.is_archive() {
-        true => 1,
-        false => arguments.shown.batch.unwrap_or(BATCH),
-    };
+    let batches = arguments.batch.of(source.is_archive());
     let mut progress = Progress {
-        report: Report::new(arguments.shown.clone(), batch, &mut source, messages),
-        batch,
+        report: Report::new(arguments.shown.clone(), batches, &mut source, messages),
+        batches,
         waiting: Vec::new(),
         asked,
         outcome,
@@ -163,7 +157,7 @@ fn register(
 /// for, and what is said of it, depends on those that were looked at before.
 struct Progress<'p> {
     report: Report<'p>,
-    batch: usize,
+    batches: Batches,
     waiting: Vec<String>,
     /// The arguments.
     asked: &'p [String],
@@ -238,13 +232,12 @@ impl Progress<'_> {
     /// Lets metrics wait, and reports on all whole batches.
     fn metrics(&mut self, names: Vec<String>) -> Result<(), Stop> {
         self.waiting.extend(names);
-        let whole = self.waiting.len() / self.batch * self.batch;
-        self.report_on(whole)
+        self.report_on(self.batches.whole(self.waiting.len()))
     }
 
     fn report_on(&mut self, count: usize) -> Result<(), Stop> {
         let names: Vec<String> = self.waiting.drain(..count).collect();
-        for group in names.chunks(GROUP.div_ceil(self.batch) * self.batch) {
+        for group in self.batches.groups(&names) {
             let group: Vec<&str> = group.iter().map(String::as_str).collect();
             let reported = self.report.metrics(&group);
             self.tell_mistakes();

@@ -8,9 +8,9 @@ use clap::{ArgAction, Args};
 use pmderive_runtime::model::parse_interval;
 
 use super::moment::Detail;
-use crate::cli::following::FollowArgument;
-use crate::cli::pcp_options::PcpOptions;
-use crate::cli::window_options::WindowOptions;
+use crate::cli::pcp::options::PcpOptions;
+use crate::cli::samples::following::FollowArgument;
+use crate::cli::samples::window::WindowOptions;
 
 /// Arguments of `val`.
 #[derive(Debug, Args)]

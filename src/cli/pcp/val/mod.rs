@@ -34,18 +34,18 @@ use self::header::Header;
 use self::instances::{Instances, names_in};
 pub use self::moment::Detail;
 use self::number::NumberFormat;
-use self::report::{Form, Report, Sampling, State, elapsed};
+use self::report::{Asked, Form, Report, State, elapsed};
 use self::table::Table;
-use super::args::{BackendArgument, SourceArguments};
-use super::lines::Lines;
-use super::messages::Messages;
-use super::mistakes::UnreadableFiles;
-use super::pace::Pace;
-use super::patience::SystemClock;
-use super::pcp_arguments::refused_host;
-use super::pcp_options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, Source, archives_of_this_host};
-use super::terminal::{Escaping, Purpose, shows_output};
-use super::{Outcome, Stop};
+use crate::cli::args::{BackendArgument, SourceArguments};
+use crate::cli::lines::Lines;
+use crate::cli::messages::Messages;
+use crate::cli::pcp::arguments::refused_host;
+use crate::cli::pcp::mistakes::UnreadableFiles;
+use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_this_host};
+use crate::cli::pcp::source::{Attempt, Source};
+use crate::cli::samples::pace::Pace;
+use crate::cli::terminal::{Escaping, Purpose, shows_output};
+use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::escape::{self, Foreign};
 
@@ -61,8 +61,9 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
     let mut source = arguments.follow.open(|| open(messages))?;
     let host = {
-        let Source { context, patience, .. } = &mut source;
-        patience.persist(&SystemClock, messages, || context.host_name())?
+        let Source { context, sampler, .. } = &mut source;
+        let mut attempt = Attempt { context, messages };
+        sampler.take(&mut attempt, |attempt| Ok(attempt.context.host_name()?))?.unwrap_or_default()
     };
     let mut out = messages.output(Purpose::Exact);
     let escaping = out.escaping();
@@ -106,7 +107,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
         };
         source.context.set_mode(mode, Some(origin))?;
     }
-    let follower = arguments.follow.begin(source.kind(), messages)?;
+    source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
     if source.zone_note.is_none() && !is_event {
         writeln!(out)?;
     }
@@ -134,7 +135,8 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     let shows_rates = desc.semantics == Semantics::Counter && !arguments.raw;
     let margin = if archive.is_some() { detail.width() } else { 0 };
     let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
-    let paced = archive.is_none() || arguments.delay;
+    let is_paced = archive.is_none() || arguments.delay;
+    source.sampler.pace = is_paced.then(|| Pace::new(interval));
     if let Some(error) = InterpolationRules::mistake_in_environment()
         && archive.is_some()
         && !by_record
@@ -154,15 +156,13 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
             (false, true) => Form::Rates(table),
             (false, false) => Form::Values(table),
         },
-        sampling: Sampling {
+        asked: Asked {
             list: FetchList::new(vec![desc.pmid], Vec::new()),
             by_record,
             step,
-            left: samples,
+            rows: samples,
             end: window.end,
             is_all: arguments.samples.is_none() && arguments.window.finish.is_none(),
-            pace: paced.then(|| Pace::new(interval)),
-            follower,
         },
         detail: archive.is_some().then_some(detail),
         is_verbose: arguments.verbose,

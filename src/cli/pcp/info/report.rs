@@ -9,13 +9,14 @@ use pmderive_runtime::model::{
 };
 use pmderive_runtime::source::{FetchSource, Freshness, MetadataSource, SourceError};
 
-use super::super::pcp_options::Source;
 use super::labels::Labels;
 use super::lookup::{Described, describe};
 use super::{Shown, values};
 use crate::cli::Stop;
-use crate::cli::fetch::{Domains, Values, fetch};
 use crate::cli::messages::Messages;
+use crate::cli::pcp::batches::Batches;
+use crate::cli::pcp::fetch::{Domains, Values, fetch};
+use crate::cli::pcp::source::Source;
 use crate::cli::terminal::{Output, Purpose};
 use crate::dialect::Dialect;
 
@@ -25,7 +26,7 @@ const ENOUGH: usize = 1 << 16;
 /// Reports on metrics, batch by batch.
 pub struct Report<'s> {
     shown: Shown,
-    batch: usize,
+    batches: Batches,
     source: &'s mut Source,
     messages: &'s mut Messages,
     is_archive: bool,
@@ -38,14 +39,14 @@ impl<'s> Report<'s> {
     /// Nothing is reported yet.
     pub fn new(
         shown: Shown,
-        batch: usize,
+        batches: Batches,
         source: &'s mut Source,
         messages: &'s mut Messages,
     ) -> Report<'s> {
         let (out, is_archive) = (messages.output(Purpose::Exact), source.is_archive());
         Report {
             shown,
-            batch,
+            batches,
             source,
             messages,
             is_archive,
@@ -83,7 +84,7 @@ impl<'s> Report<'s> {
     /// Reports on metrics by their names.
     pub fn metrics(&mut self, names: &[&str]) -> Result<(), Stop> {
         let described = describe(&mut self.source.context, names, &self.shown)?;
-        for batch in described.chunks(self.batch) {
+        for batch in self.batches.of_group(&described) {
             // Labels of an archive are those at the time of the values.
             let is_placed = self.is_archive && self.shown.labels;
             let fetched = match self.shown.needs_values() || is_placed {
@@ -135,13 +136,11 @@ impl<'s> Report<'s> {
     }
 
     /// Fetches a batch. The inner error: the fetch as a whole failed.
-    fn fetch(
-        &mut self,
-        metrics: &[Described<'_>],
-    ) -> Result<Result<Vec<Values>, PmStatus>, SourceError> {
+    fn fetch(&mut self, metrics: &[Described<'_>]) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
         let pmids: Vec<Pmid> = metrics.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
         let indoms = metrics.iter().filter_map(|one| one.desc.ok()?.indom);
         let indoms = indoms.filter(|_| self.shown.prints_values());
+        self.source.rewind()?;
         fetch(self.source, &pmids, indoms, &mut self.domains, self.messages)
     }
 

@@ -11,7 +11,7 @@ use pmderive_runtime::time::TimeZone;
 
 use super::instances::Instances;
 use super::sample::{Sample, SampleValue};
-use crate::cli::pcp_options::AnyNamed;
+use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Output;
 use crate::engine::Session;
 

@@ -14,7 +14,7 @@ use pmderive_runtime::model::{
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use sha1::{Digest, Sha1};
 
-use crate::cli::pcp_options::AnyNamed;
+use crate::cli::pcp::source::AnyNamed;
 use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 use crate::engine::Session;

@@ -7,7 +7,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 use crate::engine::Session;
 
 use super::Shown;
-use crate::cli::pcp_options::AnyNamed;
+use crate::cli::pcp::source::AnyNamed;
 
 /// What is known of a metric.
 pub struct Described<'n> {

@@ -8,9 +8,9 @@ use pmderive_runtime::model::{
 use pmderive_runtime::result::InstanceValue;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use super::super::pcp_options::Source;
 use super::Shown;
-use crate::cli::fetch::{Domains, Values, print_value};
+use crate::cli::pcp::fetch::{Domains, Values, print_value};
+use crate::cli::pcp::source::Source;
 use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 
