@@ -8,10 +8,10 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
-use crate::equivalent_domains::EquivalentDomains;
 use crate::lint::{lint_definitions, lint_expressions, missing_instances};
 
 use super::args::{DefinitionArguments, DiagWords, MetadataArguments, SourceArguments};

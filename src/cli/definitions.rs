@@ -12,8 +12,8 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry, SharedRegistry};
-use crate::source::{SourceId, SourceMap};
 use crate::syntax::load_file;
+use crate::text::{SourceId, SourceMap};
 
 use super::args::DefinitionArguments;
 use super::messages::Messages;

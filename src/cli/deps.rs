@@ -14,8 +14,8 @@ use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
 use crate::diag::printable;
 use crate::engine::{Backend, Engine};
-use crate::json::{write_desc, write_status, write_string};
 use crate::metadata::RecordedMetadata;
+use crate::report::json::{write_desc, write_status, write_string};
 
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;

@@ -7,7 +7,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use super::terminal::Escaping;
+use crate::text::Escaping;
 
 /// The text of the message, ends of lines included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

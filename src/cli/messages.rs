@@ -11,15 +11,15 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, pcp};
 use crate::escape;
-use crate::source::SourceMap;
-use crate::stray;
+use crate::text::SourceMap;
+use crate::text::{Escaping, stray};
 
 use super::Stop;
 use super::args::DiagWords;
 use super::lines::Lines;
 use super::pcp::arguments::{Impersonated, usage};
 use super::progress::beside;
-use super::terminal::{Escaping, Output, Purpose, shows_errors, write_error};
+use super::terminal::{Output, Purpose, shows_errors, write_error};
 
 /// Standard error, and what was said there.
 pub struct Messages {
@@ -225,7 +225,7 @@ impl Messages {
     }
 
     fn escaping(&self, purpose: Purpose) -> Escaping {
-        Escaping::of(purpose, shows_errors(), self.is_raw)
+        purpose.escaping(shows_errors(), self.is_raw)
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
-use crate::source::SourceMap;
+use crate::text::SourceMap;
 
 use super::messages::{Messages, counted};
 

@@ -27,7 +27,6 @@ mod fmt;
 mod lines;
 mod messages;
 mod missing;
-mod output;
 mod pcp;
 mod positional;
 mod progress;

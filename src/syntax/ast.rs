@@ -9,7 +9,7 @@ use std::time::Duration;
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 
 use crate::functions::Function;
-use crate::source::Span;
+use crate::text::Span;
 
 /// Position of a node in an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

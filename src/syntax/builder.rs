@@ -11,8 +11,8 @@ use pmderive_runtime::pattern::{Pattern, PatternError};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::functions::{self, BadArgument, NumberKind};
-use crate::source::Span;
-use crate::stray;
+use crate::text::Span;
+use crate::text::stray;
 
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, Number, Spanned,

@@ -6,7 +6,7 @@
 use pmderive_runtime::model::PmStatus;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};

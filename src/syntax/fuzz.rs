@@ -8,7 +8,7 @@ use crate::diag::json::to_json;
 #[cfg(feature = "render")]
 use crate::diag::render::{Style, render};
 use crate::dialect::{Dialect, Language};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::ast::NodeKind;
 use super::config::{DefinitionItem, parse_definitions};

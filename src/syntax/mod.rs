@@ -44,7 +44,7 @@ mod units_help;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::source::SourceId;
+use crate::text::SourceId;
 
 use ast::{Callee, Expr, NodeKind};
 use builder::Builder;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-use crate::source::SourceId;
+use crate::text::SourceId;
 
 use super::ast::{Expr, Literal, NodeKind, UnaryOp};
 use super::{ParsedExpr, parse_expr};
@@ -375,7 +375,7 @@ fn keywords_are_reserved_where_they_have_a_meaning() {
 
 #[test]
 fn places_are_those_of_the_surrounding_text() {
-    let mut sources = crate::source::SourceMap::default();
+    let mut sources = crate::text::SourceMap::default();
     let source = sources.add("file", "x = a.b[c] * avg(d)");
     let mut diagnostics = Diagnostics::default();
     let parsed = parse_expr(source, "a.b[c] * avg(d)", 4, Dialect::Fixed, &mut diagnostics);

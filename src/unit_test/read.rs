@@ -17,9 +17,9 @@ use toml::de::{DeString, DeValue};
 
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::document::{Document, Table, Value};
 use super::file::{Case, Expected, Rejected, Subject, TestFile, Written};

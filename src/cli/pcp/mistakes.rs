@@ -15,7 +15,7 @@ use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::Registry;
 use crate::escape::Foreign;
-use crate::source::SourceMap;
+use crate::text::SourceMap;
 
 /// What a tool does about definition files that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use pmderive_runtime::time::TimeZone;
 
 use super::mistakes::{Mistakes, UnreadableFiles};
 use super::source::Source;
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::cli::Stop;
 use crate::cli::args::{DefinitionArguments, SourceArguments};
 use crate::cli::lines::Lines;
@@ -28,7 +29,6 @@ use crate::cli::samples::patience::{Patience, Retry, RetryArgument};
 use crate::cli::samples::window::{WindowOptions, ZoneOptions};
 use crate::dialect::Dialect;
 use crate::engine::{Backend, Engine, Session, SharedRegistry};
-use crate::equivalent_domains::EquivalentDomains;
 use crate::escape;
 use crate::escape::Foreign;
 

@@ -28,8 +28,8 @@ use super::samples::pace::Pace;
 use super::samples::patience::{Patience, Retry};
 use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::{Outcome, Stop};
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::engine::{Engine, Session, SharedRegistry};
-use crate::equivalent_domains::EquivalentDomains;
 use crate::escape;
 use crate::record::{Origin, Recorder, Recording};
 

@@ -12,10 +12,10 @@ use pmderive_runtime::model::{InstanceDomain, PmStatus};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::time::TimeZone;
 
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::check::typed::Desc;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Engine, Finding, Metric, Registered, Sample, Session, Shown, Space};
-use crate::equivalent_domains::EquivalentDomains;
 
 use super::arguments::SampleArguments;
 use super::pace::Pace;

@@ -17,9 +17,9 @@ use super::identifiers;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::layers::Layers;
-use crate::source::Span;
 use crate::syntax::ast::Expr;
 use crate::syntax::{ControlOption, Earlier, PcpError};
+use crate::text::Span;
 pub(super) use reading::whole;
 pub(super) use refusals::{duplicate, no_room};
 

@@ -11,11 +11,11 @@ use crate::diag::pcp::FileLine;
 use crate::diag::{Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::engine::controls::SetBy;
 use crate::engine::{identity, system};
-use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::{
     DefinitionItem, DefinitionReader, Earlier, PcpError, Setting, bad_name, load_paths,
     load_readable_paths, name_mistake, parse_control, parse_expr,
 };
+use crate::text::{SourceId, SourceMap, Span};
 
 impl Registry {
     /// Registers what the files of a `:`-separated list define

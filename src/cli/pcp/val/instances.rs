@@ -9,9 +9,9 @@ use pmderive_runtime::source::{FetchSource, MetadataSource};
 
 use crate::cli::Stop;
 use crate::cli::pcp::source::AnyNamed;
-use crate::cli::terminal::Escaping;
 use crate::engine::Session;
 use crate::escape::Foreign;
+use crate::text::Escaping;
 
 /// The columns of a metric with an instance domain.
 pub struct Instances {

@@ -44,10 +44,11 @@ use crate::cli::pcp::mistakes::UnreadableFiles;
 use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_this_host};
 use crate::cli::pcp::source::{Attempt, Source};
 use crate::cli::samples::pace::Pace;
-use crate::cli::terminal::{Escaping, Purpose, shows_output};
+use crate::cli::terminal::{Purpose, shows_output};
 use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
 use crate::escape::{self, Foreign};
+use crate::text::Escaping;
 
 /// Runs the command.
 pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {

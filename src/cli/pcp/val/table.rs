@@ -11,8 +11,8 @@ use super::instances::Instances;
 use super::number::NumberFormat;
 use super::row::Row;
 use super::sample::{Number, Sample, SampleValue};
-use crate::cli::terminal::Escaping;
 use crate::dialect::Dialect;
+use crate::text::Escaping;
 
 /// Places that the decimal points of rates stand left of the column's end.
 const SHIFT: usize = 3;

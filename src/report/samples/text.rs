@@ -11,10 +11,10 @@ use pmderive_runtime::model::{
 use pmderive_runtime::time::TimeZone;
 
 use crate::check::typed::Desc;
-use crate::cli::terminal::Escaping;
 use crate::engine::{Finding, Shown};
 use crate::escape::line;
-use crate::plain::text;
+use crate::report::plain::text;
+use crate::text::Escaping;
 
 use super::{Renderer, append, push_time};
 

@@ -14,7 +14,7 @@ use pmderive_runtime::program::Status;
 use crate::check::typed::Desc;
 use crate::engine::{Finding, Metric, Shown};
 use crate::escape::is_unshown;
-use crate::plain;
+use crate::report::plain;
 
 /// Writes a string with its quotes. What a terminal would obey is escaped, as
 /// JSON may be read there.

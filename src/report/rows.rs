@@ -1,12 +1,13 @@
-//! The rows of a sample, in the order of the table.
+//! The rows of a sample, one for each value: metrics in the order asked for, the
+//! instances of each as the source has them.
 
 use std::fmt;
 
 use pmderive_runtime::eval::Value;
-use pmderive_runtime::model::{InstId, PmStatus};
+use pmderive_runtime::model::{InstId, InstanceDomain, PmStatus};
 use pmderive_runtime::program::Reason;
 
-use super::Sampling;
+use super::table::Sampling;
 use crate::check::typed::Desc;
 use crate::engine::{Finding, Shown};
 
@@ -68,11 +69,11 @@ pub fn for_each_row<E>(
         let Ok(desc) = &about.desc else { continue };
         let without = match finding {
             Finding::Values(values) => {
-                let domain = shown.domain(metric);
+                let mut names = shown.domain(metric).map(InstanceDomain::names);
                 for (instance, value) in values.iter() {
                     // A single value may bear an instance in any case.
                     let instance = Some(instance).filter(|instance| *instance != -1);
-                    let name = |instance| domain.and_then(|domain| domain.name(instance));
+                    let name = |instance| names.as_mut()?.of(instance);
                     take(Row {
                         metric,
                         desc,

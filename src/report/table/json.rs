@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use super::{Destination, ExportError, Exporter, Schema};
 use crate::engine::Shown;
-use crate::json::write_sample;
+use crate::report::json::write_sample;
 
 /// Writes a line of JSON for each sample, after one about the metrics.
 pub struct Json {

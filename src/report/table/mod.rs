@@ -76,7 +76,6 @@ mod destination;
 mod json;
 #[cfg(feature = "columnar")]
 mod parquet;
-mod rows;
 mod schema;
 
 use std::io;
@@ -84,18 +83,19 @@ use std::path::Path;
 
 use crate::engine::Shown;
 
+pub use super::rows::{Content, Row, Without};
 pub use destination::Destination;
-pub use rows::{Content, Row, Without};
 pub use schema::{MetricFacts, Sampling, Schema};
 
 /// Forms of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Format {
-    /// Lines of text, RFC 4180.
+    /// One line for each value.
     Csv,
-    /// A line of metadata, then one for each sample.
+    /// A line about source and metrics, then one for each sample as of eval.
     Json,
-    /// Arrow IPC: a file; where the end is not known, the form for streams.
+    /// Arrow IPC; on standard output as a stream.
     Arrow,
     /// Parquet.
     Parquet,

@@ -6,11 +6,11 @@ use std::io::Write as _;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::UtcTime;
 
-use super::rows::for_each_row;
 use super::{Content, Destination, ExportError, Exporter, Row, Sampling, Schema};
 use crate::check::typed::Desc;
-use crate::csv::{write_field, write_value};
 use crate::engine::Shown;
+use crate::report::csv::{write_field, write_value};
+use crate::report::rows::for_each_row;
 
 const HEADER: &str = "time,host,metric,instance,instance_name,type,semantics,units,value,status\n";
 

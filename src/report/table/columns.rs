@@ -17,11 +17,11 @@ use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::Timestamp;
 use rustc_hash::FxHashMap;
 
-use super::rows::for_each_row;
 use super::{Content, ExportError, Row, Sampling, Schema};
 use crate::check::typed::Desc;
 use crate::engine::Shown;
-use crate::plain::text;
+use crate::report::plain::text;
+use crate::report::rows::for_each_row;
 
 /// Rows of a batch.
 const ROWS: usize = 64 * 1024;

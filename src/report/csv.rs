@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use pmderive_runtime::eval::Value;
 
-use crate::plain;
+use crate::report::plain;
 
 /// Writes one value.
 pub fn write_value(out: &mut String, value: Value<'_>) {

@@ -1,4 +1,4 @@
-//! Samples as text: a renderer for each form.
+//! Samples one by one, as `eval` prints them: a renderer for each form.
 //!
 //! A renderer appends to a buffer that is used again for the next sample, so
 //! that nothing is allocated for a value. Renderers know neither sources nor
@@ -10,16 +10,11 @@ mod text;
 
 use std::fmt;
 
-use clap::ValueEnum;
 use pmderive_runtime::model::{Timestamp, UtcTime};
 use pmderive_runtime::time::TimeZone;
 
-use super::terminal::{Escaping, Purpose};
 use crate::engine::Shown;
-
-pub use csv::Csv;
-pub use json::Json;
-pub use text::Text;
+use crate::text::Escaping;
 
 /// Writes samples in one form.
 pub trait Renderer {
@@ -35,9 +30,10 @@ pub trait Renderer {
     }
 }
 
-/// Forms of values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum EvalFormat {
+/// Forms of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum Form {
     /// As pminfo prints them.
     #[default]
     Text,
@@ -47,16 +43,7 @@ pub enum EvalFormat {
     Csv,
 }
 
-impl EvalFormat {
-    /// What the form is for.
-    pub fn purpose(self) -> Purpose {
-        match self {
-            EvalFormat::Text => Purpose::Text,
-            EvalFormat::Json => Purpose::Exact,
-            EvalFormat::Csv => Purpose::Csv,
-        }
-    }
-
+impl Form {
     /// The renderer of the form. `several` samples have their times with them
     /// in every form; `why` asks for reasons where the form leaves a choice.
     /// Dates are in `zone`, without one in UTC.
@@ -68,9 +55,9 @@ impl EvalFormat {
         escaping: Escaping,
     ) -> Box<dyn Renderer> {
         match self {
-            EvalFormat::Text => Box::new(Text::new(several, why, zone, escaping)),
-            EvalFormat::Json => Box::new(Json),
-            EvalFormat::Csv => Box::new(Csv { zone }),
+            Form::Text => Box::new(text::Text::new(several, why, zone, escaping)),
+            Form::Json => Box::new(json::Json),
+            Form::Csv => Box::new(csv::Csv::new(zone)),
         }
     }
 }

@@ -11,7 +11,7 @@ use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::check::typed::Desc;
 use crate::engine::{Metric, Registered, Registry};
-use crate::json::{shown, write_desc, write_status, write_string};
+use crate::report::json::{shown, write_desc, write_status, write_string};
 use crate::syntax::{name_mistake, print_expr};
 
 /// Facts about the source and the metrics of a table.

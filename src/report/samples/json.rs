@@ -1,7 +1,7 @@
 //! Samples for programs: one JSON object for each, on one line.
 
 use crate::engine::Shown;
-use crate::json::write_sample;
+use crate::report::json::write_sample;
 
 use super::Renderer;
 

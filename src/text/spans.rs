@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::layers::Layers;
-use crate::stray;
+use crate::text::stray;
 
 /// Identifies a text of a [`SourceMap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
