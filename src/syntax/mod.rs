@@ -25,6 +25,8 @@ mod explain;
 mod extension_calls;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz_same;
 pub(crate) mod keywords;
 mod lexer;
 mod lexical;
@@ -187,7 +189,7 @@ fn build(
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
-        Err(_) => builder.refuse(0, offset(text.len())),
+        Err(_) => builder.refuse(origin.span(0, offset(text.len()))),
     }
 }
 

@@ -164,7 +164,7 @@ fn extensions_leave_the_language_of_libpcp_alone() {
             let (wide, diagnostics) = parse(text, extended(dialect));
             assert_eq!(diagnostics.is_empty(), wide.error.is_none(), "{text}: {diagnostics:?}");
             match (&plain.error, &wide.error) {
-                (None, None) => assert!(plain.expr.is_same_tree(&wide.expr), "{text}"),
+                (None, None) => assert_eq!(plain.expr, wide.expr, "{text}"),
                 (Some(error), Some(same)) => assert_eq!(error, same, "{text}"),
                 (None, Some(_)) => panic!("{text} is refused with extensions: {diagnostics:?}"),
                 (Some(_), None) if dialect == Dialect::Fixed => {
