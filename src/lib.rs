@@ -52,7 +52,8 @@
 //!
 //! Features: `jit` (native code by Cranelift, on by default; without it
 //! everything is interpreted), `render` (diagnostics drawn with carets), `cli`
-//! (the command, on by default), `columnar` (Arrow and Parquet).
+//! (the command, on by default), `columnar` (Arrow and Parquet), `fleet` (the
+//! command watches whole fleets).
 //!
 #![doc = include_str!("examples.md")]
 #![deny(unsafe_code)]
@@ -69,8 +70,12 @@ mod deps;
 pub mod design {}
 pub mod diag;
 pub mod dialect;
+mod document;
 pub mod engine;
 pub mod explain;
+#[cfg(feature = "fleet")]
+#[doc(hidden)]
+pub mod fleet;
 pub mod format;
 mod functions;
 #[cfg(feature = "jit")]
@@ -84,6 +89,8 @@ pub mod record;
 #[doc(hidden)]
 pub mod replay;
 pub mod report;
+#[cfg(feature = "cli")]
+mod size;
 pub mod syntax;
 pub mod text;
 pub mod unit_test;

@@ -36,7 +36,6 @@
 //! ```
 
 mod compare;
-mod document;
 mod file;
 mod metrics;
 mod read;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::archive::Version;
 
-use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments, size};
+use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
 use crate::cli::samples::arguments::samples;
 use crate::cli::samples::time::TimeArguments;
 use crate::cli::terminal::RawArgument;
+use crate::size::size;
 
 /// Arguments of `record`.
 #[derive(Debug, Args)]

@@ -19,6 +19,7 @@ pub type Table<'t> = DeTable<'t>;
 
 /// The text being read, and what is wrong with it so far.
 pub struct Document<'d> {
+    code: Code,
     source: SourceId,
     text: &'d str,
     diagnostics: &'d mut Diagnostics,
@@ -26,13 +27,14 @@ pub struct Document<'d> {
 
 impl<'d> Document<'d> {
     /// Parses a text of the source map, shorter than 4 GiB. Without a table
-    /// it is no TOML, which is reported.
+    /// it is no TOML, which is reported. All that is wrong has one code.
     pub fn parse(
+        code: Code,
         source: SourceId,
         text: &'d str,
         diagnostics: &'d mut Diagnostics,
     ) -> (Document<'d>, Option<Table<'d>>) {
-        let mut document = Document { source, text, diagnostics };
+        let mut document = Document { code, source, text, diagnostics };
         let table = match DeTable::parse(text) {
             Ok(table) => Some(table.into_inner()),
             Err(error) => {
@@ -57,7 +59,7 @@ impl<'d> Document<'d> {
 
     /// Reports a mistake.
     pub fn error(&mut self, span: Span, message: impl Into<String>) {
-        self.report(Diagnostic::error(Code::BadTestFile, span, message));
+        self.report(Diagnostic::error(self.code, span, message));
     }
 
     /// Reports a mistake with something to do about it.
@@ -67,7 +69,7 @@ impl<'d> Document<'d> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.report(Diagnostic::error(Code::BadTestFile, span, message).help(help));
+        self.report(Diagnostic::error(self.code, span, message).help(help));
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {

@@ -2,7 +2,7 @@
 //! to archive, and pmlogextract(1) on that way.
 //!
 //! ```text
-//! cargo bench --bench archive_writer
+//! cargo bench -p pmderive-runtime --bench archive_writer
 //! ```
 //!
 //! `WRITER_ARCHIVE` names another archive than the one recorded for this
@@ -57,7 +57,7 @@ fn records(archive: &Path) -> impl Iterator<Item = FetchResult> {
 }
 
 fn writes(criterion: &mut Criterion) {
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/archives/own-fleet");
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/archives/own-fleet");
     let archive = std::env::var_os("WRITER_ARCHIVE").map_or(PathBuf::from(own), PathBuf::from);
     let in_memory: Vec<FetchResult> = records(&archive).collect();
     let folder = tempfile::tempdir().expect("a folder");

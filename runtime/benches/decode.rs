@@ -1,18 +1,15 @@
-//! From bytes to values: checking the PDU of a fetch, decoding its values into
-//! columns, and scanning the records of an archive.
-
-mod synth;
+//! From bytes to value sets: checking the PDU of a fetch, and scanning the
+//! records of an archive. What columns of values cost is told by `copy` of the
+//! compiler's benchmark `evaluation`.
 
 use std::path::Path;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use pmderive::engine::Backend;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{Pmid, Timestamp};
 use pmderive_runtime::pdu::{Resolution, ResultFrame, encode_result};
 use pmderive_runtime::result::{BlockValue, ResultBatch, ResultPart, ResultWriter};
 use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource};
-use synth::{Rig, Synth, definitions};
 
 /// Values of a PDU: 20 metrics of 1,000 instances.
 const METRICS: u32 = 20;
@@ -42,15 +39,11 @@ fn pdus(c: &mut Criterion) {
             b.iter(|| ResultFrame::decode(&pdu, Resolution::Micro, Some(&pmids)));
         });
     }
-    // Metrics as they are: nothing is computed.
-    let source = Synth::new(METRICS, INSTANCES);
-    let mut session = Rig::new(&definitions("copy", METRICS, METRICS), source, Backend::Interp);
-    group.bench_function("columns/64-bit", |b| b.iter_custom(|times| session.fetch(times)));
     group.finish();
 }
 
 fn archives(c: &mut Criterion) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/archives/own-fleet");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/archives/own-fleet");
     let open = || ArchiveContext::open(&path).expect("the archive is part of the project");
     let mut archive = open();
     let names = archive.traverse("").expect("archives have names");

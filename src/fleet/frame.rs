@@ -1,0 +1,169 @@
+//! What sinks see of a host: frames with the values of one slot, and which series
+//! have ended.
+//!
+//! Both are made by the host's task and shared by all sinks. What a sink makes of
+//! them, and who wants which metric, is decided elsewhere.
+
+use std::sync::Arc;
+
+use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::program::Status;
+
+use super::labels::Labels;
+use super::slot::{Nanos, Slot};
+use super::target::Target;
+
+/// What happened on a host, for sinks.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// It was fetched and evaluated.
+    Frame(Frame),
+    /// Series of it have ended.
+    Stale(Stale),
+}
+
+/// Values of the exported metrics of one host in one slot.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// The host.
+    pub target: Arc<Target>,
+    /// The host's own labels (`pmGetContextLabels(3)`).
+    pub host_labels: Labels,
+    /// The slot that it was due in.
+    pub slot: Slot,
+    /// The engine's clock when the reply was there.
+    pub at: Nanos,
+    /// The host's clock, by pmcd.
+    pub stamp: Timestamp,
+    /// The metrics.
+    pub schema: Arc<Schema>,
+    /// Their values, parallel to [`Schema::metrics`].
+    pub columns: Box<[Column]>,
+}
+
+/// The exported metrics of hosts that are alike.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// The metrics, by name.
+    pub metrics: Box<[Exported]>,
+}
+
+/// An exported metric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// Its name, as in `shop.rate`.
+    pub name: Arc<str>,
+    /// Type of the values.
+    pub value_type: ValueType,
+    /// Semantics.
+    pub semantics: Semantics,
+    /// Units, which values are in.
+    pub units: Units,
+    /// True if it has an instance domain; one value otherwise.
+    pub has_instances: bool,
+    /// One line about it (`pmLookupText(3)`), if the definition has any.
+    pub help: Option<Arc<str>>,
+    /// Which sinks want it: bit `n` is the sink at position `n` of the configuration.
+    pub sinks: u64,
+}
+
+/// Values of one metric, parallel to its instances.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Whether there are values, and why not.
+    pub status: Status,
+    /// The instances; shared from slot to slot as long as they are the same.
+    pub instances: Arc<Instances>,
+    /// The values.
+    pub lanes: Lanes,
+}
+
+/// Values, parallel to instances.
+#[derive(Clone, Debug)]
+pub enum Lanes {
+    /// Numbers as the bits of their type ([`Exported::value_type`]); those of 32
+    /// bits are in the low half.
+    Numbers(Box<[u64]>),
+    /// Texts and other bytes.
+    Texts(Box<[Box<[u8]>]>),
+}
+
+/// Instances of one metric in one slot, in the order of the values.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Instances {
+    /// Internal identifiers; one of -1 for a metric without a domain.
+    pub ids: Box<[InstId]>,
+    /// External names, parallel to the identifiers; empty for a metric without a domain.
+    pub names: Box<[Arc<str>]>,
+    /// Labels of the domain (`pmGetInDomLabels(3)`).
+    pub domain_labels: Labels,
+    /// Labels of each instance (`pmGetInstancesLabels(3)`), parallel to the
+    /// identifiers; empty where no instance has any.
+    pub labels: Box<[Labels]>,
+}
+
+/// Series that have ended, and why. None of them is in the frame of this slot, if
+/// there is one; each is told once.
+#[derive(Clone, Debug)]
+pub struct Stale {
+    /// The host.
+    pub target: Arc<Target>,
+    /// The host's own labels, as the series had them.
+    pub host_labels: Labels,
+    /// The slot that they are not in.
+    pub slot: Slot,
+    /// The engine's clock.
+    pub at: Nanos,
+    /// Why.
+    pub reason: StaleReason,
+    /// The metrics, as the series had them.
+    pub schema: Arc<Schema>,
+    /// The series: positions in [`Schema::metrics`] with the instances that ended.
+    pub series: Box<[(usize, Arc<Instances>)]>,
+}
+
+/// Why series ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StaleReason {
+    /// The slot was not answered rightly before its deadline: how, in words.
+    Failed(Arc<str>),
+    /// The slot was never started.
+    Missed,
+    /// The host answered, and these instances or metrics are without values.
+    Vanished,
+    /// The host is not a target any more.
+    TargetRemoved,
+    /// The definition is gone, or means something else now.
+    DefinitionChanged,
+}
+
+impl Event {
+    /// The host.
+    pub fn target(&self) -> &Arc<Target> {
+        match self {
+            Event::Frame(frame) => &frame.target,
+            Event::Stale(stale) => &stale.target,
+        }
+    }
+
+    /// Bytes of memory that it takes by itself, roughly: what it shares with
+    /// others does not count.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Event::Frame(frame) => {
+                size_of::<Event>() + frame.columns.iter().map(Column::bytes).sum::<usize>()
+            }
+            Event::Stale(stale) => size_of::<Event>() + size_of_val(&*stale.series),
+        }
+    }
+}
+
+impl Column {
+    fn bytes(&self) -> usize {
+        let lanes = match &self.lanes {
+            Lanes::Numbers(bits) => size_of_val(&**bits),
+            Lanes::Texts(texts) => texts.iter().map(|text| text.len() + 16).sum(),
+        };
+        size_of::<Column>() + lanes
+    }
+}

@@ -1,0 +1,40 @@
+//! A target: one host of the fleet, as the files of targets and the configuration
+//! say. Whether it answers is not known here.
+
+use pmderive_runtime::context::HostSpec;
+
+use super::labels::Labels;
+use super::slot::hash_of;
+
+/// Virtual shards of a fleet. Sums across hosts are made shard by shard, so that
+/// any number of processes gives the same bits.
+pub const SHARDS: usize = 256;
+
+/// One host to watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// What it is called everywhere: the specification as it was written, with
+    /// the port if it names none, and without a password.
+    pub name: Box<str>,
+    /// How to reach it.
+    pub spec: HostSpec,
+    /// Labels that the files give it.
+    pub labels: Labels,
+    /// Position of its group in the configuration.
+    pub group: usize,
+    /// A hash of the name, the same everywhere and at all times.
+    pub hash: u64,
+}
+
+impl Target {
+    /// A target of a group.
+    pub fn new(name: impl Into<Box<str>>, spec: HostSpec, labels: Labels, group: usize) -> Target {
+        let name = name.into();
+        Target { hash: hash_of(&name), name, spec, labels, group }
+    }
+
+    /// The virtual shard that it is in, below [`SHARDS`].
+    pub fn shard(&self) -> u8 {
+        (self.hash >> 56) as u8
+    }
+}
