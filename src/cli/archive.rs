@@ -111,7 +111,7 @@ fn write_part(
     Ok(end.map(|_| ()))
 }
 
-/// Places that are damaged; the first ones are told.
+/// Damaged places, of which only the first ones are told.
 struct Places<'m> {
     messages: &'m Messages,
     count: usize,
@@ -126,8 +126,8 @@ impl Places<'_> {
     }
 }
 
-/// Looks at all of the metadata and the index, and reads all records; gives the
-/// number of damaged places, with those that were told before.
+/// Reads all metadata, the index and all records. Gives the number of damaged
+/// places, those told before included.
 fn scan(
     archive: &mut ArchiveContext,
     told: usize,

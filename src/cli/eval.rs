@@ -34,7 +34,7 @@ pub struct EvalArguments {
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not help here.
     #[arg(long, hide = true)]
     pub metadata: Option<PathBuf>,
 }
@@ -84,7 +84,7 @@ struct Printer {
 }
 
 impl Printer {
-    /// If nobody reads this, nothing is known yet; the first sample will find out.
+    /// If nobody reads this, the first sample will find out.
     fn begin(&mut self) -> Result<(), Stop> {
         self.renderer.begin(&mut self.buffer);
         self.output.print(std::mem::take(&mut self.buffer))

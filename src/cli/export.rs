@@ -88,7 +88,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         return Ok(outcome);
     }
     let file = arguments.file();
-    // Before there is anything that a signal could leave behind.
+    // This comes before there is anything that a signal could leave behind.
     let ending = Ending::watch().map_err(Stop::Output)?;
     let destination = match file {
         Some(path) => match terminal(path) {

@@ -8,8 +8,8 @@
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
 //!
-//! Everything that a command finds out is data of the other modules; here it
-//! is chosen, ordered and shown.
+//! Other modules find everything out and give it as data; this one chooses,
+//! orders and shows it.
 
 mod archive;
 mod archives;
@@ -80,9 +80,9 @@ enum Command {
     Fmt(fmt::FmtArguments),
     /// Run unit tests of definitions.
     Test(test::TestArguments),
-    /// List the metrics that definitions need of a source.
+    /// List the metrics that definitions read from a source.
     Deps(deps::DepsArguments),
-    /// Print what is known of metrics, and their values, as pminfo does.
+    /// Print metadata and values of metrics, as pminfo does.
     Info(Box<pcp::info::InfoArguments>),
     /// Print values of a metric, sample after sample, as pmval does.
     Val(Box<pcp::val::ValArguments>),
@@ -90,19 +90,19 @@ enum Command {
     Probe(Box<pcp::probe::ProbeArguments>),
     /// Record metrics, derived ones among them, into an archive.
     Record(Box<record::RecordArguments>),
-    /// Print what archives are: labels, times, files, damage.
+    /// Describe archives: labels, times, files, damage.
     Archive(archive::ArchiveArguments),
     /// Answer cases of the conformance corpus.
     Replay(replay::ReplayArguments),
 }
 
-/// What a run came to, by its exit status; of several the greatest counts.
+/// The outcome of a run, by its exit status; of several the greatest counts.
 /// The commands called after PCP's tools know the first two only, as those do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
     Good = 0,
-    /// Some metric failed, a test failed, or a file has not the form that it should have.
+    /// Some metric failed, a test failed, or a file is not formatted as it should be.
     Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
@@ -128,7 +128,7 @@ enum Stop {
     /// What makes a tool of PCP end with status 1, in its words.
     #[error("{0}")]
     Tool(Lines),
-    /// What makes a tool of PCP end with status 1 was said already.
+    /// As `Tool`, after the words were said.
     #[error("")]
     Said,
     /// The source failed.
@@ -137,7 +137,7 @@ enum Stop {
     /// An archive cannot be written.
     #[error("{0}")]
     Archive(String),
-    /// Nobody reads the output any more; what is known by then.
+    /// Nobody reads the output any more. Holds the outcome so far.
     #[error("standard output is closed")]
     OutputClosed(Outcome),
     /// The output cannot be written.
@@ -208,7 +208,7 @@ pub fn main() -> ExitCode {
         }
         arguments.command.failed_with(outcome)
     });
-    // To PCP's tools, what they pass over is no failure.
+    // PCP's tools do not count what they pass over as a failure.
     let outcome = match messages.have_told_damage() && !messages.are_of_tool() {
         true => outcome.max(arguments.command.failed_with(Outcome::SourceFailed)),
         false => outcome,

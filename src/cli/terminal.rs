@@ -1,5 +1,5 @@
-//! Standard output and standard error of the commands, and what becomes there
-//! of text that a terminal would obey instead of showing it (see [`escape`]).
+//! Standard output and standard error of the commands. Text that a terminal
+//! would obey instead of showing it is escaped here (see [`escape`]).
 //!
 //! ```text
 //!                     Escaping: text of others, on one line
@@ -10,10 +10,11 @@
 //!
 //! Names and values of a source, names of files and texts of definitions are
 //! text of others. Whoever puts them into a line asks [`Escaping`] for their
-//! form, as only there it is known that an end of line in them ends no line.
-//! All else an [`Output`] sees by itself, so that no command can forget it.
-//! Nothing else in the command line may write to these streams; colours are
-//! made where diagnostics are rendered, which escapes before it paints.
+//! form, since only there it is known that an end of line in them must not end
+//! the line. [`Output`] takes care of everything else, so that no command can
+//! forget it. Nothing else in the command line may write to these streams;
+//! colours are made where diagnostics are rendered, which escapes before it
+//! paints.
 
 use std::borrow::Cow;
 use std::fs::File;

@@ -1,5 +1,5 @@
-//! Fetches of commands that look at a source once: values of metrics in the
-//! order of a list, the instance domains that they need, and their text.
+//! Fetches for commands that look at a source once: values of metrics in the
+//! order of a list, the instance domains that they need, and their text form.
 
 use std::collections::HashMap;
 use std::sync::Arc;

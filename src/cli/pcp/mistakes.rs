@@ -3,9 +3,9 @@
 //! wanted.
 //!
 //! libpcp speaks at two times: when it reads a text, and when a metric is first
-//! touched in a context. In our own dialect the same is told in our words, and
-//! makes the exit status where the user has named the file. What a mistake is
-//! is not decided here.
+//! touched in a context. Our own dialect says the same in our words, and a
+//! mistake in a file that the user has named sets the exit status. This module
+//! does not decide what is a mistake.
 
 use crate::cli::args::{DefinitionArguments, DiagWords};
 use crate::cli::definitions::Definitions;
@@ -51,7 +51,7 @@ impl Mistakes {
         }
         let definitions = Definitions::read(arguments);
         let mut mistakes = Mistakes { dialect, definitions, has_own: false };
-        // There, whoever loads definitions first loads the system's before them.
+        // In that version, whoever loads definitions loads the system's first.
         if dialect == Dialect::Pcp6_0 && !arguments.configs.is_empty() {
             mistakes.tell_of_system(messages);
         }
@@ -131,9 +131,9 @@ impl Mistakes {
         messages.diagnostics(told, sources);
     }
 
-    /// Definitions of the system are for machines of many kinds: that operands
-    /// of theirs are missing here, or that the source has such a metric by
-    /// itself, is no news unless someone asks for the very metric.
+    /// The system's definitions are for machines of many kinds. If operands of
+    /// one are missing here, or the source has such a metric by itself, that is
+    /// news only to someone who asks for this very metric.
     fn is_worth_saying(&self, diagnostic: &Diagnostic, asked: &[String]) -> bool {
         let is_asked = || {
             let metric = diagnostic.metric.as_deref();
@@ -147,8 +147,8 @@ impl Mistakes {
         }
     }
 
-    /// What all mistakes that were told make of the run. To PCP's tools they
-    /// are no failure.
+    /// What the mistakes that were told mean for the outcome of the run. To
+    /// PCP's tools they are no failure.
     pub fn outcome(&self) -> Outcome {
         match self.has_own && self.dialect == Dialect::Fixed {
             true => Outcome::Failed,

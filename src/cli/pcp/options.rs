@@ -56,7 +56,7 @@ pub struct PcpOptions {
     /// What to do when a live source fails.
     #[command(flatten)]
     pub retry: RetryArgument,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not help here.
     #[arg(short = 'K', long = "spec-local", value_name = "SPEC", hide = true)]
     pub spec_local: Vec<String>,
     /// The archive is followed: what is wrong with it is told later.
@@ -230,8 +230,8 @@ impl PcpOptions {
     }
 }
 
-/// True if libpcp may well have gone on, so that its texts cannot say what to
-/// do: it looks at no certificate, and sends passwords in the clear.
+/// True if libpcp would probably have gone on, so that none of its texts says
+/// what to do: it checks no certificate, and sends passwords in the clear.
 fn is_our_rule(error: &SourceError) -> bool {
     let status = match error {
         SourceError::Handshake { status, .. } => *status,

@@ -45,7 +45,7 @@ pub struct Shown {
     /// All instances that there are, whether they have values or not.
     #[arg(short, long)]
     pub force: bool,
-    /// Take the names for those of metrics, and do not look below them.
+    /// Treat the names as metrics, and do not look below them.
     #[arg(short = 'F', long)]
     pub faster: bool,
     /// Identifiers of instances.
@@ -57,7 +57,7 @@ pub struct Shown {
     /// Values.
     #[arg(short, long)]
     pub values: bool,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not help here.
     #[arg(short = 'V', long, hide = true)]
     pub verbose: bool,
 }
@@ -75,8 +75,8 @@ impl Shown {
 /// A metric to look at, which is `PM_ID_NULL` for a name that is none.
 type Metric = (String, Pmid);
 
-/// Runs the command. Whatever comes of single metrics, the exit status is 0;
-/// damage of an archive makes it 1.
+/// Runs the command. The exit status is 0 whatever happens to single metrics,
+/// and 1 if an archive is damaged.
 pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
     let shown = &arguments.shown;
     if shown.values && shown.instances() {
@@ -127,8 +127,8 @@ fn below(source: &mut Source, nodes: &[String], out: &mut Output) -> Result<Vec<
     Ok(names)
 }
 
-/// Identifiers of metrics. A name that is none is printed, but only if it is
-/// the only one: so much does libpcp tell.
+/// Identifiers of metrics. An unknown name is printed only if it is the only
+/// name: libpcp tells no more.
 fn look_up(
     source: &mut Source,
     names: Vec<String>,

@@ -100,9 +100,9 @@ impl Source {
         Outcome::Failed
     }
 
-    /// First and last time that there are values of: of an archive; for a live
-    /// source now, and no end. Where that of an archive cannot be found there
-    /// is none either: what comes before the damage may be of use.
+    /// The times of the first and the last value of an archive; for a live
+    /// source now, and no end. If the end of an archive cannot be found there
+    /// is none either: the values before the damage may be of use.
     fn bounds(&mut self, messages: &Messages) -> (Timestamp, Option<Timestamp>) {
         let dialect = self.dialect;
         let Context::Archive(archive) = self.kind() else { return (Timestamp::now(), None) };

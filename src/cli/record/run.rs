@@ -1,4 +1,4 @@
-//! From sample to sample until the end, whatever it is.
+//! Takes sample after sample until the end, whatever that is.
 //!
 //! A live source that fails after the first sample is tried again for ever, at
 //! intervals and after pauses; the archive gets a mark for the gap.
@@ -102,8 +102,8 @@ impl Run<'_> {
         self.pace.is_some() && error.is_transient()
     }
 
-    /// Ends the archive, and tells what is in it. Where something was left out
-    /// that has failed.
+    /// Ends the archive, and says what is in it. The run has failed if
+    /// something was left out.
     ///
     /// # Errors
     /// Why recording stopped, if that was before its end.

@@ -1,4 +1,4 @@
-//! What `eval` and `export` are asked for: metrics of a source, and which
+//! The options that `eval` and `export` share: metrics of a source, and which
 //! samples of them.
 
 use clap::Args;
@@ -125,8 +125,8 @@ impl SampleArguments {
     }
 }
 
-/// Puts the metrics of a group, derived ones last, in the place of its name;
-/// `.` is all of them, as for `record`, and not the number that it is otherwise.
+/// Replaces the name of a group by the group's metrics, derived ones last. `.`
+/// stands for all metrics, as in `record`, and is not the number zero.
 fn without_groups(
     texts: &[String],
     registry: &Registry,

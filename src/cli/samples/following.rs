@@ -22,8 +22,8 @@ const LOOKS: Duration = Duration::from_millis(100);
 /// Whether to follow an archive.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FollowArgument {
-    /// At the end of an archive wait for what is still to be written, until nothing
-    /// was for TIME, if that is given. Interpolated samples wait for what follows them.
+    /// At the end of an archive wait for more, if TIME is given until nothing was written for that
+    /// long. Interpolated samples wait for the values that follow them.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = interval)]
     pub follow: Option<Option<Duration>>,
 }
@@ -38,11 +38,9 @@ pub struct Follower {
 }
 
 impl FollowArgument {
-    /// Opens a source, again and again if it is an archive of which too little
-    /// is there as yet.
+    /// Opens a source. While too little of an archive is there it tries again.
     ///
-    /// # Errors
-    /// It cannot be opened, and not because of that.
+    /// # Errors It cannot be opened for another reason.
     pub fn open<S>(&self, mut open: impl FnMut() -> Result<S, Stop>) -> Result<S, Stop> {
         let mut waiting = None;
         loop {

@@ -1,5 +1,5 @@
-//! A live source that fails for a while: when it is tried again, what is said
-//! of it meanwhile, and when it is given up.
+//! Decides about a live source that fails: when to try again, what to say
+//! meanwhile, and when to give up.
 //!
 //! Input: what each attempt to fetch came to, and a [`Clock`]. Output: pauses and
 //! messages. Nothing is fetched here, and nothing else tells the time.
@@ -28,7 +28,7 @@ const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a source that fails is tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Until no fetch has succeeded for so long; for no time, not at all.
+    /// Until no fetch has succeeded for this long; zero is not at all.
     For(Duration),
     /// For ever.
     Forever,
@@ -70,7 +70,7 @@ struct Trial {
     next_pause: Duration,
     /// When something was said last.
     told: Option<Instant>,
-    /// What attempts failed by, those that came too soon left out.
+    /// Why attempts failed; one that came too soon is no cause.
     cause: Option<SourceError>,
 }
 

@@ -31,12 +31,11 @@ use crate::cli::{Outcome, Stop};
 
 /// Takes samples, one after the other.
 pub trait Sink {
-    /// Called after the first fetch and before the first sample, and if there
-    /// is none, in the end; until it succeeds.
+    /// Called after the first fetch and before the first sample, or at the end
+    /// if there is none; again until it succeeds.
     ///
-    /// # Errors
-    /// The source fails, or what is to stand before samples cannot be brought
-    /// to where it belongs.
+    /// # Errors The source fails, or the text before the samples cannot be
+    /// written.
     fn begin(&mut self, metrics: &[Metric], source: &mut AnySource) -> Result<(), Stop> {
         let _ = (metrics, source);
         Ok(())
@@ -44,8 +43,7 @@ pub trait Sink {
 
     /// Takes a sample.
     ///
-    /// # Errors
-    /// It cannot be brought to where it belongs.
+    /// # Errors It cannot be written.
     fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop>;
 
     /// False for one that has no place for metrics that fail.
@@ -180,13 +178,13 @@ impl<'r> Run<'r> {
         Ok(())
     }
 
-    /// Has every sample that an archive holds, the first one as well, where
-    /// differences have no values yet.
+    /// Also gives the first sample of an archive, in which differences have no
+    /// values yet.
     pub fn take_all_of_archive(&mut self) {
         self.is_primed &= self.sampler.pace.is_some();
     }
 
-    /// Has signals end the samples.
+    /// Lets signals end the samples.
     pub fn end_by(&mut self, ending: Ending) {
         self.sampler.clock = Box::new(ending);
     }

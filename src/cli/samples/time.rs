@@ -1,9 +1,8 @@
-//! Options about time of commands that go through a source sample after
-//! sample, and what they come to: which samples are taken, and the zone that
-//! their times are shown in.
+//! The time options of commands that take sample after sample, and what they
+//! mean: which samples are taken, and in which zone their times are shown.
 //!
-//! Their syntax is that of PCPIntro(1). What is done with samples is not known
-//! here.
+//! Their syntax is that of PCPIntro(1). This module does not know what is done
+//! with samples.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What `-D` and `PCP_DEBUG` may ask for, see pmdbg(1). Nothing is traced here,
-//! but what PCP's tools refuse is refused.
+//! What `-D` and `PCP_DEBUG` may ask for, see pmdbg(1). We trace nothing, but
+//! refuse what PCP's tools refuse.
 
 use crate::dialect::Dialect;
 

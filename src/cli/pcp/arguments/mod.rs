@@ -307,7 +307,7 @@ impl Said {
                 return self.number(option, number, "-w requires +ve numeric argument");
             }
             "batch" => {
-                // With none at a time libpcp's tools never come to an end.
+                // With none at a time PCP's tools never end.
                 let number = c_int(&text).filter(|number| *number > 0);
                 return self.number(option, number, "-b requires numeric argument");
             }
@@ -355,7 +355,7 @@ impl Said {
         self.translated.push(format!("--host={first}").into());
     }
 
-    /// Looks whether a name space can be loaded, for that comes first.
+    /// Tries to load a name space, since the tools do that first.
     fn load_names(&mut self, file: &str, duplicates: bool) {
         let options = LoadOptions { duplicates, ..LoadOptions::default() };
         let status = match LocalNameSpace::load(Some(Path::new(file)), &options) {
@@ -383,7 +383,7 @@ impl Said {
 
     /// Looks at what all options come to.
     fn end(&mut self, operands: &[OsString]) -> Result<(), Ending> {
-        // What pmval is given may name its source, so that it looks later.
+        // pmval's operand may name the source, so pmval looks later.
         let names_source = self.of.tool.name == "pmval";
         if names_source {
             match operands.len() {

@@ -19,8 +19,8 @@ use crate::cli::terminal::Output;
 use crate::dialect::Dialect;
 use crate::engine::Session;
 
-/// Labels by what they are of. What was found is not asked for again, even if
-/// in an archive other labels are in force at another time.
+/// Labels, by what they describe. A label that was found is not asked for
+/// again, even if an archive has another one at another time.
 pub struct Labels {
     known: HashMap<LabelLevel, Result<Vec<LabelSet>, PmStatus>>,
     /// Labels of the source that has none.

@@ -66,7 +66,7 @@ pub struct Shown {
     /// The same in one line: name, type, instance domain, semantics, units, with tabs between.
     #[arg(short = '1', long = "desc-oneline")]
     pub desc_oneline: bool,
-    /// Only what keeps metrics from ever having values, and metadata that contradict themselves.
+    /// Only metrics that can never have values, and metadata that contradict themselves.
     #[arg(short = 'e', long)]
     pub metadata_errors: bool,
     /// Values of all instances.
@@ -152,9 +152,9 @@ fn register(
     }
 }
 
-/// A run, argument after argument. Metrics wait until there is a batch of them,
-/// and instance domains do not, as in pminfo: which metrics an argument stands
-/// for, and what is said of it, depends on those that were looked at before.
+/// A run, argument after argument. As in pminfo, metrics wait until there is a
+/// batch of them, and instance domains do not: what an argument stands for, and
+/// what is said of it, depends on the metrics that were looked at before.
 struct Progress<'p> {
     report: Report<'p>,
     batches: Batches,

@@ -1,4 +1,4 @@
-//! What `pmderive val` can be told, with the letters and the words of pmval(1).
+//! The options of `pmderive val`, with the letters and the words of pmval(1).
 //! Only the form of values is checked here.
 
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub struct ValArguments {
     /// Time between samples, such as 2, 500msec or 1min; `ms` is minutes [default: 1sec].
     #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval, allow_hyphen_values = true)]
     pub interval: Option<Duration>,
-    /// Take as long between samples of an archive as passed when they were recorded.
+    /// Pause between samples of an archive for as long as passed between them.
     #[arg(short, long)]
     pub delay: bool,
     /// What to do at the end.
@@ -42,7 +42,7 @@ pub struct ValArguments {
     /// Width of a column [default: that of the longest value of the type].
     #[arg(short, long, value_name = "COLUMNS", value_parser = columns)]
     pub width: Option<usize>,
-    /// Names of instances, with commas or blanks between them; quoted if they have such.
+    /// Names of instances, with commas or blanks between them; in quotes if they contain such.
     #[arg(short, long, value_name = "INSTANCES")]
     pub instances: Vec<String>,
     /// Counters as they are, not their rates.

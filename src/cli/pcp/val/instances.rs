@@ -1,7 +1,7 @@
 //! The instances that a report has columns for.
 //!
-//! All that the source knows, or those that were asked for. Instances come in
-//! ascending order of their identifiers, as the values of a sample do.
+//! These are all that the source knows, or those that were asked for. They are
+//! in ascending order of their identifiers, as the values of a sample are.
 
 use pmderive_runtime::context::Context;
 use pmderive_runtime::model::{InDom, InstId, InstanceProfile};

@@ -190,7 +190,7 @@ fn number_format(arguments: &ValArguments, desc: MetricDesc) -> Result<NumberFor
     }
 }
 
-/// Looks whether the options fit the source, before that is opened.
+/// Checks that the options fit the source, before it is opened.
 fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) -> Result<(), Stop> {
     let is_archive = !options.source.archive.is_empty();
     if !is_archive && !arguments.window.window().is_live() {

@@ -1,5 +1,5 @@
-//! Reals and rates in a column, so that their decimal points come to stand
-//! below each other as far as four significant digits go.
+//! Reals and rates in a column: as far as four significant digits allow, their
+//! decimal points stand below each other.
 //!
 //! Knows numbers, not where they come from.
 

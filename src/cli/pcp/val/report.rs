@@ -1,7 +1,7 @@
-//! From sample to sample: fetches, and prints what came of it.
+//! Fetches sample after sample, and prints a row for each.
 //!
-//! What a row needs of the sample before it is kept here; how rows look is
-//! known to [`Table`] and [`Events`].
+//! It keeps what a row needs of the sample before; [`Table`] and [`Events`]
+//! know how rows look.
 
 use std::io::Write;
 
