@@ -9,17 +9,25 @@ use pmderive_runtime::model::{PcpVersion, PmStatus};
 
 /// The behaviour to follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Dialect {
     /// As libpcp 6.0 answers.
+    #[cfg_attr(feature = "cli", value(name = "6.0"))]
     Pcp6_0,
     /// As libpcp 7.2 answers.
+    #[cfg_attr(feature = "cli", value(name = "7.2"))]
     Pcp7_2,
     /// As 7.2, with its wrong numbers, labels and metadata put right.
     #[default]
+    #[cfg_attr(feature = "cli", value(name = "off"))]
     Fixed,
 }
 
 impl Dialect {
+    /// All of them, by the words that stand for them in options and files.
+    pub const NAMED: [(&str, Dialect); 3] =
+        [("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2), ("off", Dialect::Fixed)];
+
     /// True where the 7.x language is understood: expressions under `delta()`,
     /// `novalue()`, `indom=`, `meta=`, extra units, lazy binding.
     pub const fn is_version_7(self) -> bool {

@@ -9,7 +9,7 @@ pub(crate) mod call;
 mod derive;
 mod operators;
 mod pcp;
-mod ternary;
+pub(crate) mod ternary;
 mod texts;
 pub mod typed;
 pub(crate) mod types;
@@ -23,7 +23,7 @@ use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
 use crate::syntax::ast::{
-    Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
+    Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, Temporal, UnaryOp,
 };
 use crate::text::Span;
 use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
@@ -52,11 +52,11 @@ pub struct Examined {
     pub is_whole: bool,
     /// Typed node of each node of the expression. Nodes that are wrong or
     /// need one that is have none, nor have those that are never chosen.
-    pub nodes: Vec<Option<TypedId>>,
+    pub nodes: PerNode<Option<TypedId>>,
     /// Which nodes are left when branches that are never chosen are taken away.
-    pub live: Vec<bool>,
+    pub live: PerNode<bool>,
     /// Value of each node as a guard, where it does not depend on values.
-    pub guards: Vec<Option<bool>>,
+    pub guards: PerNode<Option<bool>>,
 }
 
 /// Checks an expression as [`check`] does and keeps everything that was found.
@@ -80,19 +80,19 @@ pub fn examine(
         diagnostics,
         guards,
         typed: TypedExpr::default(),
-        done: vec![None; expr.len()],
+        done: PerNode::all(expr, None),
         blamed: FxHashSet::default(),
     };
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
-        let reached = live[id.0 as usize];
+        let reached = live[id];
         let first = checker.diagnostics.len();
         let checked = match reached {
             true => checker.node(node).map(Some),
             false => checker.mention(node).map(|()| None),
         };
         match checked {
-            Ok(typed) => checker.done[id.0 as usize] = typed,
+            Ok(typed) => checker.done[id] = typed,
             Err(Reported) => {
                 pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
                 is_whole = false;
@@ -122,10 +122,10 @@ pub(crate) struct Checker<'c> {
     suggest: &'c dyn Fn(&str) -> Option<String>,
     diagnostics: &'c mut Diagnostics,
     /// Value of each node as a guard, where it is known already.
-    guards: Vec<Option<bool>>,
+    guards: PerNode<Option<bool>>,
     typed: TypedExpr,
     /// Typed node of each expression node that was checked.
-    done: Vec<Option<TypedId>>,
+    done: PerNode<Option<TypedId>>,
     /// Derived metrics that cannot be used and of which that was said.
     blamed: FxHashSet<Box<str>>,
 }
@@ -144,7 +144,7 @@ impl Checker<'_> {
 
     /// A checked operand; its mistake was reported if it is not.
     fn operand(&self, id: ExprId) -> Checked<(TypedId, Desc)> {
-        let typed = self.done[id.0 as usize].ok_or(Reported)?;
+        let typed = self.done[id].ok_or(Reported)?;
         Ok((typed, self.typed.node(typed).desc))
     }
 

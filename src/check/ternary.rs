@@ -9,41 +9,75 @@ use super::{Checked, Checker, describe, units_name};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
-use crate::syntax::ast::{Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::syntax::ast::{
+    Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, PerNode, UnaryOp,
+};
 use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
 use crate::text::Span;
 
-/// Value of each node as a guard, where it does not depend on the metrics'
-/// values: `defined()`, integer constants and their combinations by `! && ||`.
-/// An unknown left operand makes the whole unknown.
-pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<Option<bool>> {
-    let mut known: Vec<Option<bool>> = Vec::with_capacity(expr.len());
+/// What is known of a node as a guard before there is a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Guard {
+    /// Always this.
+    Known(bool),
+    /// Known once the names are looked up.
+    Decided,
+    /// Depends on values.
+    Dynamic,
+}
+
+/// Each node as a guard: constants with their combinations by `! && ||`, and
+/// what `defined` says of a `defined()`.
+pub(crate) fn guards(expr: &Expr, defined: impl Fn(&str) -> Guard) -> PerNode<Guard> {
+    use Guard::{Decided, Dynamic, Known};
+    let mut guards = PerNode::default();
     for (_, node) in expr.nodes() {
-        let of = |id: &ExprId| known[id.0 as usize];
-        known.push(match &node.kind {
-            _ if !dialect.is_version_7() => None,
-            // Whether a definition can be used is not known before it is checked.
-            NodeKind::Defined(metric) => match names.get(&metric.value) {
-                Name::Derived => None,
-                meaning => Some(is_usable(meaning)),
+        let of = |id: &ExprId| -> Guard { guards[*id] };
+        let number = |value: NumberValue| match value {
+            NumberValue::Integer(value) => Known(value != 0),
+            NumberValue::Double(_) => Dynamic,
+        };
+        let guard = match &node.kind {
+            NodeKind::Defined(metric) => defined(&metric.value),
+            NodeKind::Number(value) => number(value.value),
+            NodeKind::MkConst { number: value, .. } => number(value.value.value),
+            NodeKind::Unary { op: UnaryOp::Not, operand } => match of(operand) {
+                Known(known) => Known(!known),
+                other => other,
             },
-            NodeKind::Number(number) => integer(number.value),
-            NodeKind::MkConst { number, .. } => integer(number.value.value),
-            NodeKind::Unary { op: UnaryOp::Not, operand } => of(operand).map(|known| !known),
-            NodeKind::Binary { op: BinaryOp::Or, left, right, .. } => match of(left) {
-                Some(true) => Some(true),
-                Some(false) => of(right),
-                None => None,
-            },
-            NodeKind::Binary { op: BinaryOp::And, left, right, .. } => match of(left) {
-                Some(true) => of(right),
-                Some(false) => Some(false),
-                None => None,
-            },
-            _ => None,
-        });
+            // The left operand decides first; if it does not, neither does the right.
+            NodeKind::Binary { op, left, right, .. } if op.is_boolean() => {
+                match (of(left), *op == BinaryOp::Or) {
+                    (Known(true), true) => Known(true),
+                    (Known(false), false) => Known(false),
+                    (Known(_), _) => of(right),
+                    (Decided, _) if of(right) != Dynamic => Decided,
+                    _ => Dynamic,
+                }
+            }
+            _ => Dynamic,
+        };
+        guards.push(guard);
     }
-    known
+    guards
+}
+
+/// Value of each node as a guard, where it does not depend on the metrics'
+/// values. Version 6 knows none beforehand.
+pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> PerNode<Option<bool>> {
+    if !dialect.is_version_7() {
+        return PerNode::all(expr, None);
+    }
+    let guards = guards(expr, |name| match names.get(name) {
+        // Whether a definition can be used is not known before it is checked.
+        Name::Derived => Guard::Dynamic,
+        meaning => Guard::Known(is_usable(meaning)),
+    });
+    let known = |(id, _)| match guards[id] {
+        Guard::Known(known) => Some(known),
+        Guard::Decided | Guard::Dynamic => None,
+    };
+    expr.nodes().map(known).collect()
 }
 
 /// True for names that `defined()` answers with yes.
@@ -51,55 +85,23 @@ pub(super) fn is_usable(name: Name) -> bool {
     matches!(name, Name::Metric(_) | Name::Nested { .. })
 }
 
-fn integer(value: NumberValue) -> Option<bool> {
-    match value {
-        NumberValue::Integer(value) => Some(value != 0),
-        NumberValue::Double(_) => None,
-    }
-}
-
 /// Which nodes are left when branches that are never chosen are taken away.
-pub(super) fn live(expr: &Expr, guards: &[Option<bool>]) -> Vec<bool> {
-    let mut live = vec![false; expr.len()];
-    if let Some(root) = live.last_mut() {
-        *root = true;
+pub(super) fn live(expr: &Expr, guards: &PerNode<Option<bool>>) -> PerNode<bool> {
+    let mut live = PerNode::all(expr, false);
+    if !expr.is_empty() {
+        live[expr.root()] = true;
     }
     for (id, node) in expr.nodes().rev() {
-        if !live[id.0 as usize] {
+        if !live[id] {
             continue;
         }
-        let mut mark = |id: &ExprId| live[id.0 as usize] = true;
-        match &node.kind {
+        match node.kind {
             NodeKind::Ternary { guard, yes, no } => {
-                mark(guard);
-                let known = guards[guard.0 as usize];
-                if known != Some(false) {
-                    mark(yes);
-                }
-                if known != Some(true) {
-                    mark(no);
-                }
+                live[guard] = true;
+                live[yes] |= guards[guard] != Some(false);
+                live[no] |= guards[guard] != Some(true);
             }
-            NodeKind::Select { operand, .. }
-            | NodeKind::Match { operand, .. }
-            | NodeKind::Unary { operand, .. }
-            | NodeKind::Temporal { operand, .. }
-            | NodeKind::Scalar(operand)
-            | NodeKind::Rescale { operand, .. } => mark(operand),
-            NodeKind::Binary { left, right, .. } => {
-                mark(left);
-                mark(right);
-            }
-            NodeKind::Call { operands, .. } => operands.iter().for_each(mark),
-            NodeKind::Number(_)
-            | NodeKind::Metric(_)
-            | NodeKind::Text(_)
-            | NodeKind::Aggregate { .. }
-            | NodeKind::Defined(_)
-            | NodeKind::Anon(_)
-            | NodeKind::MkConst { .. }
-            | NodeKind::NoValue(_)
-            | NodeKind::Error => {}
+            _ => expr.operands(id, |operand| live[operand] = true),
         }
     }
     live
@@ -114,7 +116,7 @@ impl Checker<'_> {
         span: Span,
     ) -> Checked<TypedId> {
         let (guard_id, guard_desc) = self.operand(guard)?;
-        if let Some(decision) = self.guards[guard.0 as usize] {
+        if let Some(decision) = self.guards[guard] {
             let chosen = if decision { yes } else { no };
             let (branch, desc) = self.operand(chosen)?;
             self.numeric(guard, &guard_desc, "a guard")?;
@@ -165,7 +167,7 @@ impl Checker<'_> {
     /// only names and constants have one then, anything else counts as a set.
     fn seems_single(&self, id: ExprId) -> bool {
         match &self.expr.node(id).kind {
-            _ if self.done[id.0 as usize].is_some() => {
+            _ if self.done[id].is_some() => {
                 self.operand(id).is_ok_and(|(_, desc)| desc.indom.is_none())
             }
             NodeKind::Metric(name) => {

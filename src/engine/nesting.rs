@@ -212,7 +212,7 @@ pub(super) fn with_values(
         let live = &examined[*position].live;
         let named: FxHashSet<&str> = references(&definitions[*position].expr)
             .filter(|reference| reference.wants_value)
-            .filter(|reference| live.get(reference.node.0 as usize).copied().unwrap_or(false))
+            .filter(|reference| live.get(reference.node) == Some(&true))
             .map(|reference| reference.name)
             .collect();
         for mention in &order.operands[*position] {
