@@ -1,5 +1,5 @@
-//! Which language definitions are written in: whose answers to give where
-//! implementations differ, and whether what no libpcp understands is allowed.
+//! The language of definitions: whose answers to give where implementations
+//! differ, and whether forms that no libpcp understands are allowed.
 //!
 //! Only parsing, binding, checking and lowering read a [`Language`]; a compiled
 //! program has it folded in.
@@ -54,8 +54,8 @@ impl Dialect {
     }
 }
 
-/// A dialect, with or without what goes beyond libpcp. Extensions never change
-/// the meaning of what libpcp accepts.
+/// A dialect, with or without extensions. Extensions never change the meaning
+/// of what libpcp accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Language {
     /// The behaviour to follow.

@@ -1,8 +1,8 @@
 //! Which metrics a set of definitions needs of a source.
 //!
-//! The texts alone tell the names; names that a source knows tell besides
-//! which of them exist and which branches will never be chosen. Definitions
-//! that others are built on are followed where the language has that.
+//! The texts alone give the names. With a source it is also known which of them
+//! exist and which branches will never be chosen. Definitions within
+//! definitions are followed where the language has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

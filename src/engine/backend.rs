@@ -52,11 +52,11 @@ struct State {
 }
 
 impl Engine {
-    /// Says that an evaluator has done an evaluation of a program of this
-    /// engine. With [`Backend::Auto`] its kernels become native code, in a thread
-    /// of their own, when it has done two. [`super::Session`] says so by itself;
-    /// this is for whoever has an [`Evaluator`], for which nothing else is needed
-    /// to evaluate the metrics of a host whose calls are futures:
+    /// Notes that an evaluator has evaluated a program of this engine. With
+    /// [`Backend::Auto`] its kernels become native code, in a thread of their
+    /// own, when it has done two. [`super::Session`] says so by itself; this is
+    /// for whoever has an [`Evaluator`], for which nothing else is needed to
+    /// evaluate the metrics of a host whose calls are futures:
     ///
     /// ```
     /// use std::sync::Arc;

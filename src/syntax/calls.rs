@@ -362,12 +362,8 @@ impl Call {
                 _ => format!("`{name}()` takes keywords with values here"),
             };
             let error = self.error(repair, Some((first, first)), message);
-            return Some(match nearest(written, known.iter().copied()) {
-                Some(meant) if meant != written => error
-                    .help(format!("did you mean `{meant}`?"))
-                    .fix(repair.span(first, first), meant),
-                _ => error.help(list),
-            });
+            let meant = nearest(written, known.iter().copied()).filter(|meant| *meant != written);
+            return Some(error.meant(repair.span(first, first), meant, list));
         }
         if last == first || at(first + 1) != Token::Assign {
             let message = format!("`{written}` has no value");

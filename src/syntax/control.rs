@@ -160,13 +160,9 @@ pub(super) fn parse_options(
                 let names = OPTIONS.map(|(name, _)| name);
                 let said = format!("unknown derived metric control ({name})");
                 let unknown = error(message).pcp(said);
-                diagnostics.push(match nearest(name, names) {
-                    Some(meant) => {
-                        let place = origin.span(span_start, span_start + offset(name.len()));
-                        unknown.help(format!("did you mean `{meant}`?")).fix(place, meant)
-                    }
-                    None => unknown.help(format!("one of {}", choices(names.into_iter().take(6)))),
-                });
+                let place = origin.span(span_start, span_start + offset(name.len()));
+                let otherwise = format!("one of {}", choices(names.into_iter().take(6)));
+                diagnostics.push(unknown.meant(place, nearest(name, names), otherwise));
             }
         }
     }
