@@ -33,6 +33,8 @@ mod progress;
 mod record;
 mod replay;
 mod samples;
+#[cfg(feature = "fleet")]
+mod serve;
 mod source;
 #[allow(clippy::disallowed_methods, reason = "it owns the streams")]
 mod terminal;
@@ -92,6 +94,9 @@ enum Command {
     Record(Box<record::RecordArguments>),
     /// Describe archives: labels, times, files, damage.
     Archive(archive::ArchiveArguments),
+    /// Watch a fleet of hosts, and hand values to other systems.
+    #[cfg(feature = "fleet")]
+    Serve(Box<serve::ServeArguments>),
     /// Answer cases of the conformance corpus.
     Replay(replay::ReplayArguments),
 }
@@ -192,6 +197,8 @@ pub fn main() -> ExitCode {
         Command::Probe(arguments) => pcp::probe::run(arguments, &mut messages),
         Command::Record(arguments) => record::run(arguments, &mut messages),
         Command::Archive(arguments) => archive::run(arguments, &mut messages),
+        #[cfg(feature = "fleet")]
+        Command::Serve(arguments) => serve::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };
     let outcome = outcome.unwrap_or_else(|stop| {
@@ -239,6 +246,8 @@ impl Command {
             Command::Archive(arguments) => arguments.raw.raw,
             // The options are those of PCP's tools, and JSON escapes by itself.
             Command::Info(_) | Command::Val(_) | Command::Probe(_) | Command::Replay(_) => false,
+            #[cfg(feature = "fleet")]
+            Command::Serve(_) => false,
         }
     }
 

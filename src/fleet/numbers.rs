@@ -86,13 +86,9 @@ impl Histogram {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// How many times there were of at most each bound, and in all.
-    pub fn cumulated(&self) -> [u64; Histogram::BOUNDS.len() + 1] {
-        let mut sum = 0;
-        self.counts.each_ref().map(|count| {
-            sum += count.load(Ordering::Relaxed);
-            sum
-        })
+    /// How many times there were in each part.
+    pub fn counts(&self) -> [u64; Histogram::BOUNDS.len() + 1] {
+        self.counts.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
     /// All times together, in seconds.
@@ -143,8 +139,8 @@ mod tests {
         for seconds in [0.0001, 0.0002, 20.0] {
             histogram.add(Duration::from_secs_f64(seconds));
         }
-        let cumulated = histogram.cumulated();
-        assert_eq!((cumulated[0], cumulated[1], cumulated[12], cumulated[13]), (1, 2, 2, 3));
+        let counts = histogram.counts();
+        assert_eq!((counts[0], counts[1], counts[12], counts[13]), (1, 1, 0, 1));
         assert!((histogram.sum() - 20.0003).abs() < 1e-9);
     }
 

@@ -34,6 +34,7 @@ use super::condition::{Condition, State};
 use super::config::Limits;
 use super::frame::{Frame, StaleReason};
 use super::labels::Labels;
+use super::log::Limiter;
 use super::numbers::Numbers;
 use super::outlets::Outlets;
 use super::plan::Group;
@@ -59,6 +60,8 @@ pub struct Shared {
     /// Connections that may be made at once.
     connects: Semaphore,
     views: RefCell<Views>,
+    /// For lines about single hosts.
+    log: Limiter,
     batches: RefCell<Vec<ResultBatch>>,
     buffers: RefCell<Vec<Buffers>>,
 }
@@ -78,8 +81,23 @@ impl Shared {
             outlets: RefCell::new(outlets),
             connects: Semaphore::new(limits.connects.min(Semaphore::MAX_PERMITS)),
             views: RefCell::default(),
+            log: Limiter::default(),
             batches: RefCell::default(),
             buffers: RefCell::default(),
+        }
+    }
+}
+
+impl Shared {
+    /// Writes a line about a host into the log, unless there are too many.
+    fn tell(&self, line: impl FnOnce()) {
+        if let Some(left_out) = self.log.pass() {
+            if left_out > 0 {
+                tracing::warn!(
+                    "and {left_out} more lines about hosts; `/-/targets` shows all of them"
+                );
+            }
+            line();
         }
     }
 }
@@ -204,6 +222,10 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
             Ok(answer) => {
                 shared.numbers.answered.add(1);
                 orders.condition.update(|latest| {
+                    if let State::Failing(_) = latest.state {
+                        shared
+                            .tell(|| tracing::info!(host = &*orders.target.name, "answers again"));
+                    }
                     latest.state = State::Up;
                     latest.slot = Some(slot);
                     latest.skew = answer.skew;
@@ -216,6 +238,11 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
                 shared.numbers.failed(failure.reason);
                 host.failed(&failure, slot, W::now(), &orders, &shared);
                 orders.condition.update(|latest| {
+                    if !matches!(latest.state, State::Failing(_)) {
+                        shared.tell(|| {
+                            tracing::warn!(host = &*orders.target.name, "{}", failure.words)
+                        });
+                    }
                     latest.state = State::Failing(failure.reason);
                     latest.slot = Some(slot);
                     latest.error = Some(Arc::clone(&failure.words));
