@@ -1,4 +1,4 @@
-//! What becomes of definitions, and why: for people who write them.
+//! Explains to people what becomes of their definitions, and why.
 //!
 //! [`explain`] checks definitions against a source as compiling does and says
 //! of every node what was inferred and decided, then what the program does
@@ -141,9 +141,9 @@ pub struct ExplainedInput {
     pub value_type: ValueType,
     /// True if it has an instance domain.
     pub is_set: bool,
-    /// True if no operation uses it: libpcp fetches metrics of branches that
-    /// are never chosen as well, which decides on the records of an archive
-    /// that count.
+    /// True if no operation uses it: libpcp also fetches metrics of branches
+    /// that are never chosen, and that decides which records of an archive
+    /// count.
     pub is_mentioned_only: bool,
 }
 

@@ -1,7 +1,7 @@
 //! What is not obvious about a node, in words.
 //!
-//! Everything said here is read from the typed node that checking made; no
-//! rule of the language is stated a second time, only what it came to.
+//! It reads everything from the typed node that checking made. No rule of the
+//! language is stated a second time, only its result.
 
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};

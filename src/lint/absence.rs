@@ -1,5 +1,5 @@
-//! Parts without values, guards that decide nothing, branches that take each
-//! other's values away.
+//! Lints about parts without values, guards that decide nothing, and branches
+//! that take each other's values away.
 
 use super::Subject;
 use crate::check::ternary::{Guard, guards};

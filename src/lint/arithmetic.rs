@@ -1,5 +1,5 @@
-//! Quotients, products and differences that come out otherwise than expected,
-//! and comparisons of what only grows.
+//! Lints about quotients, products and differences with unexpected results, and
+//! about comparisons of values that only grow.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 

@@ -1,9 +1,9 @@
 //! Lints: what is allowed but hardly meant, as warnings.
 //!
-//! Takes parsed definitions and, where there is a source, what was found out
-//! about them there; gives diagnostics. Some lints need no source, the others
-//! pass over what was not examined. A lint speaks only where it is certain of
-//! the fact that it states, and each has a page that says when the fact matters.
+//! Input: parsed definitions and, with a source, what checking found out about
+//! them. Output: diagnostics. Some lints need no source; the others pass over
+//! what was not examined. A lint speaks only if it is certain of the fact that
+//! it states. Each has a page that says when the fact matters.
 
 mod absence;
 mod arithmetic;

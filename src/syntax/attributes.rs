@@ -2,8 +2,8 @@
 //! `name(helptext) = "text"`.
 //!
 //! The part of a [`DefinitionReader`] that takes a line with parentheses before
-//! its `=`, and those that a text in quotes goes on over. A text belongs to a
-//! metric defined before it and counts once.
+//! its `=`, and the lines that a text in quotes continues on. A text belongs to
+//! a metric defined before it and counts once.
 
 use std::ops::Range;
 

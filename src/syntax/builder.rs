@@ -1,4 +1,4 @@
-//! What the actions of the grammar do: one node each.
+//! The actions of the grammar: each builds one node.
 //!
 //! A [`Builder`] takes operands as identifiers of nodes already in its arena,
 //! interprets numbers, units and keyword values, and reports those that are
@@ -85,7 +85,7 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// The finished arena, in which everything hangs together.
+    /// The finished arena, without nodes that the root does not need.
     pub fn finish(mut self) -> Expr {
         if self.has_errors {
             self.expr.drop_unreachable();
@@ -107,7 +107,7 @@ impl<'b> Builder<'b> {
         self.origin.span(start, end)
     }
 
-    /// A node of which nothing has to be looked at.
+    /// Adds a node that needs no check.
     pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
         self.expr.push(kind, span)
     }

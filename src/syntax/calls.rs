@@ -1,9 +1,9 @@
 //! Mistakes in the arguments of functions.
 //!
-//! Checks the shape of a call by its tokens: how many arguments there are, and
-//! those that must be a name, a text, a pattern or a keyword. Arguments that are
-//! expressions are left to the grammar; a call that is wrong beyond them is
-//! reported here and blotted out.
+//! It checks the shape of a call by its tokens: how many arguments there are,
+//! and which must be a name, a text, a pattern or a keyword. The grammar reads
+//! arguments that are expressions; any other mistake of a call is reported
+//! here, and the call blotted out.
 
 use crate::diag::{Code, Diagnostic};
 

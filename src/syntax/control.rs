@@ -1,7 +1,7 @@
 //! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
 //!
-//! From `name=integer,...` to options with values. What an option does, and who
-//! may set it when, is the registry's business.
+//! Turns `name=integer,...` into options with values. The registry knows what
+//! an option does, and who may set it when.
 
 use pmderive_runtime::model::PmStatus;
 

@@ -1,8 +1,8 @@
-//! From a tree back to text.
+//! Turns a tree back into text.
 //!
-//! Prints with one blank around infix operators and with those parentheses
-//! only without which the text would mean another tree. What is printed of a
-//! tree without error nodes parses to the same tree; units are spelled anew.
+//! It puts one blank around infix operators, and prints only the parentheses
+//! without which the text would mean another tree. What is printed of a tree
+//! without error nodes parses to the same tree; units are spelled anew.
 
 use std::fmt::Write;
 
