@@ -146,6 +146,14 @@ impl Event {
         }
     }
 
+    /// The metrics that it is about.
+    pub fn schema(&self) -> &Arc<Schema> {
+        match self {
+            Event::Frame(frame) => &frame.schema,
+            Event::Stale(stale) => &stale.schema,
+        }
+    }
+
     /// Bytes of memory that it takes by itself, roughly: what it shares with
     /// others does not count.
     pub fn bytes(&self) -> usize {

@@ -15,5 +15,6 @@
 
 pub mod frame;
 pub mod labels;
+pub mod sinks;
 pub mod slot;
 pub mod target;
