@@ -9,4 +9,5 @@ pub mod mix;
 pub mod oracle;
 pub mod pminfo;
 pub mod real_pmcd;
+pub mod real_receivers;
 pub mod replays;
