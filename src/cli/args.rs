@@ -1,8 +1,8 @@
 //! Arguments that several commands take, with the names that PCP's tools give
 //! them. Those of one command stand in its file.
 //!
-//! Only their form is checked here; whether a file can be read or a host be
-//! reached is for the commands to find out.
+//! Only their form is checked here. The commands find out whether a file can be
+//! read or a host can be reached.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ use pmderive_runtime::model::parse_interval;
 
 use crate::dialect::{Dialect, Language};
 use crate::engine::Backend;
+use crate::size::size;
 
 /// The choice of a source. At most one is given.
 #[derive(Clone, Debug, Default, Args)]
@@ -95,7 +96,7 @@ impl LanguageArguments {
     }
 }
 
-/// Whose words diagnostics have as text.
+/// Whose words diagnostics use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DiagWords {
     /// Ours, with the lines that they speak of.
@@ -169,31 +170,6 @@ pub(super) fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-/// Units of sizes, by the letter that they begin with (see `-v` of pmlogger(1)).
-const UNITS: &[(&[&str], u64)] = &[
-    (&["b", "byte"], 1),
-    (&["k", "kb", "kib", "kbyte", "kilobyte"], 1 << 10),
-    (&["m", "mb", "mib", "mbyte", "megabyte"], 1 << 20),
-    (&["g", "gb", "gib", "gbyte", "gigabyte"], 1 << 30),
-    (&["t", "tb", "tib", "tbyte", "terabyte"], 1 << 40),
-];
-
-/// A number of bytes, with its unit.
-pub(super) fn size(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let unit = unit.trim().to_ascii_lowercase();
-    let singular = unit.strip_suffix('s').unwrap_or(&unit);
-    if unit.is_empty() && !number.is_empty() {
-        return Err(format!("the unit is missing, as in {number}Mb or {number}bytes"));
-    }
-    let unit = UNITS.iter().find(|(words, _)| words.contains(&singular));
-    let size = unit.and_then(|(_, bytes)| number.parse::<u64>().ok()?.checked_mul(*bytes));
-    let size = size.filter(|size| *size > 0);
-    size.ok_or_else(|| "a size is a number with its unit, as in 100Mb or 1Gbyte".to_owned())
-}
-
 /// Parses a host specification. If it is wrong, clap would show all of it, and
 /// there may be a password in it.
 #[derive(Clone)]
@@ -212,32 +188,5 @@ impl TypedValueParser for HostParser {
             let text = format!("invalid value for '--host <HOST>':\n{error}\n");
             clap::Error::raw(ErrorKind::ValueValidation, text).with_cmd(command)
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, expected) in [
-            ("100bytes", Some(100)),
-            ("1b", Some(1)),
-            ("2 KiB", Some(2048)),
-            ("100Mb", Some(100 << 20)),
-            ("10Gbytes", Some(10 << 30)),
-            ("3megabyte", Some(3 << 20)),
-            ("100", None),
-            ("0k", None),
-            ("k", None),
-            ("", None),
-            ("-1k", None),
-            ("10mins", None),
-            ("99999999999999999999k", None),
-            ("18446744073709551615k", None),
-        ] {
-            assert_eq!(size(text).ok(), expected, "{text}");
-        }
     }
 }

@@ -137,6 +137,8 @@ codes! {
     CounterCompared = 316;
     /// Something wrong with a file of unit tests.
     BadTestFile = 400;
+    /// Something wrong with the configuration of `pmderive serve`, or with a file of targets.
+    BadServeFile = 401;
 }
 
 impl Code {

@@ -77,6 +77,7 @@ pages! {
     ZeroDivisor = "0315",
     CounterCompared = "0316",
     BadTestFile = "0400",
+    BadServeFile = "0401",
 }
 
 #[cfg(test)]

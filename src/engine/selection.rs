@@ -89,6 +89,11 @@ impl Selection {
         self.count == 0
     }
 
+    /// Names of those that were chosen, in the order asked for.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
+        self.definitions[..self.count].iter().map(|one| &one.name)
+    }
+
     /// The registry as it was.
     pub(super) fn registry(&self) -> &Registry {
         &self.registry

@@ -17,11 +17,11 @@ use toml::de::{DeString, DeValue};
 
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::document::{Document, Table, Value};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
+use crate::text::{SourceId, SourceMap, Span};
 
-use super::document::{Document, Table, Value};
 use super::file::{Case, Expected, Rejected, Subject, TestFile, Written};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 
@@ -44,7 +44,7 @@ pub fn read(
     diagnostics: &mut Diagnostics,
 ) -> Option<TestFile> {
     let text = sources.get(source).text.clone();
-    let (document, table) = Document::parse(source, &text, diagnostics);
+    let (document, table) = Document::parse(Code::BadTestFile, source, &text, diagnostics);
     let table = table?;
     let mut reader = Reader {
         document,

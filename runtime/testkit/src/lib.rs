@@ -4,6 +4,7 @@
 pub mod choices;
 pub mod counting;
 pub mod fake_pmcd;
+pub mod fleet;
 pub mod kernels;
 pub mod mix;
 pub mod oracle;

@@ -10,7 +10,8 @@ use pmderive::diag::{Code, page};
 use crate::diagnostics::fleet::{Asked, compile};
 
 /// Codes whose examples are too large, or no definitions at all.
-const WITHOUT_EXAMPLE: [Code; 3] = [Code::TooComplex, Code::UnreadableFile, Code::BadTestFile];
+const WITHOUT_EXAMPLE: [Code; 4] =
+    [Code::TooComplex, Code::UnreadableFile, Code::BadTestFile, Code::BadServeFile];
 
 /// A fenced block of a page.
 struct Example<'p> {

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pmderive_client::pdu::{Features, PduType};
-use pmderive_core::model::{InstId, PmStatus, Pmid, StateChange, Timestamp, Value};
+use pmderive_core::model::{
+    InDom, InstId, InstanceDomain, PmStatus, Pmid, StateChange, Timestamp, Value,
+};
 use tokio::sync::Notify;
 
 use super::fault::{Fault, Rule, Utterance, strike};
@@ -287,6 +289,15 @@ impl FakeHost {
     /// a test's own function.
     pub(super) fn lock(&self) -> MutexGuard<'_, HostState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Instances of a domain now.
+    pub(super) fn instances(
+        &self,
+        state: &HostState,
+        indom: InDom,
+    ) -> Result<Arc<InstanceDomain>, PmStatus> {
+        state.world.instances(indom, self.seed, self.clock.at(state.fetches))
     }
 
     /// The time of a fetch that is answered now.

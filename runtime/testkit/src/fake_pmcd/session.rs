@@ -304,7 +304,7 @@ impl Session {
         refuse: impl Fn(PmStatus, &mut Vec<u8>),
     ) {
         let greeting = self.phase == Phase::Credentials;
-        let Some(fault) = fault else { return self.outbox.push(&pdu) };
+        let Some(fault) = fault else { return self.outbox.push_all(pdu) };
         match fault {
             Fault::Stall { after } => self.interrupted(&pdu, after, Stop::Stall),
             Fault::Late { after, by } => self.interrupted(&pdu, after, Stop::Wait(by)),

@@ -1,0 +1,166 @@
+//! A TOML text as values with places, and what is wrong with it as diagnostics.
+//!
+//! Every access says what it expects; anything else is reported where it
+//! stands and reads as absent, so that one run finds all mistakes of a file.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::syntax::{choices, nearest};
+use crate::text::{SourceId, Span};
+
+/// A value of a document.
+pub type Value<'t> = Spanned<DeValue<'t>>;
+/// A table of a document.
+pub type Table<'t> = DeTable<'t>;
+
+/// The text being read, and what is wrong with it so far.
+pub struct Document<'d> {
+    code: Code,
+    source: SourceId,
+    text: &'d str,
+    diagnostics: &'d mut Diagnostics,
+}
+
+impl<'d> Document<'d> {
+    /// Parses a text of the source map, shorter than 4 GiB. Without a table
+    /// it is no TOML, which is reported. All that is wrong has one code.
+    pub fn parse(
+        code: Code,
+        source: SourceId,
+        text: &'d str,
+        diagnostics: &'d mut Diagnostics,
+    ) -> (Document<'d>, Option<Table<'d>>) {
+        let mut document = Document { code, source, text, diagnostics };
+        let table = match DeTable::parse(text) {
+            Ok(table) => Some(table.into_inner()),
+            Err(error) => {
+                let place = error.span().unwrap_or(0..0);
+                let span = document.span(place);
+                document.error(span, format!("this is no TOML: {}", error.message().trim_end()));
+                None
+            }
+        };
+        (document, table)
+    }
+
+    /// The place of a range of the text's bytes.
+    pub fn span(&self, range: Range<usize>) -> Span {
+        let inside = |offset: usize| {
+            let offset = self.text.floor_char_boundary(offset.min(self.text.len()));
+            u32::try_from(offset).unwrap_or(u32::MAX)
+        };
+        let start = inside(range.start);
+        Span::new(self.source, start, inside(range.end).max(start))
+    }
+
+    /// Reports a mistake.
+    pub fn error(&mut self, span: Span, message: impl Into<String>) {
+        self.report(Diagnostic::error(self.code, span, message));
+    }
+
+    /// Reports a mistake with something to do about it.
+    pub fn error_with_help(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.report(Diagnostic::error(self.code, span, message).help(help));
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports the keys of a table that are not among the known ones.
+    pub fn only(&mut self, table: &Table<'_>, known: &[&str]) {
+        for key in table.keys() {
+            let name = &**key.get_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let message = format!("there is no key `{name}` here");
+            let help = match nearest(name, known.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the keys are {}", choices(known.iter().copied())),
+            };
+            let span = self.span(key.span());
+            self.error_with_help(span, message, help);
+        }
+    }
+
+    /// A value that should be a table.
+    pub fn table<'v, 't>(&mut self, value: &'v Value<'t>) -> Option<&'v Table<'t>> {
+        let found = value.get_ref().as_table();
+        self.expected(found, value, "a table")
+    }
+
+    /// A value that should be a text, with its place.
+    pub fn string<'v>(&mut self, value: &'v Value<'_>) -> Option<(&'v str, Span)> {
+        let found = value.get_ref().as_str();
+        let span = self.span(value.span());
+        Some((self.expected(found, value, "a text")?, span))
+    }
+
+    /// A value that should be true or false.
+    pub fn boolean(&mut self, value: &Value<'_>) -> Option<bool> {
+        let found = value.get_ref().as_bool();
+        self.expected(found, value, "`true` or `false`")
+    }
+
+    /// A value that should be a whole number that is not negative.
+    pub fn count(&mut self, value: &Value<'_>) -> Option<usize> {
+        let integer = value.get_ref().as_integer();
+        let found = integer.and_then(|i| usize::from_str_radix(i.as_str(), i.radix()).ok());
+        self.expected(found, value, "a whole number, 0 or greater")
+    }
+
+    /// A value that should be a list.
+    pub fn array<'v, 't>(&mut self, value: &'v Value<'t>) -> &'v [Value<'t>] {
+        let found = value.get_ref().as_array();
+        self.expected(found, value, "a list").map_or(&[], |array| array)
+    }
+
+    /// The tables of a list of tables.
+    pub fn tables<'v, 't>(&mut self, value: &'v Value<'t>) -> Vec<(&'v Table<'t>, Span)> {
+        let array = self.array(value);
+        let table = |value| Some((self.table(value)?, self.span(Value::span(value))));
+        array.iter().filter_map(table).collect()
+    }
+
+    fn expected<T>(&mut self, found: Option<T>, value: &Value<'_>, what: &str) -> Option<T> {
+        if found.is_none() {
+            let span = self.span(value.span());
+            let kind = value.get_ref().type_str();
+            self.error(span, format!("this should be {what}, and is of type {kind}"));
+        }
+        found
+    }
+
+    /// Offset of the first byte of a text's content, if it stands in the
+    /// document as it is.
+    pub fn content(&self, span: Span, content: &str) -> Option<u32> {
+        let written = self.text.get(span.start as usize..span.end as usize)?;
+        let (before, inside) = ["'''", "\"\"\"", "'", "\"", ""].into_iter().find_map(|quote| {
+            let inside = written.strip_prefix(quote)?.strip_suffix(quote)?;
+            Some((quote.len(), inside))
+        })?;
+        // A line end right after the quotes does not count.
+        let skipped = inside.strip_suffix(content)?;
+        let is_line_end = before == 3 && matches!(skipped, "\n" | "\r\n");
+        let skipped = (skipped.is_empty() || is_line_end).then_some(skipped.len())?;
+        u32::try_from(span.start as usize + before + skipped).ok()
+    }
+
+    /// The place of a range of a text's content, or else of all the text.
+    pub fn within(&self, span: Span, content: &str, range: Range<usize>) -> Span {
+        match self.content(span, content) {
+            Some(first) => self.span(first as usize + range.start..first as usize + range.end),
+            None => span,
+        }
+    }
+}

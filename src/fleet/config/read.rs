@@ -1,0 +1,423 @@
+//! Reads the configuration. Every mistake is reported where it stands, all of a
+//! file at once.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pmderive_runtime::context::Encryption;
+use pmderive_runtime::model::parse_interval;
+
+use super::keys::{GROUP, LIMITS, SINK, Section, TOP, WEB};
+use super::{
+    Access, Config, DEFAULT_INTERVAL, Group, Limits, MAX_SINKS, RemoteWrite, Sink, SinkKind, Web,
+    default_deadline,
+};
+use crate::diag::{Code, Diagnostics};
+use crate::dialect::{Dialect, Language};
+use crate::document::{Document, Table, Value};
+use crate::fleet::labels::Labels;
+use crate::syntax::ast::Spanned;
+use crate::syntax::{choices, nearest};
+use crate::text::{SourceId, SourceMap, Span};
+
+/// An interval at most; longer ones are hardly meant.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// Reads a text of the source map, shorter than 4 GiB, whose paths are relative
+/// to `directory`. Nothing if it is no TOML at all; otherwise it can be used if
+/// nothing was reported.
+pub fn read(
+    source: SourceId,
+    directory: &Path,
+    sources: &SourceMap,
+    diagnostics: &mut Diagnostics,
+) -> Option<Config> {
+    let text = sources.get(source).text.clone();
+    let (document, table) = Document::parse(Code::BadServeFile, source, &text, diagnostics);
+    let table = table?;
+    Some(Reader { document, directory }.config(&table))
+}
+
+struct Reader<'r> {
+    document: Document<'r>,
+    directory: &'r Path,
+}
+
+impl Reader<'_> {
+    fn config(&mut self, table: &Table<'_>) -> Config {
+        let tables = ["limits", "web", "group", "sink"];
+        self.only(table, &TOP, &tables);
+        let (interval, deadline) = self.times(table, DEFAULT_INTERVAL, None);
+        let limits = self.section(table, "limits").map(|table| self.limits(table));
+        let web = self.section(table, "web").map(|table| self.web(table));
+        let groups = table.get("group").map_or_else(Vec::new, |list| self.document.tables(list));
+        if groups.is_empty() {
+            let start = self.document.span(0..0);
+            let help = "a group begins with `[[group]]`, and names its targets and definitions";
+            self.document.error_with_help(start, "there is no group of hosts to watch", help);
+        }
+        let groups: Vec<Group> = groups
+            .into_iter()
+            .filter_map(|(table, span)| self.group(table, span, interval, deadline))
+            .collect();
+        let sinks = table.get("sink").map_or_else(Vec::new, |list| self.document.tables(list));
+        if let Some((_, span)) = sinks.get(MAX_SINKS) {
+            self.document.error(*span, format!("there are more than {MAX_SINKS} sinks"));
+        }
+        let sinks: Vec<Sink> = sinks
+            .into_iter()
+            .take(MAX_SINKS)
+            .filter_map(|(table, span)| self.sink(table, span))
+            .collect();
+        self.once(table, "group", "groups");
+        self.once(table, "sink", "sinks");
+        Config {
+            language: self.language(table),
+            listen: table.get("listen").and_then(|value| self.address(value)),
+            web: web.unwrap_or_default(),
+            threads: table.get("threads").and_then(|value| self.number(value)),
+            limits: limits.unwrap_or_default(),
+            groups,
+            sinks,
+        }
+    }
+
+    /// Reports the keys that a section does not have.
+    fn only(&mut self, table: &Table<'_>, section: &Section, more: &[&'static str]) {
+        let mut known = section.names();
+        known.extend(more);
+        self.document.only(table, &known);
+    }
+
+    fn section<'v, 't>(&mut self, table: &'v Table<'t>, name: &str) -> Option<&'v Table<'t>> {
+        self.document.table(table.get(name)?)
+    }
+
+    /// Reports names that two tables of a list have in common.
+    fn once(&mut self, table: &Table<'_>, key: &str, plural: &str) {
+        let tables = table.get(key).and_then(|value| value.get_ref().as_array());
+        let mut seen: Vec<String> = Vec::new();
+        for one in tables.into_iter().flat_map(|tables| tables.iter()) {
+            let Some(own) = one.get_ref().as_table() else { continue };
+            let named = own.get("name").or_else(|| own.get("kind"));
+            let Some((value, name)) = named.and_then(|v| Some((v, v.get_ref().as_str()?))) else {
+                continue;
+            };
+            if seen.iter().any(|known| known == name) {
+                let span = self.document.span(value.span());
+                let message = format!("two {plural} are called `{name}`");
+                self.document.error_with_help(span, message, "give one of them another `name`");
+            }
+            seen.push(name.to_owned());
+        }
+    }
+
+    fn language(&mut self, table: &Table<'_>) -> Language {
+        let extensions = table.get("extensions").and_then(|value| self.document.boolean(value));
+        let dialects =
+            [("off", Dialect::Fixed), ("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2)];
+        let dialect = table.get("compat").and_then(|value| self.word(value, &dialects));
+        Language { dialect: dialect.unwrap_or_default(), extensions: extensions.unwrap_or(true) }
+    }
+
+    fn limits(&mut self, table: &Table<'_>) -> Limits {
+        self.only(table, &LIMITS, &[]);
+        let usual = Limits::default();
+        let mut number =
+            |key, usual| table.get(key).and_then(|value| self.number(value)).unwrap_or(usual);
+        Limits {
+            targets: number("targets", usual.targets),
+            connects: number("connects", usual.connects),
+            kinds: number("kinds", usual.kinds),
+            instances: number("instances", usual.instances),
+        }
+    }
+
+    fn web(&mut self, table: &Table<'_>) -> Web {
+        self.only(table, &WEB, &[]);
+        Web {
+            certificate: self.pair(table, "certificate", "key", Self::path),
+            token_file: table.get("token-file").and_then(|value| self.path(value)),
+        }
+    }
+
+    fn group(
+        &mut self,
+        table: &Table<'_>,
+        span: Span,
+        interval: Duration,
+        deadline: Option<Duration>,
+    ) -> Option<Group> {
+        self.only(table, &GROUP, &[]);
+        let name = self.required(table, span, "name", "a group")?;
+        let name = self.document.string(name)?.0.into();
+        let mut files = |key| {
+            let list = self.required(table, span, key, "a group");
+            list.map(|list| self.paths(list)).unwrap_or_default()
+        };
+        let (targets, definitions) = (files("targets"), files("definitions"));
+        let (interval, deadline) = self.times(table, interval, deadline);
+        let deadline = deadline.unwrap_or_else(|| default_deadline(interval));
+        let labels = self.section(table, "labels").map(|table| self.labels(table));
+        let encryptions = [
+            ("off", Encryption::Off),
+            ("relaxed", Encryption::Relaxed),
+            ("required", Encryption::Required),
+        ];
+        let access = Access {
+            encryption: table.get("secure").and_then(|value| self.word(value, &encryptions)),
+            tls: table.get("tls").and_then(|value| self.path(value)),
+            user: table.get("user").and_then(|value| Some(self.document.string(value)?.0.into())),
+            password_file: table.get("password-file").and_then(|value| self.path(value)),
+        };
+        let export = table.get("export").map(|value| self.texts(value));
+        let labels = labels.unwrap_or_default();
+        Some(Group { name, targets, definitions, export, interval, deadline, labels, access })
+    }
+
+    fn sink(&mut self, table: &Table<'_>, span: Span) -> Option<Sink> {
+        self.only(table, &SINK, &[]);
+        let kind = self.required(table, span, "kind", "a sink")?;
+        let (word, kind_span) = self.document.string(kind)?;
+        let of_remote =
+            ["url", "authorities", "user", "password-file", "token-file", "timeout", "max-age"];
+        let (others, kind): (&[&str], _) = match word {
+            "json-lines" => {
+                let path = table.get("path").and_then(|value| self.path(value));
+                let file = path.filter(|path| !path.ends_with("-"));
+                (&of_remote, SinkKind::JsonLines(file))
+            }
+            "prometheus" => {
+                self.foreign(table, &["path"], word);
+                (&of_remote, SinkKind::Prometheus)
+            }
+            "remote-write" => (&["path"], SinkKind::RemoteWrite(self.remote_write(table, span)?)),
+            other => {
+                let kinds = ["json-lines", "prometheus", "remote-write"];
+                let message = format!("there is no kind of sink `{other}`");
+                let help = match nearest(other, kinds) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => format!("the kinds are {}", choices(kinds)),
+                };
+                self.document.error_with_help(kind_span, message, help);
+                return None;
+            }
+        };
+        self.foreign(table, others, word);
+        let name = table.get("name").and_then(|value| Some(self.document.string(value)?.0));
+        Some(Sink {
+            name: name.unwrap_or(word).into(),
+            span,
+            export: table.get("export").map(|value| self.texts(value)),
+            buffer: table.get("buffer").and_then(|value| self.size(value)).unwrap_or(64 << 20),
+            kind,
+        })
+    }
+
+    /// Reports keys that a sink of a kind has no use for.
+    fn foreign(&mut self, table: &Table<'_>, keys: &[&str], kind: &str) {
+        for (key, _) in table.iter().filter(|(key, _)| keys.contains(&&**key.get_ref())) {
+            let span = self.document.span(key.span());
+            let name = key.get_ref();
+            self.document.error(span, format!("a sink of kind `{kind}` has no `{name}`"));
+        }
+    }
+
+    fn remote_write(&mut self, table: &Table<'_>, span: Span) -> Option<RemoteWrite> {
+        let url = self.required(table, span, "url", "a sink of kind `remote-write`")?;
+        let (text, span) = self.document.string(url)?;
+        if !text.starts_with("http://") && !text.starts_with("https://") {
+            let help = "such as \"http://127.0.0.1:9090/api/v1/write\"";
+            let message = "a receiver's address begins with `http://` or `https://`";
+            self.document.error_with_help(span, message, help);
+        }
+        let text_of = |reader: &mut Self, value: &Value<'_>| {
+            Some(Box::<str>::from(reader.document.string(value)?.0))
+        };
+        let user = table.get("user").and_then(|value| text_of(self, value));
+        let password = table.get("password-file").and_then(|value| self.path(value));
+        if user.is_some() != password.is_some() {
+            self.document.error(span, "`user` and `password-file` need each other");
+        }
+        let time = |reader: &mut Self, key, usual| {
+            table.get(key).and_then(|value| reader.time(value)).unwrap_or(usual)
+        };
+        Some(RemoteWrite {
+            url: Spanned { value: text.into(), span },
+            authorities: table.get("authorities").and_then(|value| self.path(value)),
+            login: user.zip(password),
+            token_file: table.get("token-file").and_then(|value| self.path(value)),
+            timeout: time(self, "timeout", Duration::from_secs(30)),
+            max_age: time(self, "max-age", Duration::from_secs(600)),
+        })
+    }
+
+    /// Two keys of which neither makes sense without the other.
+    fn pair<T>(
+        &mut self,
+        table: &Table<'_>,
+        first: &str,
+        second: &str,
+        read: impl Fn(&mut Self, &Value<'_>) -> Option<T>,
+    ) -> Option<(T, T)> {
+        match (table.get(first), table.get(second)) {
+            (Some(first), Some(second)) => Some((read(self, first)?, read(self, second)?)),
+            (Some(lone), None) | (None, Some(lone)) => {
+                let span = self.document.span(lone.span());
+                self.document.error(span, format!("`{first}` and `{second}` need each other"));
+                None
+            }
+            (None, None) => None,
+        }
+    }
+
+    fn required<'v, 't>(
+        &mut self,
+        table: &'v Table<'t>,
+        span: Span,
+        key: &str,
+        what: &str,
+    ) -> Option<&'v Value<'t>> {
+        let value = table.get(key);
+        if value.is_none() {
+            self.document.error(span, format!("{what} needs the key `{key}`"));
+        }
+        value
+    }
+
+    /// Interval and deadline of a table, where others hold unless it says so.
+    fn times(
+        &mut self,
+        table: &Table<'_>,
+        interval: Duration,
+        deadline: Option<Duration>,
+    ) -> (Duration, Option<Duration>) {
+        let own = table.get("interval").and_then(|value| self.time(value));
+        let interval = own.unwrap_or(interval);
+        let given = table.get("deadline");
+        let Some((value, own)) = given.and_then(|value| Some((value, self.time(value)?))) else {
+            // Of another interval that deadline may be too long.
+            return (interval, deadline.filter(|_| own.is_none()));
+        };
+        if own >= interval {
+            let span = self.document.span(value.span());
+            let message = "the deadline is not shorter than the interval";
+            let help = "a host must be done with a slot before the next one begins";
+            self.document.error_with_help(span, message, help);
+        }
+        (interval, Some(own))
+    }
+
+    fn time(&mut self, value: &Value<'_>) -> Option<Duration> {
+        let span = self.document.span(value.span());
+        let text = match number(value) {
+            Some(number) => number.to_owned(),
+            None => self.document.string(value)?.0.to_owned(),
+        };
+        match parse_interval(&text) {
+            Ok(time) if !time.is_zero() && time <= LONGEST => return Some(time),
+            Ok(_) => self.document.error(span, "a time here is from 1 nsec to 1 day"),
+            Err(error) => {
+                let message = format!("this is no time: {}", error.problem);
+                self.document.error_with_help(span, message, "such as \"10 sec\" or \"1 min\"");
+            }
+        }
+        None
+    }
+
+    fn size(&mut self, value: &Value<'_>) -> Option<usize> {
+        let span = self.document.span(value.span());
+        let text = match number(value) {
+            Some(number) => format!("{number} bytes"),
+            None => self.document.string(value)?.0.to_owned(),
+        };
+        match crate::size::size(&text)
+            .and_then(|size| usize::try_from(size).map_err(|error| error.to_string()))
+        {
+            Ok(size) => Some(size),
+            Err(problem) => {
+                self.document.error(span, problem);
+                None
+            }
+        }
+    }
+
+    /// A whole number above zero.
+    fn number(&mut self, value: &Value<'_>) -> Option<usize> {
+        let number = self.document.count(value)?;
+        if number == 0 {
+            let span = self.document.span(value.span());
+            self.document.error(span, "this has to be above 0");
+        }
+        Some(number).filter(|number| *number > 0)
+    }
+
+    fn word<T: Copy>(&mut self, value: &Value<'_>, words: &[(&str, T)]) -> Option<T> {
+        let (text, span) = self.document.string(value)?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        if found.is_none() {
+            let words = choices(words.iter().map(|(word, _)| *word));
+            self.document.error(span, format!("this is {words}"));
+        }
+        found.map(|(_, meaning)| *meaning)
+    }
+
+    fn address(&mut self, value: &Value<'_>) -> Option<Spanned<SocketAddr>> {
+        let (text, span) = self.document.string(value)?;
+        match text.parse() {
+            Ok(value) => Some(Spanned { value, span }),
+            Err(_) => {
+                let help = "such as \"127.0.0.1:9464\"; names are not looked up";
+                self.document.error_with_help(span, "this is no address with a port", help);
+                None
+            }
+        }
+    }
+
+    fn path(&mut self, value: &Value<'_>) -> Option<PathBuf> {
+        let (text, span) = self.document.string(value)?;
+        if text.is_empty() {
+            self.document.error(span, "a path is missing");
+            return None;
+        }
+        Some(self.directory.join(text))
+    }
+
+    fn paths(&mut self, value: &Value<'_>) -> Vec<Spanned<PathBuf>> {
+        let list = self.document.array(value);
+        list.iter()
+            .filter_map(|one| {
+                let span = self.document.span(one.span());
+                Some(Spanned { value: self.path(one)?, span })
+            })
+            .collect()
+    }
+
+    fn texts(&mut self, value: &Value<'_>) -> Vec<Spanned<Box<str>>> {
+        let list = self.document.array(value);
+        list.iter()
+            .filter_map(|one| {
+                let (text, span) = self.document.string(one)?;
+                Some(Spanned { value: text.into(), span })
+            })
+            .collect()
+    }
+
+    fn labels(&mut self, table: &Table<'_>) -> Labels {
+        let mut labels: Vec<(String, String)> = Vec::new();
+        for (name, value) in table {
+            if let Some((value, _)) = self.document.string(value) {
+                labels.push((name.get_ref().to_string(), value.to_owned()));
+            }
+        }
+        labels.into_iter().collect()
+    }
+}
+
+/// A number as it was written.
+fn number<'v>(value: &'v Value<'_>) -> Option<&'v str> {
+    let value = value.get_ref();
+    let float = value.as_float().map(|float| float.as_str());
+    value.as_integer().map(|integer| integer.as_str()).or(float)
+}

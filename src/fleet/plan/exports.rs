@@ -1,0 +1,132 @@
+//! Which definitions are exported, and to which sinks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use glob::Pattern;
+
+use super::Export;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::engine::{Registered, Registry};
+use crate::fleet::config::{Group, Sink};
+use crate::syntax::ast::Spanned;
+use crate::syntax::{TextKind, nearest};
+use crate::text::{SourceId, SourceMap};
+
+/// What marks a definition, in the line above it.
+const MARK: &str = "pmderive: export";
+
+/// The definitions of a group.
+pub struct Defined<'d> {
+    pub registry: &'d Registry,
+    pub sources: &'d SourceMap,
+    /// The texts of each file of definitions, parallel to [`Group::definitions`].
+    pub files: &'d [Vec<SourceId>],
+}
+
+/// The exports of a group. What matches nothing is reported.
+pub fn exports(
+    group: &Group,
+    sinks: &[Sink],
+    defined: &Defined<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Export> {
+    let all = defined.registry.all();
+    let mut is_chosen = vec![false; all.len()];
+    match &group.export {
+        None => {
+            for (one, is_chosen) in all.iter().zip(&mut is_chosen) {
+                *is_chosen = is_marked(one, defined.sources);
+            }
+        }
+        Some(entries) => {
+            for entry in entries {
+                let choice = Choice::of(entry, group, defined.files);
+                let mut is_used = false;
+                for (one, is_chosen) in all.iter().zip(&mut is_chosen) {
+                    let is_meant = choice.is_of(one);
+                    is_used |= is_meant;
+                    *is_chosen |= is_meant;
+                }
+                if !is_used {
+                    diagnostics.push(unused(entry, all.iter().map(|one| &*one.name)));
+                }
+            }
+        }
+    }
+    let exported = all.iter().enumerate().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
+    let export = |((metric, one), _): ((usize, &&Registered), bool)| {
+        let wants = |sink: &Sink| {
+            sink.export
+                .as_ref()
+                .is_none_or(|list| list.iter().any(|entry| matches(&entry.value, &one.name)))
+        };
+        let bits = sinks.iter().enumerate().filter(|(_, sink)| wants(sink));
+        let help = one.pmid.and_then(|pmid| defined.registry.text(pmid, TextKind::OneLine));
+        Export {
+            metric,
+            sinks: bits.fold(0, |bits, (at, _)| bits | 1 << at),
+            help: help.map(Arc::from),
+        }
+    };
+    exported.map(export).collect()
+}
+
+/// Reports what sinks want and no group exports.
+pub fn check_sinks<'n>(
+    sinks: &[Sink],
+    exported: impl Iterator<Item = &'n str> + Clone,
+    diagnostics: &mut Diagnostics,
+) {
+    for entry in sinks.iter().flat_map(|sink| sink.export.iter().flatten()) {
+        if !exported.clone().any(|name| matches(&entry.value, name)) {
+            diagnostics.push(unused(entry, exported.clone()));
+        }
+    }
+}
+
+/// What an entry of `export` means.
+enum Choice<'c> {
+    File(&'c [SourceId]),
+    Names(&'c str),
+}
+
+impl<'c> Choice<'c> {
+    fn of(entry: &'c Spanned<Box<str>>, group: &Group, files: &'c [Vec<SourceId>]) -> Choice<'c> {
+        let is_it = |file: &Spanned<PathBuf>| file.value.ends_with(&*entry.value);
+        match group.definitions.iter().position(is_it) {
+            Some(at) => Choice::File(&files[at]),
+            None => Choice::Names(&entry.value),
+        }
+    }
+
+    fn is_of(&self, one: &Registered) -> bool {
+        match self {
+            Choice::File(texts) => texts.contains(&one.name_span.source),
+            Choice::Names(pattern) => matches(pattern, &one.name),
+        }
+    }
+}
+
+/// True for a name, or a pattern of it; a pattern that is none matches nothing.
+fn matches(pattern: &str, name: &str) -> bool {
+    pattern == name || Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(name))
+}
+
+fn unused<'n>(entry: &Spanned<Box<str>>, names: impl Iterator<Item = &'n str>) -> Diagnostic {
+    let message = format!("no metric matches `{}`", entry.value);
+    let diagnostic = Diagnostic::error(Code::BadServeFile, entry.span, message);
+    match nearest(&entry.value, names) {
+        Some(meant) => diagnostic.help(format!("did you mean `{meant}`?")),
+        None => diagnostic
+            .help("a name, a pattern such as `shop.*`, or the path of a file of definitions"),
+    }
+}
+
+/// True if the line above a definition says that it is exported.
+fn is_marked(one: &Registered, sources: &SourceMap) -> bool {
+    let before = &sources.get(one.name_span.source).text[..one.name_span.start as usize];
+    let mut lines = before.rsplit('\n').skip(1);
+    let line = lines.next().and_then(|line| line.trim().strip_prefix('#'));
+    line.is_some_and(|line| line.trim() == MARK)
+}

@@ -1,0 +1,88 @@
+//! The plan: what the configuration comes to once the files that it names are read.
+//!
+//! A plan never changes. A reload makes a new one beside that in force, and takes
+//! its place only if nothing is wrong with it. No host is asked anything here.
+
+mod exports;
+mod load;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive_runtime::context::ConnectOptions;
+
+use super::config::{Config, Limits};
+use super::target::Target;
+use crate::engine::Selection;
+use crate::syntax::ast::Spanned;
+use std::net::SocketAddr;
+
+pub use load::{Loaded, Origin, load};
+
+/// Everything to do.
+#[derive(Debug)]
+pub struct Plan {
+    /// The configuration that it is from.
+    pub config: Config,
+    /// The groups, in the order of the configuration.
+    pub groups: Vec<Arc<Group>>,
+    /// All hosts; [`Target::group`] is a position in `groups`.
+    pub targets: Vec<Arc<Target>>,
+}
+
+/// What the hosts of a group have in common.
+#[derive(Debug)]
+pub struct Group {
+    /// What it is called.
+    pub name: Box<str>,
+    /// How often each host is fetched.
+    pub interval: Duration,
+    /// How long a host may take for a slot.
+    pub deadline: Duration,
+    /// How connections are made.
+    pub options: Arc<ConnectOptions>,
+    /// The definitions, all of which are evaluated.
+    pub selection: Arc<Selection>,
+    /// Which of them are exported; those alone are in frames.
+    pub exports: Vec<Export>,
+}
+
+/// An exported definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Export {
+    /// Position in the selection.
+    pub metric: usize,
+    /// Which sinks want it: bit `n` is the sink at position `n` of the configuration.
+    pub sinks: u64,
+    /// One line about it, if its file has any.
+    pub help: Option<Arc<str>>,
+}
+
+impl Plan {
+    /// What is refused.
+    pub fn limits(&self) -> Limits {
+        self.config.limits
+    }
+
+    /// Where metrics are served.
+    pub fn listen(&self) -> Option<&Spanned<SocketAddr>> {
+        self.config.listen.as_ref()
+    }
+
+    /// The group of a host of the plan.
+    pub fn group_of(&self, target: &Target) -> &Arc<Group> {
+        &self.groups[target.group]
+    }
+}
+
+impl Group {
+    /// True if hosts go on as before with this one: the same definitions, exports,
+    /// times and connections.
+    pub fn is_same(&self, other: &Group) -> bool {
+        self.interval == other.interval
+            && self.deadline == other.deadline
+            && self.options == other.options
+            && self.exports == other.exports
+            && self.selection == other.selection
+    }
+}

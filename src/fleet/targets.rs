@@ -1,0 +1,321 @@
+//! Files of targets: JSON in the form of Prometheus' `file_sd_configs`, as
+//! [`Target`]s. What is wrong is reported where it stands; nothing is looked up or
+//! connected.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use pmderive_runtime::context::HostSpec;
+use serde::Deserialize;
+
+use super::labels::Labels;
+use super::target::Target;
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::text::{SourceId, SourceMap, Span};
+
+/// Largest file of targets that is read, in bytes.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// Longest specification of a host, and longest value of a label, in bytes.
+const MAX_TEXT_BYTES: usize = 1024;
+
+/// Most labels of one entry.
+const MAX_LABELS: usize = 64;
+
+/// Mistakes that are told of one file at most.
+const MAX_MISTAKES: usize = 100;
+
+/// One entry of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry<'t> {
+    #[serde(borrow)]
+    targets: Vec<Text<'t>>,
+    #[serde(borrow, default)]
+    labels: BTreeMap<Text<'t>, Text<'t>>,
+}
+
+/// A text of the file; borrowed from it if nothing in it is escaped, so that its
+/// place is known.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(transparent)]
+struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+
+/// Targets of all files so far, each name once.
+#[derive(Debug, Default)]
+pub struct Targets {
+    all: Vec<Arc<Target>>,
+    /// Where each name stands.
+    places: HashMap<Box<str>, Span>,
+}
+
+impl Targets {
+    /// Those that were found, in the order of files and entries.
+    pub fn into_all(self) -> Vec<Arc<Target>> {
+        self.all
+    }
+
+    /// Adds the targets of a text of the source map to a group whose hosts have
+    /// `labels`. Nothing is added beyond `limit` targets.
+    pub fn read(
+        &mut self,
+        source: SourceId,
+        group: usize,
+        labels: &Labels,
+        limit: usize,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let text = Arc::clone(&sources.get(source).text);
+        let mut file = File { source, text: &text, diagnostics, mistakes: 0 };
+        let entries: Vec<Entry<'_>> = match serde_json::from_str(&text) {
+            Ok(entries) => entries,
+            Err(error) => return file.no_targets(&error),
+        };
+        for entry in entries {
+            let mut all =
+                labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            if let Some(own) = file.labels(&entry.labels) {
+                all = [all, own].concat();
+            }
+            let labels: Labels = all.into_iter().collect();
+            for target in &entry.targets {
+                if file.mistakes >= MAX_MISTAKES {
+                    return;
+                }
+                let Some((name, spec)) = file.target(target) else { continue };
+                let place = file.span(target);
+                if let Some(first) = self.places.insert(name.clone(), place) {
+                    let message = format!("`{name}` is listed twice");
+                    let help = "a host is in one group, and in one entry; give this one a port or take it away";
+                    let mut mistake = Diagnostic::error(Code::BadServeFile, place, message);
+                    mistake = mistake.label(first, "here it is first").help(help);
+                    file.report(mistake);
+                    continue;
+                }
+                if self.all.len() >= limit {
+                    let message = format!("there are more than {limit} targets");
+                    let help =
+                        "raise `targets` of `[limits]`, or divide the fleet between processes";
+                    file.report(Diagnostic::error(Code::BadServeFile, place, message).help(help));
+                    return;
+                }
+                self.all.push(Arc::new(Target::new(name, spec, labels.clone(), group)));
+            }
+        }
+    }
+}
+
+/// A file being read.
+struct File<'f> {
+    source: SourceId,
+    text: &'f str,
+    diagnostics: &'f mut Diagnostics,
+    /// How many were reported.
+    mistakes: usize,
+}
+
+impl File<'_> {
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.mistakes += 1;
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Diagnostic::error(Code::BadServeFile, span, message).help(help));
+    }
+
+    /// The file is no list of targets.
+    fn no_targets(&mut self, error: &serde_json::Error) {
+        let lines = self.text.split_inclusive('\n');
+        let before: usize = lines.take(error.line().saturating_sub(1)).map(str::len).sum();
+        let offset = (before + error.column().saturating_sub(1)).min(self.text.len());
+        let offset = self.text.floor_char_boundary(offset);
+        let span = self.range(offset, offset + 1);
+        let words = error.to_string();
+        let words = words.rsplit_once(" at line ").map_or(&*words, |(words, _)| words);
+        let help = r#"such as [{ "targets": ["web1", "web2:44322"], "labels": { "rack": "a" } }]"#;
+        self.error(span, format!("this is no list of targets: {words}"), help);
+    }
+
+    fn range(&self, start: usize, end: usize) -> Span {
+        let inside = |offset: usize| {
+            let offset = self.text.floor_char_boundary(offset.min(self.text.len()));
+            u32::try_from(offset).unwrap_or(u32::MAX)
+        };
+        let start = inside(start);
+        Span::new(self.source, start, inside(end).max(start))
+    }
+
+    /// Where a text stands; the file's beginning for one with escapes in it.
+    fn span(&self, text: &Text<'_>) -> Span {
+        match text.0 {
+            Cow::Borrowed(text) => {
+                let start = (text.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize);
+                self.range(start, start + text.len().min(MAX_TEXT_BYTES))
+            }
+            Cow::Owned(_) => self.range(0, 0),
+        }
+    }
+
+    /// The name and the specification of a target.
+    fn target(&mut self, text: &Text<'_>) -> Option<(Box<str>, HostSpec)> {
+        let span = self.span(text);
+        if text.0.len() > MAX_TEXT_BYTES {
+            let message = format!("a target of {} bytes", text.0.len());
+            self.error(span, message, format!("a host specification has at most {MAX_TEXT_BYTES}"));
+            return None;
+        }
+        let spec: HostSpec = match text.0.parse() {
+            Ok(spec) => spec,
+            Err(error) => {
+                let start = span.start as usize + error.offset;
+                let place = match text.0 {
+                    Cow::Borrowed(_) => self.range(start, start + 1),
+                    Cow::Owned(_) => span,
+                };
+                let help =
+                    "a target is a host specification such as web1, web1:44321 or pcps://web1";
+                self.error(place, format!("this is no host: {}", error.problem), help);
+                return None;
+            }
+        };
+        if spec.user.is_some() {
+            let help = "files of targets hold no secrets; the group has `user` and `password-file`";
+            self.error(span, "a user or a password in a target", help);
+            return None;
+        }
+        let is_bare = !text.0.contains([':', '@', '/', '?']);
+        let name = if is_bare { format!("{}:44321", text.0) } else { text.0.to_string() };
+        Some((name.into(), spec))
+    }
+
+    /// The labels of an entry, those that begin with two underscores left out: they
+    /// are for Prometheus alone.
+    fn labels(&mut self, labels: &BTreeMap<Text<'_>, Text<'_>>) -> Option<Vec<(String, String)>> {
+        let own: Vec<_> = labels.iter().filter(|(name, _)| !name.0.starts_with("__")).collect();
+        if let Some((name, _)) = own.get(MAX_LABELS) {
+            let span = self.span(name);
+            let message = format!("{} labels on one entry", own.len());
+            self.error(span, message, format!("an entry has at most {MAX_LABELS}"));
+            return None;
+        }
+        let mut good = Vec::new();
+        for (name, value) in own {
+            if !is_label_name(&name.0) {
+                let span = self.span(name);
+                let message = "this cannot be the name of a label";
+                self.error(span, message, "letters, digits and `_`, and no digit in front");
+            } else if value.0.len() > MAX_TEXT_BYTES {
+                let span = self.span(value);
+                let message = format!("a label of {} bytes", value.0.len());
+                self.error(
+                    span,
+                    message,
+                    format!("the value of a label has at most {MAX_TEXT_BYTES}"),
+                );
+            } else {
+                good.push((name.0.to_string(), value.0.to_string()));
+            }
+        }
+        Some(good)
+    }
+}
+
+/// True for what Prometheus takes as the name of a label.
+pub fn is_label_name(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && characters.all(|one| one.is_ascii_alphanumeric() || one == '_')
+        && name.len() <= MAX_TEXT_BYTES
+}
+
+/// For fuzzing: whatever is in a file, it is read or refused.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_targets(data: &[u8]) {
+    let mut sources = SourceMap::default();
+    let source = sources.add("hosts.json", String::from_utf8_lossy(data));
+    let mut diagnostics = Diagnostics::default();
+    let mut targets = Targets::default();
+    targets.read(source, 0, &Labels::default(), 16, &sources, &mut diagnostics);
+    let all = targets.into_all();
+    assert!(all.len() <= 16);
+    for target in all {
+        assert!(target.labels.iter().all(|(name, _)| is_label_name(name)));
+        assert!(target.spec.user.is_none());
+    }
+    for diagnostic in &diagnostics {
+        _ = sources.slice(diagnostic.span);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Vec<Arc<Target>>, Vec<String>) {
+        let mut sources = SourceMap::default();
+        let source = sources.add("hosts.json", text);
+        let (mut diagnostics, mut targets) = (Diagnostics::default(), Targets::default());
+        let labels = Labels::from_iter([("job", "web"), ("dc", "x")]);
+        targets.read(source, 0, &labels, 3, &sources, &mut diagnostics);
+        let told = diagnostics
+            .iter()
+            .map(|one| format!("{}: {}", sources.slice(one.span), one.message))
+            .collect();
+        (targets.into_all(), told)
+    }
+
+    #[test]
+    fn entries_give_their_labels_to_hosts() {
+        let (targets, told) = read(
+            r#"[{"targets": ["web1", "web2:4433", "pcps://web3?container=shop"],
+                 "labels": {"rack": "a", "dc": "y", "__meta": "z"}}]"#,
+        );
+        assert_eq!(told, Vec::<String>::new());
+        let names: Vec<&str> = targets.iter().map(|target| &*target.name).collect();
+        assert_eq!(names, ["web1:44321", "web2:4433", "pcps://web3?container=shop"]);
+        let labels: Vec<_> = targets[0].labels.iter().collect();
+        assert_eq!(labels, [("dc", "y"), ("job", "web"), ("rack", "a")]);
+    }
+
+    #[test]
+    fn mistakes_are_told_where_they_stand() {
+        let long = "x".repeat(1 << 20);
+        for (text, expected) in [
+            ("", ": this is no list of targets: EOF while parsing a value"),
+            ("{}", "{: this is no list of targets: invalid type: map, expected a sequence"),
+            (
+                r#"[{"target": []}]"#,
+                "\": this is no list of targets: unknown field `target`, expected `targets` or `labels`",
+            ),
+            (
+                r#"[{"targets": [1]}]"#,
+                "1: this is no list of targets: invalid type: integer `1`, expected a string",
+            ),
+            (r#"[{"targets": ["web1", "web1"]}]"#, "web1: `web1:44321` is listed twice"),
+            (
+                r#"[{"targets": ["web1", "web1:44321"]}]"#,
+                "web1:44321: `web1:44321` is listed twice",
+            ),
+            (r#"[{"targets": [""]}]"#, ": this is no host: empty host specification"),
+            (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port in URL"),
+            (
+                r#"[{"targets": ["web1?user=a&pass=b"]}]"#,
+                "web1?user=a&pass=b: a user or a password in a target",
+            ),
+            (r#"[{"targets": ["a", "b", "c", "d", "e"]}]"#, "d: there are more than 3 targets"),
+            (
+                r#"[{"targets": ["a"], "labels": {"a-b": "c"}}]"#,
+                "a-b: this cannot be the name of a label",
+            ),
+        ] {
+            assert_eq!(read(text).1, [expected], "{text}");
+        }
+        let told = read(&format!(r#"[{{"targets": ["{long}"]}}]"#)).1;
+        assert!(told[0].ends_with(": a target of 1048576 bytes") && told[0].len() < 1100);
+        let told = read(&format!(r#"[{{"targets": ["a"], "labels": {{"b": "{long}"}}}}]"#)).1;
+        assert!(told[0].ends_with(": a label of 1048576 bytes") && told[0].len() < 1100);
+    }
+}
