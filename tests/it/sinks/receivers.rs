@@ -12,7 +12,7 @@ use pmderive::fleet::sinks::numbers::{self, Numbers};
 use pmderive::fleet::sinks::remote_write::RemoteWrite;
 use pmderive::fleet::sinks::ring::Ring;
 use pmderive::fleet::sinks::text::{Format, Writer};
-use pmderive::fleet::sinks::{Inlet, Sinks, samples, scrape};
+use pmderive::fleet::sinks::{samples, scrape};
 use pmderive::fleet::slot::Nanos;
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 
@@ -127,7 +127,6 @@ fn prometheus_scrapes_what_is_shown() {
 fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> bool) {
     let numbers = Arc::new(Numbers::default());
     let ring = Arc::new(Ring::new(1 << 20, Arc::clone(&numbers)));
-    let sinks = Sinks(vec![Inlet::Ring(Arc::clone(&ring))]);
     let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
     let mut options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
     // More messages than one.
@@ -137,8 +136,8 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
     let host = Host::new("web1:44321");
     let end = now().0 / 1_000_000_000;
     let second = |before: u64| Nanos((end - before) * 1_000_000_000);
-    sinks.tell(&host.frame(second(20), RATES));
-    sinks.tell(&host.frame(second(10), rates));
+    ring.push(&host.frame(second(20), RATES));
+    ring.push(&host.frame(second(10), rates));
     let reason = StaleReason::Vanished;
     let series = vec![(1, samples::named(&["vda", "vdb"]))];
     let mut ended = samples::stale(&host.target, 0, reason, &host.schema, series);
@@ -150,7 +149,7 @@ fn sends_to(receiver: &Receiver, rates: [f64; 4], is_same: impl Fn(f64, f64) -> 
         stale.at = second(5);
         stale.host_labels = host.of_pcp.clone();
     }
-    sinks.tell(&Arc::new(ended));
+    ring.push(&Arc::new(ended));
     ring.close(Instant::now() + Duration::from_secs(60));
     running.join();
     assert_eq!(numbers.samples.get(), 6 + 6 + 2);
