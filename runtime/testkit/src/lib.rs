@@ -12,3 +12,4 @@ pub mod pminfo;
 pub mod real_pmcd;
 pub mod real_receivers;
 pub mod replays;
+pub mod sim;

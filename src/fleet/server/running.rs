@@ -140,7 +140,7 @@ fn is_same_kind(one: &SinkKind, other: &SinkKind) -> bool {
         (SinkKind::RemoteWrite(one), SinkKind::RemoteWrite(other)) => {
             let unplaced = |remote: &config::RemoteWrite| {
                 let mut remote = remote.clone();
-                remote.url.span = crate::source::Span::new(crate::source::SourceId(0), 0, 0);
+                remote.url.span = crate::text::Span::new(crate::text::SourceId(0), 0, 0);
                 remote
             };
             unplaced(one) == unplaced(other)
