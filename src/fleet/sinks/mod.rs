@@ -1,0 +1,30 @@
+//! Sinks: who gets what the fleet measured. Each has its own [`ring::Ring`] or
+//! keeps only what is newest, so that nobody waits for it.
+//!
+//! ```text
+//!                 ┌─ ring ─► encode ─► remote_write ─► client ─► receiver
+//! Event ──────────┤
+//!                 └─ newest ─► scrape, text ◄─ http ◄─ whoever asks
+//! ```
+//!
+//! Names, labels and values of series are the same in all of them ([`names`]).
+
+pub mod client;
+pub mod delivery;
+pub mod encode;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod fuzz;
+pub mod http;
+pub mod names;
+pub mod newest;
+pub mod number;
+pub mod numbers;
+pub mod query;
+pub mod remote_write;
+pub mod ring;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod samples;
+pub mod scrape;
+pub mod secret;
+pub mod text;
+pub mod tls;
