@@ -11,3 +11,4 @@ pub mod oracle;
 pub mod pminfo;
 pub mod real_pmcd;
 pub mod replays;
+pub mod sim;

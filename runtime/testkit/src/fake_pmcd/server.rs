@@ -257,7 +257,10 @@ where
 }
 
 /// What the first future gives, unless the second is done before.
-async fn first<T>(work: impl Future<Output = T>, interruption: impl Future) -> Option<T> {
+pub(crate) async fn first<T>(
+    work: impl Future<Output = T>,
+    interruption: impl Future,
+) -> Option<T> {
     let mut work = pin!(work);
     let mut interruption = pin!(interruption);
     poll_fn(|context| match work.as_mut().poll(context) {

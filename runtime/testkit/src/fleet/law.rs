@@ -18,7 +18,7 @@ const AGENT: u32 = 60;
 /// 2026 began at this second. Before it, counters stand still.
 const BEGINNING: i64 = 1_767_225_600;
 
-/// Identifiers from here on are those of instances that stay for a second.
+/// Identifiers from here on are those of instances that pass.
 const FIRST_PASSING: InstId = 1_000_000;
 
 const BYTES: Units = Units { dim_space: 1, ..Units::NONE };
@@ -134,15 +134,16 @@ impl Plan {
     }
 
     /// Instances of a domain on a host at a time, ascending. Those that stay
-    /// are named `i0` and so on, the one that passes on a host that churns has
-    /// the second in its name, as in `p42`.
+    /// are named `i0` and so on, those that pass on a host that churns `p0` and
+    /// so on.
     pub fn instances(&self, host: u32, domain: u32, time: Timestamp) -> Vec<(InstId, Box<str>)> {
         let mut instances = lasting(self.instance_count(host, domain));
         if domain == 0 && self.fate(host) == Fate::Churns {
-            let second = time.sec.saturating_sub(BEGINNING).max(0) % i64::from(FIRST_PASSING);
-            // Below a million.
-            let second = second as InstId;
-            instances.push((FIRST_PASSING + second, format!("p{second}").into()));
+            let seconds = time.sec.saturating_sub(BEGINNING).max(0);
+            let turn = seconds / i64::from(self.churn_seconds.max(1));
+            // Less than 32 bits hold.
+            let turn = (turn % i64::from(self.passing.clamp(1, 1 << 30))) as InstId;
+            instances.push((FIRST_PASSING + turn, format!("p{turn}").into()));
         }
         instances
     }
@@ -150,7 +151,19 @@ impl Plan {
     /// The value of a metric of a host, -1 being the instance of one without a
     /// domain, at a time.
     pub fn value(&self, host: u32, metric: u32, instance: InstId, time: Timestamp) -> Value {
-        self.form(self.class(host), metric).value(self, host, metric, instance, time)
+        self.value_in(self.class(host), host, metric, instance, time)
+    }
+
+    /// The same of a host that has become one of another class.
+    pub fn value_in(
+        &self,
+        class: u32,
+        host: u32,
+        metric: u32,
+        instance: InstId,
+        time: Timestamp,
+    ) -> Value {
+        self.form(class, metric).value(self, host, metric, instance, time)
     }
 
     /// What the values of a metric are like on hosts of a class.
@@ -258,13 +271,17 @@ mod tests {
     }
 
     #[test]
-    fn one_instance_passes_with_the_second() {
+    fn one_instance_passes_after_another() {
         let churning = Shares { churning: 1.0, ..Shares::NONE };
         let plan = Plan { shares: churning, ..Plan::default() };
         let at = |second| plan.instances(7, 0, Timestamp::new(BEGINNING + second, 1));
         assert_eq!(at(42).last(), Some(&(1_000_042, "p42".into())));
         assert_eq!(at(43).last(), Some(&(1_000_043, "p43".into())));
         assert_eq!(at(42).len(), plan.instance_count(7, 0) as usize + 1);
+        let slow = Plan { churn_seconds: 10, passing: 2, ..plan.clone() };
+        let at = |second| slow.instances(7, 0, Timestamp::new(BEGINNING + second, 1)).pop();
+        let names = [0, 9, 10, 19, 20].map(|second| at(second).expect("one").1);
+        assert_eq!(names.each_ref().map(|name| &**name), ["p0", "p0", "p1", "p1", "p0"]);
         let other = plan.instances(7, 1, Timestamp::new(BEGINNING, 0));
         assert_eq!(other.len(), plan.instance_count(7, 1) as usize);
     }

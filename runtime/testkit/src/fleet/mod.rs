@@ -14,7 +14,7 @@ mod definitions;
 mod law;
 mod plan;
 mod server;
-mod worlds;
+pub(crate) mod worlds;
 
 pub use definitions::definitions;
 pub use law::BaseMetric;

@@ -41,6 +41,10 @@ pub struct Plan {
     pub instances: RangeInclusive<u32>,
     /// How many hosts are ill.
     pub shares: Shares,
+    /// For how many seconds the passing instance of a host that churns stays.
+    pub churn_seconds: u32,
+    /// After so many passing instances the first one comes back.
+    pub passing: u32,
 }
 
 /// Which shares of the hosts are ill, from 0 to 1.
@@ -69,8 +73,8 @@ impl Shares {
 pub enum Fate {
     /// It answers at once.
     IsWell,
-    /// So it does, but an instance of its first domain is another one in every
-    /// second.
+    /// So it does, but an instance of its first domain is another one now and
+    /// then, see [`Plan::churn_seconds`].
     Churns,
     /// It answers fetches with a byte in a second.
     Drips,
@@ -100,6 +104,8 @@ impl Default for Plan {
             per_domain: 5,
             instances: 1..=19,
             shares: Shares::NONE,
+            churn_seconds: 1,
+            passing: 1_000_000,
         }
     }
 }

@@ -59,7 +59,7 @@ impl FakeFleet {
             return Err(io::Error::other(format!("{} hosts, at most {most}", plan.hosts)));
         }
         let plan = Arc::new(plan);
-        let hosts = worlds::hosts(&plan, Clock::System);
+        let hosts = worlds::hosts(&plan, &worlds::worlds(&plan), |_| Clock::System);
         let pmcd = FakePmcd::try_start(FakeHost::new(World::empty()))?;
         let of_address = {
             let (plan, hosts) = (Arc::clone(&plan), hosts.clone());

@@ -15,14 +15,21 @@ use crate::fake_pmcd::{Clock, FakeHost, Fault, Metric, Rule, Script, World};
 /// How long a host that drips takes for a byte.
 const DRIP: Duration = Duration::from_secs(1);
 
+/// What hosts of each class have.
+pub(crate) fn worlds(plan: &Arc<Plan>) -> Vec<Arc<World>> {
+    (0..plan.classes.max(1)).map(|class| Arc::new(world(plan, class))).collect()
+}
+
 /// The hosts of a plan, with a clock each.
-pub(super) fn hosts(plan: &Arc<Plan>, clock: Clock) -> Vec<Arc<FakeHost>> {
-    let classes = plan.classes.clamp(1, plan.hosts.max(1));
-    let worlds: Vec<Arc<World>> = (0..classes).map(|class| Arc::new(world(plan, class))).collect();
+pub(crate) fn hosts(
+    plan: &Plan,
+    worlds: &[Arc<World>],
+    clock: impl Fn(u32) -> Clock,
+) -> Vec<Arc<FakeHost>> {
     let host = |number: u32| {
         let world = Arc::clone(&worlds[plan.class(number) as usize]);
         let host = FakeHost::new(world).named(plan.name(number)).seeded(number.into());
-        let host = host.with_clock(clock);
+        let host = host.with_clock(clock(number));
         match plan.fate(number) {
             Fate::IsSilent => {
                 host.inject(Rule::new(Fault::Stall { after: 0 }).on_greeting().always())
