@@ -48,7 +48,8 @@ struct Watched {
 #[derive(Debug)]
 struct Thread {
     orders: UnboundedSender<Order>,
-    handle: JoinHandle<()>,
+    /// Nothing if it is whoever made the fleet.
+    handle: Option<JoinHandle<()>>,
 }
 
 /// What a thread is told.
@@ -86,10 +87,25 @@ impl Fleet {
             };
             let name = format!("fleet-{at}");
             let handle = std::thread::Builder::new().name(name).spawn(work)?;
-            Ok(Thread { orders: sender, handle })
+            Ok(Thread { orders: sender, handle: Some(handle) })
         };
         let threads = (0..threads.clamp(1, SHARDS)).map(start).collect::<io::Result<_>>()?;
         Ok(Fleet { threads, watched: BTreeMap::new(), numbers })
+    }
+
+    /// A fleet whose hosts all live in this very thread, and what has to run on a
+    /// [`LocalSet`] for them to do so; for simulations.
+    pub fn in_this_thread<W: World>(
+        engine: &Arc<Engine>,
+        limits: Limits,
+        outlets: &Outlets,
+    ) -> (Fleet, impl Future<Output = ()> + use<W>) {
+        let numbers = Arc::new(Numbers::default());
+        let (sender, receiver) = unbounded_channel();
+        let shared = Shared::new(Arc::clone(engine), Arc::clone(&numbers), limits, outlets.clone());
+        let threads = vec![Thread { orders: sender, handle: None }];
+        let hosts = obey::<W>(receiver, Rc::new(shared));
+        (Fleet { threads, watched: BTreeMap::new(), numbers }, hosts)
     }
 
     /// What hosts have counted.
@@ -116,20 +132,17 @@ impl Fleet {
                 self.thread_of(&left.target).tell(Order::Leave(name));
             }
         }
+        let mut goes_on = GoesOn::default();
         for target in &plan.targets {
-            let mut group = Arc::clone(plan.group_of(target));
             let mut target = Arc::clone(target);
+            let mut group = Arc::clone(plan.group_of(&target));
             let mut condition = None;
             if let Some(known) = self.watched.get(&target.name) {
-                let is_same = known.group.is_same(&group);
-                if is_same && *known.target == *target {
-                    continue;
-                }
-                // What is the same stays the same one, so that nothing is bound again.
-                if is_same {
-                    group = Arc::clone(&known.group);
-                }
+                group = goes_on.group(&known.group, group);
                 if *known.target == *target {
+                    if Arc::ptr_eq(&known.group, &group) {
+                        continue;
+                    }
                     target = Arc::clone(&known.target);
                     condition = Some(Arc::clone(&known.condition));
                 }
@@ -148,7 +161,7 @@ impl Fleet {
 
     /// Ends all threads. No series is marked stale.
     pub fn stop(self) {
-        let handles: Vec<JoinHandle<()>> = self
+        let handles: Vec<Option<JoinHandle<()>>> = self
             .threads
             .into_iter()
             .map(|thread| {
@@ -156,7 +169,7 @@ impl Fleet {
                 thread.handle
             })
             .collect();
-        for handle in handles {
+        for handle in handles.into_iter().flatten() {
             // One that panicked has said so.
             let _ = handle.join();
         }
@@ -164,6 +177,31 @@ impl Fleet {
 
     fn thread_of(&self, target: &Target) -> &Thread {
         &self.threads[usize::from(target.shard()) % self.threads.len()]
+    }
+}
+
+/// Groups of a new plan, by those that hosts had: what is the same stays the same
+/// one, so that thousands of hosts need not compare thousands of definitions.
+#[derive(Default)]
+struct GoesOn(Vec<(Arc<Group>, Arc<Group>, Arc<Group>)>);
+
+impl GoesOn {
+    /// The group that a host of `known` has when it comes into `new`.
+    fn group(&mut self, known: &Arc<Group>, new: Arc<Group>) -> Arc<Group> {
+        let mut seen = self.0.iter();
+        let is_it = |(a, b, _): &&(Arc<Group>, _, _)| Arc::ptr_eq(a, known) && Arc::ptr_eq(b, &new);
+        if let Some((_, _, group)) = seen.find(is_it) {
+            return Arc::clone(group);
+        }
+        let group = if known.is_same(&new) {
+            Arc::clone(known)
+        } else if known.selection == new.selection {
+            Arc::new(Group { selection: Arc::clone(&known.selection), ..(*new).clone() })
+        } else {
+            Arc::clone(&new)
+        };
+        self.0.push((Arc::clone(known), new, Arc::clone(&group)));
+        group
     }
 }
 
