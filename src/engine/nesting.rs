@@ -157,7 +157,8 @@ fn mentions(
 }
 
 fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
-    let message = format!("`{}` stands on more than {MAX_LEVELS} levels of others", one.name);
+    let message =
+        format!("`{}` needs more than {MAX_LEVELS} levels of other definitions", one.name);
     let mut diagnostic =
         Diagnostic::error(Code::TooComplex, operand, message).label(operand, "one level too many");
     diagnostic.metric = one.is_named.then(|| Box::from(&*one.name));
