@@ -231,10 +231,11 @@ pub(crate) struct Arranged {
     pub outputs: Vec<Option<usize>>,
 }
 
-/// Puts the expressions that are whole and wanted one after the other: the first
-/// `chosen` ones, and those that they need. What is needed by a definition that
-/// cannot be used is not evaluated for it. Operands change a definition's identity with theirs: previous samples of what was
-/// computed from another definition mean something else.
+/// Puts the expressions that are whole and wanted one after the other: the
+/// first `chosen` ones, and those that they need. What is needed by a
+/// definition that cannot be used is not evaluated for it. Operands change a
+/// definition's identity with theirs: previous samples that were computed from
+/// another definition mean something else.
 pub(super) fn arrange(
     chosen: usize,
     identities: &[u64],
