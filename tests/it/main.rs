@@ -54,6 +54,7 @@ mod session;
 mod shared_samples;
 mod side_by_side;
 mod signals;
+mod sinks;
 mod system_definitions;
 mod table;
 mod terminal;

@@ -10,5 +10,6 @@ pub mod mix;
 pub mod oracle;
 pub mod pminfo;
 pub mod real_pmcd;
+pub mod real_receivers;
 pub mod replays;
 pub mod sim;
