@@ -248,6 +248,11 @@ impl Evaluator {
         self.forget(Reason::Gap);
     }
 
+    /// Forgets what windows of time remember, as after a gap in every dialect.
+    pub fn forget_windows(&mut self) {
+        self.windows.forget();
+    }
+
     fn forget(&mut self, reason: Reason) {
         self.history.forget(reason);
         self.windows.forget();
