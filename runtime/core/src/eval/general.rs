@@ -177,7 +177,7 @@ impl General {
             value.ids.extend_from_slice(ids);
             let value_type = around.program.nodes[node.index()].value_type;
             let scalar = scalar_of(value_type).unwrap_or(Scalar::U64);
-            let offset = around.frame.placed[section as usize].offset(place);
+            let offset = around.frame.placed[section.index()].offset(place);
             let column = &around.frame.arena[offset as usize..];
             let lanes = (0..value.ids.len()).map(|at| read(scalar, column, at * scalar.bytes()));
             value.lanes.extend(lanes);

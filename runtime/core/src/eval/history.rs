@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
 use super::lanes::are_same;
-use super::layout::{Frame, Geometry, Kept, Layout, POISON, Placed, Save, SetId, State, TooLarge};
+use super::layout::{
+    Frame, Geometry, Kept, Layout, POISON, Placed, Save, SectionId, SetId, State, TooLarge,
+};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
@@ -64,13 +66,13 @@ const LARGE: usize = 1 << 16;
 
 impl HistoryStore {
     /// The samples of a section that kernels read.
-    pub fn block(&self, section: usize) -> &[u8] {
-        self.blocks.get(section).map_or(&[], |block| block)
+    pub fn block(&self, section: SectionId) -> &[u8] {
+        self.blocks.get(section.index()).map_or(&[], |block| block)
     }
 
     /// The same, to align samples in it.
-    pub fn block_mut(&mut self, section: usize) -> &mut [u8] {
-        self.blocks.get_mut(section).map_or(&mut [], |block| block)
+    pub fn block_mut(&mut self, section: SectionId) -> &mut [u8] {
+        self.blocks.get_mut(section.index()).map_or(&mut [], |block| block)
     }
 
     /// True when kernels can use the sample.
@@ -224,17 +226,17 @@ impl HistoryStore {
     pub fn change_section(
         &mut self,
         layout: &Layout,
-        section: usize,
+        section: SectionId,
         new: &State,
         former: &mut Vec<u8>,
     ) -> Result<(), TooLarge> {
         self.blocks.resize_with(layout.sections.all.len(), Vec::new);
-        let old = layout.states[section].as_deref();
+        let old = layout.state(section);
         let was = old.map(Geometry::of).transpose()?;
         let old = old.zip(was.as_ref());
         let geometry = Geometry::of(new)?;
-        let block = &mut self.blocks[section];
-        let histories = &layout.sections.all[section].histories;
+        let block = &mut self.blocks[section.index()];
+        let histories = &layout.sections[section].histories;
         let mut carried: Vec<Carried> = Vec::new();
         for (at, history) in histories.iter().enumerate() {
             let entry = &mut self.entries[history.index()];
@@ -290,7 +292,7 @@ impl HistoryStore {
             Entry::Resident(stamp) => match kept_in(layout, history) {
                 None => Previous::None(Reason::FirstSample),
                 Some((section, state, kept)) => {
-                    let offset = frame.placed[section].offset(kept.to) as usize;
+                    let offset = frame.placed[section.index()].offset(kept.to) as usize;
                     let column = &self.block(section)[offset..];
                     Previous::Lanes {
                         ids: state.ids(kept.previous()),
@@ -311,7 +313,7 @@ impl HistoryStore {
     /// the time of an operand.
     pub fn save_columns(
         &mut self,
-        (section, placed): (usize, &Placed),
+        (section, placed): (SectionId, &Placed),
         work: &[u8],
         stamp: impl Fn(HistoryId) -> Timestamp,
     ) {
@@ -320,9 +322,9 @@ impl HistoryStore {
         }
     }
 
-    fn save_one(&mut self, section: usize, save: &Save, work: &[u8], stamp: Timestamp) {
+    fn save_one(&mut self, section: SectionId, save: &Save, work: &[u8], stamp: Timestamp) {
         let column = &work[save.from as usize..][..save.bytes as usize];
-        let block = &mut self.blocks[section];
+        let block = &mut self.blocks[section.index()];
         block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
         self.entries[save.history.index()] = Entry::Resident(stamp);
     }
@@ -330,9 +332,9 @@ impl HistoryStore {
     /// Keeps the column of one operand, which has one.
     pub fn save_column(&mut self, history: HistoryId, frame: &Frame, stamp: Timestamp) {
         let home = frame.sections.histories[history.index()];
-        let placed = &frame.placed[home.section as usize];
+        let placed = &frame.placed[home.section.index()];
         let Some(save) = placed.saves.iter().find(|save| save.history == history) else { return };
-        self.save_one(home.section as usize, save, &frame.arena, stamp);
+        self.save_one(home.section, save, &frame.arena, stamp);
     }
 
     /// Keeps lanes that the general path computed as the sample.
@@ -347,8 +349,8 @@ impl HistoryStore {
         let entry = &mut self.entries[history.index()];
         match kept_in(layout, history) {
             Some((section, state, kept)) if *state.ids(kept.set) == *ids => {
-                let offset = frame.placed[section].offset(kept.to) as usize;
-                let column = &mut self.blocks[section][offset..];
+                let offset = frame.placed[section.index()].offset(kept.to) as usize;
+                let column = &mut self.blocks[section.index()][offset..];
                 for (lane, bits) in lanes.iter().enumerate() {
                     write(kept.scalar, column, lane * kept.scalar.bytes(), *bits);
                 }
@@ -388,8 +390,8 @@ impl HistoryStore {
                     (&*entry, kept_in(layout, history))
                     && let Some(set) = kept.other
                 {
-                    let offset = frame.placed[section].offset(kept.to) as usize;
-                    let column = &self.blocks[section][offset..];
+                    let offset = frame.placed[section.index()].offset(kept.to) as usize;
+                    let column = &self.blocks[section.index()][offset..];
                     *entry = aside(*stamp, state.ids(set), kept.scalar, column);
                 }
             }
@@ -433,11 +435,11 @@ fn carry(samples: &[Carried], block: &mut Vec<u8>, size: usize, former: &mut Vec
 }
 
 /// Where the operand of a history is kept, if it has a column.
-pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(usize, &State, &Kept)> {
+pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(SectionId, &State, &Kept)> {
     let home = layout.sections.histories[history.index()];
-    let state = layout.states[home.section as usize].as_deref()?;
+    let state = layout.state(home.section)?;
     let kept = state.plan.histories[home.at as usize].as_ref().ok()?;
-    Some((home.section as usize, state, kept))
+    Some((home.section, state, kept))
 }
 
 impl Entry {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rustc_hash::FxHasher;
 
-use super::layout::{Draft, Plan, Pool, Sections, Shape, State};
+use super::layout::{Draft, Plan, Pool, SectionId, Sections, Shape, State};
 use crate::program::Program;
 use crate::weak_table::WeakTable;
 
@@ -106,7 +106,7 @@ impl SharedLayouts {
         &self,
         program: &Program,
         sections: &Sections,
-        section: u32,
+        section: SectionId,
         mut shape: Shape,
     ) -> Arc<Plan> {
         // Shapes are long, and what they say is compared in full.

@@ -33,7 +33,7 @@ use crate::pattern::Pattern;
 macro_rules! index {
     ($($(#[doc = $doc:literal])* $name:ident;)*) => {
         $($(#[doc = $doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
 
         impl $name {
@@ -44,6 +44,8 @@ macro_rules! index {
         })*
     };
 }
+
+pub(crate) use index;
 
 index! {
     /// Position in [`Program::inputs`] and of the metric in a fetch.
@@ -56,6 +58,8 @@ index! {
     BaselineId;
     /// Position in [`Program::windows`].
     WindowId;
+    /// Position in [`Program::outputs`].
+    OutputId;
     /// Position among the domains that are delivered with every fetch
     /// ([`crate::source::FetchList::domains`]).
     FetchedDomain;

@@ -15,7 +15,7 @@ impl Builder<'_> {
         let program = self.program;
         let mut calls: Vec<(u32, KernelRef, Vec<Row>, Vec<Place>)> = Vec::new();
         let mut call_of: HashMap<(u32, &KernelRef), usize> = HashMap::new();
-        for index in &self.sections.all[self.section as usize].steps {
+        for index in &self.sections[self.section].steps {
             let step: &Step = &program.steps[*index as usize];
             if !self.node_of_step(step).is_column() {
                 continue;
@@ -132,7 +132,7 @@ impl Builder<'_> {
 
     /// First lanes of this section's columns that others need.
     pub(super) fn firsts(&self, histories: &[Result<Kept, Status>]) -> Box<[FirstLane]> {
-        let section = &self.sections.all[self.section as usize];
+        let section = &self.sections[self.section];
         let lane = |first: &super::sections::First| {
             let (from, have, of, width) = match first.operand {
                 StepOperand::First { node, of } => {

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::sections::SectionId;
 use super::shape::{SetId, Shape};
 use crate::kernel::{KernelRef, Scalar};
 use crate::program::{List, NodeId, Status};
@@ -15,8 +16,8 @@ use crate::program::{List, NodeId, Status};
 /// What to do in a section of a certain shape, whoever's it is.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
-    /// Position of the section.
-    pub section: u32,
+    /// The section.
+    pub section: SectionId,
     /// What it is for.
     pub shape: Arc<Shape>,
     /// Bytes for each lane of the workspace's columns, by set.
