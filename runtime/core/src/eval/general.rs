@@ -500,7 +500,7 @@ impl Buffers<'_> {
                 verdicts(value(*operand), is, out)
             }
             Op::TextMatch { operand, pattern, negated } => {
-                let pattern = &program.patterns[*pattern as usize];
+                let pattern = &program.patterns[pattern.index()];
                 let mut takes_too_long = false;
                 let matches = |bits: &u64| {
                     let is_match = pattern.is_match(around.text(*bits));

@@ -60,6 +60,10 @@ index! {
     WindowId;
     /// Position in [`Program::outputs`].
     OutputId;
+    /// Position in [`Program::steps`].
+    StepId;
+    /// Position in [`Program::patterns`].
+    PatternId;
     /// Position among the domains that are delivered with every fetch
     /// ([`crate::source::FetchList::domains`]).
     FetchedDomain;

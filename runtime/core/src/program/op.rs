@@ -3,7 +3,9 @@
 //! Names instances and metrics by position only, and knows nothing of how nodes
 //! are computed.
 
-use super::{BaselineId, FetchedDomain, HistoryId, InputSlot, NamedDomain, NodeId, WindowId};
+use super::{
+    BaselineId, FetchedDomain, HistoryId, InputSlot, NamedDomain, NodeId, PatternId, WindowId,
+};
 use crate::kernel::{KernelRef, ReduceOp};
 use crate::model::ValueType;
 
@@ -112,8 +114,8 @@ pub enum Op {
         operand: NodeId,
         /// Its domain.
         domain: NamedDomain,
-        /// Position in [`Program::patterns`].
-        pattern: u32,
+        /// What it looks for.
+        pattern: PatternId,
         /// Takes those that do not match instead; instances without a name are never taken.
         negated: bool,
     },
@@ -157,8 +159,8 @@ pub enum Op {
     TextMatch {
         /// The operand.
         operand: NodeId,
-        /// Position in [`Program::patterns`].
-        pattern: u32,
+        /// What it looks for.
+        pattern: PatternId,
         /// 1 where it does not occur instead.
         negated: bool,
     },

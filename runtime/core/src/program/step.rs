@@ -1,6 +1,6 @@
 //! Uses of fused kernels, and where the columns of nodes come from.
 
-use super::{HistoryId, InputSlot, NodeId};
+use super::{HistoryId, InputSlot, NodeId, StepId};
 use crate::kernel::KernelRef;
 
 /// Where a node's column comes from in the regular case.
@@ -12,8 +12,8 @@ pub enum Placement {
     Fill,
     /// Lanes of another node's column.
     View(StepOperand),
-    /// Computed by the step at that position.
-    Step(u32),
+    /// Computed by a step.
+    Step(StepId),
 }
 
 /// One use of a fused kernel.

@@ -142,7 +142,7 @@ fn run_kernels(
                 for segment in 0..rows.segments() {
                     if kernel.run(scratch, &mut arenas, rows, segment, 1) != 0 {
                         let row = &call.rows[placed.row_of(segment)];
-                        let outputs = sections.dependents.get(row.step as usize).iter();
+                        let outputs = sections.dependents.get(row.step.index()).iter();
                         todo.extend(
                             outputs.map(|output| Irregular { output: *output, has_columns: false }),
                         );

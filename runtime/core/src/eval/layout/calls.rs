@@ -15,8 +15,8 @@ impl Builder<'_> {
         let program = self.program;
         let mut calls: Vec<(u32, KernelRef, Vec<Row>, Vec<Place>)> = Vec::new();
         let mut call_of: HashMap<(u32, &KernelRef), usize> = HashMap::new();
-        for index in &self.sections[self.section].steps {
-            let step: &Step = &program.steps[*index as usize];
+        for id in &self.sections[self.section].steps {
+            let step: &Step = &program.steps[id.index()];
             if !self.node_of_step(step).is_column() {
                 continue;
             }
@@ -33,7 +33,7 @@ impl Builder<'_> {
             let own = step.operands.iter();
             operands.extend(own.map(|one| self.locate(one, lanes, step.level, histories)));
             let output = self.place(step.output);
-            rows.push(Row { step: *index, lanes, output, constants: step.constants });
+            rows.push(Row { step: *id, lanes, output, constants: step.constants });
         }
         let call = |(level, kernel, rows, operands): (u32, KernelRef, Vec<Row>, Vec<Place>)| {
             let (rows, operands) = (rows.into(), operands.into());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::sections::SectionId;
 use super::shape::{SetId, Shape};
 use crate::kernel::{KernelRef, Scalar};
-use crate::program::{List, NodeId, Status};
+use crate::program::{List, NodeId, Status, StepId};
 
 /// What to do in a section of a certain shape, whoever's it is.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -162,8 +162,8 @@ impl Call {
 /// One use of a kernel.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// Position of the step.
-    pub step: u32,
+    /// The step.
+    pub step: StepId,
     /// Its lanes.
     pub lanes: SetId,
     /// Its column.

@@ -81,7 +81,7 @@ impl Analysis<'_> {
             Instances::Matching { operand, domain, pattern, negated } => {
                 let filter = Filter {
                     node: id,
-                    pattern: &self.program.patterns[pattern as usize],
+                    pattern: &self.program.patterns[pattern.index()],
                     negated,
                     verdicts_stay: self.program.verdicts_stay,
                 };

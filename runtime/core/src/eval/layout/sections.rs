@@ -14,7 +14,7 @@ use std::ops::Index;
 
 use crate::kernel::Body;
 use crate::program::{
-    HistoryId, InputSlot, Lists, NodeId, Op, OutputId, Placement, PreviousLanes, Program,
+    HistoryId, InputSlot, Lists, NodeId, Op, OutputId, Placement, PreviousLanes, Program, StepId,
     StepOperand,
 };
 
@@ -76,8 +76,8 @@ pub struct Section {
     pub nodes: Box<[NodeId]>,
     /// Ascending.
     pub inputs: Box<[InputSlot]>,
-    /// Positions of the steps that read or write its columns, by level.
-    pub steps: Box<[u32]>,
+    /// Steps that read or write its columns, by level.
+    pub steps: Box<[StepId]>,
     /// Ascending.
     pub histories: Box<[HistoryId]>,
     /// Outputs whose roots are here, ascending.
@@ -239,7 +239,7 @@ impl Sections {
     /// A step belongs to where its columns are.
     fn give_steps(&mut self, program: &Program) {
         let mut lists = vec![Vec::new(); self.all.len()];
-        for (at, step) in (0u32..).zip(&program.steps) {
+        for (id, step) in (0..).map(StepId).zip(&program.steps) {
             let column = step.operands.iter().find_map(|operand| match operand {
                 StepOperand::Column(node) => Some(self.section_of(*node)),
                 StepOperand::Previous { history, lanes: PreviousLanes::Column } => {
@@ -248,10 +248,10 @@ impl Sections {
                 _ => None,
             });
             let section = column.unwrap_or_else(|| self.section_of(step.output));
-            lists[section.index()].push(at);
+            lists[section.index()].push(id);
         }
         for (section, mut steps) in self.all.iter_mut().zip(lists) {
-            steps.sort_by_key(|at| program.steps[*at as usize].level);
+            steps.sort_by_key(|id| program.steps[id.index()].level);
             section.steps = steps.into();
         }
     }
@@ -401,9 +401,9 @@ fn dependents(program: &Program) -> Lists<OutputId> {
     for (output, nodes) in (0..).map(OutputId).zip(program.needs.nodes.iter()) {
         for node in nodes {
             if let Some(Placement::Step(step)) = program.placements[node.index()]
-                && with_flags[step as usize]
+                && with_flags[step.index()]
             {
-                dependents[step as usize].push(output);
+                dependents[step.index()].push(output);
             }
         }
     }
