@@ -1,9 +1,9 @@
 //! A context of archives: opening them, and how they are read.
 //!
 //! Input: the names of archives, or files in memory. Output: a context, with what is
-//! wrong with its archives. How values are fetched is the business of
-//! `fetching`, metadata as of a time that of `answers`; that there may be
-//! several archives, that of `opening`, `sequence` and `meta`.
+//! wrong with its archives. `fetching` fetches values, and
+//! `answers` has metadata as of a time. Only `opening`, `sequence` and `meta` know
+//! that there may be several archives.
 
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Archives that are written to memory, with every write on record: to see
-//! what would be on disk had the writer been stopped in between.
+//! Archives that are written to memory, with a list of all writes: it shows what
+//! would be on disk if the writer were stopped in between.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use pmderive_core::source::SourceError;
 use crate::archive::ArchiveContext;
 use crate::archive::label::Role;
 use crate::archive_writer::storage::{Storage, file_name};
-use crate::archive_writer::{ArchiveWriter, WriteError, WriterOptions, check_options};
+use crate::archive_writer::{ArchiveWriter, WriteError, WriterOptions};
 
 /// What an [`ArchiveWriter`] has written so far, in order.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl ArchiveWriter {
     /// # Errors
     /// As for [`ArchiveWriter::create`].
     pub fn in_memory(options: WriterOptions) -> Result<(ArchiveWriter, Written), WriteError> {
-        check_options(&options)?;
+        options.check()?;
         let written = Written::default();
         Ok((ArchiveWriter::begin(Box::new(written.clone()), options)?, written))
     }

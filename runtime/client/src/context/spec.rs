@@ -11,10 +11,9 @@
 //!
 //! `passfile=` is not PCP's: its value is a path, in which a "/" ends nothing.
 //!
-//! Answers to pmNewContext(3) and PCPIntro(1). In goes text, out comes a
-//! [`HostSpec`] or the place of the mistake; neither shows a password. Nothing
-//! is looked up or connected here, and what this client cannot do is for the
-//! context to say.
+//! The forms are those of pmNewContext(3) and PCPIntro(1). Input: text. Output: a
+//! [`HostSpec`] or the place of the mistake; neither shows a password. Nothing is
+//! looked up or connected here. The context says what this client cannot do.
 
 use std::fmt;
 use std::path::PathBuf;

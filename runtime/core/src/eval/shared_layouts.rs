@@ -1,7 +1,7 @@
 //! What evaluators of one program have in common: how it falls into sections,
 //! the plans for what sections can look like, and the instances that these have.
-//! What was thought out for one host holds for every other, whatever its
-//! instances are.
+//! A plan that was made for one host serves every other, whatever its instances
+//! are.
 //!
 //! Plans exist as long as someone uses them, and the latest a while longer:
 //! what a section looks like for one fetch mostly comes again.

@@ -1,5 +1,5 @@
 //! The kernel as a whole: load, uptime, name and version, page size, and the
-//! time that tasks were stalled for want of a resource.
+//! time that tasks waited for a resource.
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,5 +1,5 @@
-//! From a batch to columns: as the layout in force expects it, and where it is
-//! not, with a layout that fits. Sections in which nothing has changed are
+//! From a batch to columns: by the layout in force where the batch is as it
+//! expects, else by a new one that fits. Sections in which nothing has changed are
 //! decoded once and stay as they are.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Finds out the shapes of sections in which something is not as before, and of
-//! those in which something changes thereby.
+//! those in which something changes because of that.
 //!
-//! It takes the instances that were delivered, and looks at no value. How the
-//! shape of a node follows from those of its operands is in [`super::rules`].
+//! It takes the instances that were delivered, and looks at no value.
+//! [`super::rules`] has the shape of a node, given those of its operands.
 
 use std::sync::Arc;
 
@@ -41,9 +41,9 @@ pub struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    /// Analyses sections, and those in which something changes thereby. Drafts
-    /// of what others began with have the plan that was made for them. True if
-    /// what came of it is new and holds for whoever begins with the like.
+    /// Analyses sections, and those in which something changes because of them.
+    /// Where others began with the same inputs, the drafts have the plans that were
+    /// made for them. True if the result is new and holds for all who begin so.
     pub fn run(&mut self, mut dirty: Vec<SectionId>, shared: &SharedLayouts) -> bool {
         loop {
             self.begin(&dirty);

@@ -1,5 +1,5 @@
 //! The kernel calls of a plan: which steps run together, where their operands
-//! lie, and which columns have to be had in the lanes of other sets for that.
+//! lie, and which columns they need in the lanes of other sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;

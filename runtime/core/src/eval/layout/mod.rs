@@ -4,7 +4,7 @@
 //!   program ──► Sections              once for a program
 //!                  │  what was delivered
 //!                  ▼
-//!               Shape ──► Plan        once for a constellation, whoever's it is
+//!               Shape ──► Plan        once for a shape, for all hosts that have it
 //!                  │
 //!                  ▼  numbers of instances
 //!                Frame                offsets in the workspace

@@ -13,7 +13,7 @@ use super::shape::{SetId, Shape};
 use crate::kernel::{KernelRef, Scalar};
 use crate::program::{List, NodeId, Status, StepId};
 
-/// What to do in a section of a certain shape, whoever's it is.
+/// What to do in a section of a certain shape, on all hosts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     /// The section.

@@ -1,6 +1,6 @@
 //! Makes the plan of a section from its shape: gives columns their places, and
-//! says what is filled in, kept, and how outputs come about. [`super::calls`]
-//! sees to the kernels.
+//! says what is filled in, what is kept, and how outputs come about.
+//! [`super::calls`] plans the kernels.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

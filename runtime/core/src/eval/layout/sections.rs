@@ -1,9 +1,8 @@
 //! How a program falls into sections: one of all single values, and one for
 //! each instance domain.
 //!
-//! Lanes are instances, so what happens to the instances of one domain is no
-//! matter of other sections: each has its columns, its plan and its previous
-//! samples to itself. Only single values pass between sections. They lie at
+//! Lanes are instances, so what happens to the instances of one domain does not
+//! concern other sections: each has its own columns, plan and previous samples. Only single values pass between sections. They lie at
 //! offsets that depend on the program alone, in front of all columns.
 //!
 //! Takes a program; knows no instances, no statuses and no hosts.

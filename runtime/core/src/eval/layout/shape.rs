@@ -1,8 +1,8 @@
 //! What a section looks like at a fetch, instances and numbers apart: which
 //! metrics and nodes have values, which of them have the same instances, and
-//! which fail. Sections that look alike share a plan, whoever's they are.
+//! which fail. Sections that look alike share a plan, also between hosts.
 //!
-//! [`super::analysis`] finds that out.
+//! [`super::analysis`] finds shapes.
 
 use crate::model::InstId;
 use crate::program::Status;
