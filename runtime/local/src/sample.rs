@@ -24,7 +24,7 @@ const BINS: u32 = 2;
 
 /// What value a metric has.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// Always this one.
     Always(i64),
     /// This much more with each fetch, from 0 on.
@@ -47,7 +47,7 @@ enum Source {
     Nothing,
 }
 
-use Source::*;
+use Content::*;
 
 const fn row(
     name: &'static str,
@@ -55,9 +55,9 @@ const fn row(
     value_type: ValueType,
     semantics: Semantics,
     units: Units,
-    source: Source,
+    source: Content,
     help: &'static str,
-) -> Row<Source> {
+) -> Row<Content> {
     Row::new(name, Pmid::new(DOMAIN, 0, item), (value_type, semantics, units), source, help)
 }
 
@@ -89,7 +89,7 @@ macro_rules! table {
 /// The metrics; names, numbers, types, semantics and units are those of
 /// pmdasample(1).
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = table! {
+static TABLE: &[Row<Content>] = table! {
     [
         row("sample.seconds", 2, U32, Counter, SEC, Grows(1), "Seconds since the first fetch."),
         row("sample.milliseconds", 3, F64, Counter, MILLISEC, Grows(1000), "Milliseconds since the first fetch."),

@@ -12,7 +12,6 @@ use pmderive_core::escape;
 use pmderive_core::model::{InstanceProfile, PmStatus, Timestamp};
 use pmderive_core::source::{Mode, SourceError};
 
-use crate::archive::files::ArchiveFiles;
 use crate::archive::growth::Following;
 use crate::archive::inspection::inspect;
 use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
@@ -160,13 +159,6 @@ impl ArchiveContext {
             context.pass_over_nothing()?;
         }
         Ok(context)
-    }
-
-    /// Opens an archive whose files are known.
-    pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
-        let name = files.base.clone();
-        let shown = escape::path(&name).into_owned();
-        ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], OpenOptions::default())
     }
 
     pub(super) fn of(

@@ -29,7 +29,8 @@ mod encode;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod in_memory;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz_storage;
 mod known;
 mod metadata;
 mod options;
@@ -40,7 +41,8 @@ use std::path::Path;
 pub use error::WriteError;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_archive_writer;
-pub use in_memory::Written;
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz_storage::MemoryFiles;
 pub use known::name_problem;
 pub use options::WriterOptions;
 

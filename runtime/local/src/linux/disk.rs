@@ -42,7 +42,7 @@ const FLUSH_MS: usize = 16;
 
 /// What a row delivers.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// A count of each disk.
     Disk(fn(&Counts) -> Option<u64>),
     /// A count of each partition.
@@ -73,9 +73,9 @@ macro_rules! table {
         [$($row:expr,)*]
     ) => {
         &[
-            $(row(concat!("disk.dev.", $name), (0, $disk), $each, $semantics, $units, Source::Disk($of), concat!($help, ", for each disk.")).over(DISK),)*
-            $(row(concat!("disk.partitions.", $name), (10, $partition), $each, $semantics, $units, Source::Partition($of), concat!($help, ", for each partition.")).over(PARTITION),)*
-            $(row(concat!("disk.all.", $name), (0, $all), $sum, $semantics, $units, Source::All($of), concat!($help, ", over all disks.")),)*
+            $(row(concat!("disk.dev.", $name), (0, $disk), $each, $semantics, $units, Content::Disk($of), concat!($help, ", for each disk.")).over(DISK),)*
+            $(row(concat!("disk.partitions.", $name), (10, $partition), $each, $semantics, $units, Content::Partition($of), concat!($help, ", for each partition.")).over(PARTITION),)*
+            $(row(concat!("disk.all.", $name), (0, $all), $sum, $semantics, $units, Content::All($of), concat!($help, ", over all disks.")),)*
             $($row,)*
         ]
     };
@@ -83,7 +83,7 @@ macro_rules! table {
 
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = table! {
+static TABLE: &[Row<Content>] = table! {
     "read" 4 0 24, U64 U64, Counter, COUNT, |c| c[READS], "Reads completed";
     "write" 5 1 25, U64 U64, Counter, COUNT, |c| c[WRITES], "Writes completed";
     "total" 28 2 29, U64 U64, Counter, COUNT, |c| sum([c[READS], c[WRITES]]), "Reads and writes completed";
@@ -109,9 +109,9 @@ static TABLE: &[Row<Source>] = table! {
     "flush_rawactive" 94 23 102, U32 U32, Counter, MILLISEC, |c| c[FLUSH_MS], "Time that flushes were outstanding, summed over them";
     "inflight" 95 24 104, U32 U64, Instant, NONE, |c| c[IN_FLIGHT], "Requests outstanding";
     [
-        row("hinv.ndisk", (0, 33), U32, Discrete, NONE, Source::Number, "Number of disks."),
-        row("disk.dev.capacity", (0, 87), U64, Discrete, KBYTE, Source::Capacity, "Size of each disk.").over(DISK),
-        row("disk.dev.scheduler", (0, 59), String, Discrete, NONE, Source::Scheduler, "Scheduler in use for the requests of each disk.").over(DISK),
+        row("hinv.ndisk", (0, 33), U32, Discrete, NONE, Content::Number, "Number of disks."),
+        row("disk.dev.capacity", (0, 87), U64, Discrete, KBYTE, Content::Capacity, "Size of each disk.").over(DISK),
+        row("disk.dev.scheduler", (0, 59), String, Discrete, NONE, Content::Scheduler, "Scheduler in use for the requests of each disk.").over(DISK),
     ]
 };
 
@@ -262,19 +262,19 @@ impl Area for Disks {
             }
         };
         match TABLE[row].value {
-            Source::Disk(of) => put_each(&self.disks, of),
-            Source::Partition(of) => put_each(&self.partitions, of),
-            Source::All(of) => {
+            Content::Disk(of) => put_each(&self.disks, of),
+            Content::Partition(of) => put_each(&self.partitions, of),
+            Content::All(of) => {
                 let mut counts = self.disks.rows().iter().filter_map(|(_, counts)| of(counts));
                 let total = counts.next().map(|first| counts.fold(first, u64::wrapping_add));
                 put_number(values, SINGLE, total);
             }
-            Source::Number => put_number(values, SINGLE, self.disks.count()),
-            Source::Capacity => self.each_attribute("size", files, |number, contents| {
+            Content::Number => put_number(values, SINGLE, self.disks.count()),
+            Content::Capacity => self.each_attribute("size", files, |number, contents| {
                 let sectors = text::words(contents).next().and_then(text::number);
                 put_number(values, number, kilobytes(sectors));
             }),
-            Source::Scheduler => {
+            Content::Scheduler => {
                 self.each_attribute("queue/scheduler", files, |number, contents| {
                     if let Some(name) = scheduler(contents) {
                         values.put(number, Value::Text(&text::text(name)));

@@ -14,7 +14,7 @@ use crate::archive_writer::{ArchiveWriter, WriteError, WriterOptions};
 
 /// What an [`ArchiveWriter`] has written so far, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Written(Arc<Mutex<Vec<Write>>>);
+pub struct MemoryFiles(Arc<Mutex<Vec<Write>>>);
 
 #[derive(Clone, Debug)]
 struct Write {
@@ -32,14 +32,14 @@ impl ArchiveWriter {
     ///
     /// # Errors
     /// As for [`ArchiveWriter::create`].
-    pub fn in_memory(options: WriterOptions) -> Result<(ArchiveWriter, Written), WriteError> {
+    pub fn in_memory(options: WriterOptions) -> Result<(ArchiveWriter, MemoryFiles), WriteError> {
         options.check()?;
-        let written = Written::default();
+        let written = MemoryFiles::default();
         Ok((ArchiveWriter::begin(Box::new(written.clone()), options)?, written))
     }
 }
 
-impl Written {
+impl MemoryFiles {
     /// Sizes in bytes of all writes, and whether each made a file: those that
     /// did were done as a whole or not at all.
     pub fn sizes(&self) -> Vec<(usize, bool)> {
@@ -100,7 +100,7 @@ impl Written {
     }
 }
 
-impl Storage for Written {
+impl Storage for MemoryFiles {
     fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError> {
         self.add(role, true, bytes);
         Ok(())
