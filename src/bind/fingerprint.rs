@@ -1,5 +1,6 @@
-//! What sources have in common when the same definitions mean the same in
-//! them: answers to the same questions, freed of what is each source's own.
+//! A fingerprint is what like sources have in common: the answers to the same
+//! questions, without what is each source's own. In sources with equal
+//! fingerprints the same definitions mean the same.
 //!
 //! Identifiers of metrics and of instance domains are replaced by numbers in
 //! the order of first appearance, after those that the definitions themselves
@@ -11,7 +12,7 @@ use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::questions::Found;
-use crate::equivalent_domains::EquivalentDomains;
+use crate::bind::equivalent_domains::EquivalentDomains;
 
 /// Answers that are the same for all sources of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

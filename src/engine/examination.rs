@@ -1,8 +1,8 @@
-//! Checking definitions against the answers of a source: which names are
-//! definitions, in which order these are checked, and what was found out.
+//! Checks definitions against the answers of a source: which names are
+//! definitions, in which order they are checked, and what was found out.
 //!
-//! It asks no source: answers are given, and so is whoever knows names to
-//! suggest in place of unknown ones.
+//! It asks no source: its caller gives the answers, and a function that
+//! suggests names in place of unknown ones.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use pmderive_runtime::model::PmStatus;
 use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
 use super::{Metric, anonymous_descs, is_anonymous};
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Name, Names};
 use crate::check::typed::TypedExpr;
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
-use crate::equivalent_domains::EquivalentDomains;
 use crate::syntax::ControlOption;
 
 /// Definitions checked against one source.

@@ -36,11 +36,11 @@ use pmderive_runtime::program::{NodeId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::Known;
 
+pub use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Identities, ask, mentions};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-pub use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Operands, Planned, nodes_of, plan};
 
 use anonymous::ANONYMOUS;
@@ -146,9 +146,17 @@ impl Engine {
     }
 
     /// The engine, with instance domains that operators take for the same.
-    /// libpcp 6.0 has no such domains, nor has its dialect.
+    /// libpcp 6.0 has no such domains, and neither does its dialect.
     pub fn with_equivalent_domains(self, equivalent: EquivalentDomains) -> Engine {
         Engine { equivalent_domains: Arc::new(equivalent), ..self }
+    }
+
+    /// The engine, without threads of its own: compiling is done by whoever asks
+    /// for it, while they wait. For simulations, whose time must not pass meanwhile.
+    #[doc(hidden)]
+    pub fn without_threads(mut self) -> Engine {
+        self.threads.in_line = true;
+        self
     }
 
     /// The language.
@@ -372,8 +380,8 @@ pub(crate) fn is_anonymous(name: &str) -> bool {
 
 /// Metadata of the metrics that libpcp defines for itself.
 fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, MetricDesc)> {
-    // A registry of version 6 may not have given them identifiers yet, and
-    // sources know neither these nor others.
+    // A registry of version 6 may not have given them identifiers yet, and no
+    // source knows them.
     let given: Vec<Pmid> = registry.anonymous().map(|(pmid, _)| pmid).collect();
     ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
         let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;

@@ -15,8 +15,8 @@ use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 use super::registry::{Registered, Registry};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-use crate::source::{SourceId, SourceMap, SourceText};
 use crate::syntax::{ControlOption, PcpError};
+use crate::text::{SourceId, SourceMap, SourceText};
 
 /// Definitions that any number of sessions share while they change. Answers to
 /// the global derived metrics of `pmRegisterDerived(3)`, but any number of
@@ -163,7 +163,8 @@ impl SharedRegistry {
     }
 
     /// Registers a metric in place of the one that the name has, if any; see
-    /// [`Registry::replace`]. No session is ever without the one and the other.
+    /// [`Registry::replace`]. No session ever sees a moment without either of
+    /// them.
     ///
     /// # Errors
     /// As [`SharedRegistry::register`]; then the former definition stays.

@@ -8,14 +8,14 @@
 //!  "diagnostics": [as check gives them]}
 //! ```
 //!
-//! Descriptors and strings are as in all JSON of this crate; spans are bytes
-//! of the definition's own text. The members `kernels` and `diagnostics` are
-//! added by whoever has native code and the texts.
+//! Descriptors and strings are as in all JSON of this crate; spans are bytes of
+//! the definition's own text. The command adds the members `kernels` and
+//! `diagnostics`: it has native code and the texts.
 
 use std::fmt::Write as _;
 
 use super::{Explained, ExplainedNode, ExplainedProgram, Fate, Outcome};
-use crate::json::{write_desc, write_string};
+use crate::report::json::{write_desc, write_string};
 
 /// Writes items as a list.
 pub fn write_list<T>(

@@ -1,4 +1,5 @@
-//! Comparisons with one outcome, and those of things that do not compare.
+//! Lints about comparisons that have only one outcome, and about values that
+//! cannot be compared.
 
 use pmderive_runtime::model::{Units, ValueType};
 
@@ -7,8 +8,8 @@ use crate::check::typed::Desc;
 use crate::check::units::dimensions_agree;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::text::Span;
 
 /// A comparison.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Selectors and patterns that no instance answers to.
+//! Lints about selectors and patterns that no instance matches.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use super::Subject;
 use super::text::beyond_blank;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Examination, Registered};
-use crate::source::SourceMap;
 use crate::syntax::ast::{ExprId, NodeKind};
 use crate::syntax::{choices, nearest};
+use crate::text::SourceMap;
 
 /// Most instances that a message lists.
 const MAX_LISTED: usize = 5;
 
 /// Asks the source for the instance domains that a selection selects from, and
-/// warns of names and patterns that are none of any instance: for an archive
-/// in all its time, for a live source at present.
+/// warns of names and patterns that match no instance: of an archive at any
+/// time, of a live source at present.
 ///
 /// # Errors
 /// The source failed.

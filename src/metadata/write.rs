@@ -1,11 +1,12 @@
-//! Recorded metadata as text; what it looks like is the [module's](super) to say.
+//! Writes recorded metadata as text, in the form that the [module](super)
+//! describes.
 
 use std::fmt::Write as _;
 
 use pmderive_runtime::model::{InDom, InstanceDomain, MetricDesc, Pmid, ValueType};
 
 use super::{FORMAT, Recorded, RecordedMetadata, VERSION};
-use crate::json::write_string;
+use crate::report::json::write_string;
 
 impl RecordedMetadata {
     /// The text of a file, with a line end.

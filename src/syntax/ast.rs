@@ -4,16 +4,73 @@
 //! its parent, and the last node is the root. Later stages loop over the arena
 //! instead of recursing, so no expression is too deep for them.
 
+use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 
 use crate::functions::Function;
-use crate::source::Span;
+use crate::text::Span;
 
 /// Position of a node in an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
+
+/// A value for each node of an [`Expr`], in their order; empty for an
+/// expression that was not looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerNode<T>(Vec<T>);
+
+impl<T> Default for PerNode<T> {
+    fn default() -> Self {
+        PerNode(Vec::new())
+    }
+}
+
+impl<T> PerNode<T> {
+    /// The same value for each node of an expression.
+    pub fn all(expr: &Expr, value: T) -> PerNode<T>
+    where
+        T: Clone,
+    {
+        PerNode(vec![value; expr.len()])
+    }
+
+    /// Adds the value of the next node.
+    pub fn push(&mut self, value: T) {
+        self.0.push(value);
+    }
+
+    /// The value of a node, if its expression was looked at.
+    pub fn get(&self, id: ExprId) -> Option<&T> {
+        self.0.get(id.0 as usize)
+    }
+
+    /// True if there is a value for each node of an expression.
+    pub fn is_of(&self, expr: &Expr) -> bool {
+        self.0.len() == expr.len()
+    }
+}
+
+impl<T> Index<ExprId> for PerNode<T> {
+    type Output = T;
+
+    fn index(&self, id: ExprId) -> &T {
+        &self.0[id.0 as usize]
+    }
+}
+
+impl<T> IndexMut<ExprId> for PerNode<T> {
+    fn index_mut(&mut self, id: ExprId) -> &mut T {
+        &mut self.0[id.0 as usize]
+    }
+}
+
+impl<T> FromIterator<T> for PerNode<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        PerNode(values.into_iter().collect())
+    }
+}
 
 /// A parsed expression. May contain [`NodeKind::Error`] where the text was
 /// wrong; then the parser has reported at least one diagnostic.
@@ -270,6 +327,34 @@ pub enum Literal {
     },
 }
 
+/// Does something with each operand of a node, left to right. `$iter` goes
+/// through a slice of them.
+macro_rules! each_operand {
+    ($kind:expr, $iter:ident, $visit:expr) => {{
+        let visit = $visit;
+        match $kind {
+            NodeKind::Number(_)
+            | NodeKind::Metric(_)
+            | NodeKind::Aggregate { .. }
+            | NodeKind::Defined(_)
+            | NodeKind::Anon(_)
+            | NodeKind::MkConst { .. }
+            | NodeKind::NoValue(_)
+            | NodeKind::Text(_)
+            | NodeKind::Error => {}
+            NodeKind::Call { operands, .. } => operands.$iter().for_each(visit),
+            NodeKind::Select { operand, .. }
+            | NodeKind::Match { operand, .. }
+            | NodeKind::Unary { operand, .. }
+            | NodeKind::Temporal { operand, .. }
+            | NodeKind::Rescale { operand, .. }
+            | NodeKind::Scalar(operand) => [operand].into_iter().for_each(visit),
+            NodeKind::Binary { left, right, .. } => [left, right].into_iter().for_each(visit),
+            NodeKind::Ternary { guard, yes, no } => [guard, yes, no].into_iter().for_each(visit),
+        }
+    }};
+}
+
 impl Expr {
     /// Appends a node whose operands are already in the arena.
     pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
@@ -311,177 +396,45 @@ impl Expr {
         self.nodes.is_empty()
     }
 
-    /// True if both are the same tree, whatever the places of its nodes.
-    pub fn is_same_tree(&self, other: &Expr) -> bool {
-        self.nodes.len() == other.nodes.len()
-            && self.nodes.iter().zip(&other.nodes).all(|(a, b)| a.kind.is_same(&b.kind))
-    }
-
     /// Calls `visit` with each operand of a node, left to right.
     pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
-        match &self.node(id).kind {
-            NodeKind::Number(_)
-            | NodeKind::Metric(_)
-            | NodeKind::Aggregate { .. }
-            | NodeKind::Defined(_)
-            | NodeKind::Anon(_)
-            | NodeKind::MkConst { .. }
-            | NodeKind::NoValue(_)
-            | NodeKind::Text(_)
-            | NodeKind::Error => {}
-            NodeKind::Call { operands, .. } => operands.iter().copied().for_each(visit),
-            NodeKind::Select { operand, .. }
-            | NodeKind::Match { operand, .. }
-            | NodeKind::Unary { operand, .. }
-            | NodeKind::Temporal { operand, .. }
-            | NodeKind::Rescale { operand, .. }
-            | NodeKind::Scalar(operand) => visit(*operand),
-            NodeKind::Binary { left, right, .. } => {
-                visit(*left);
-                visit(*right);
-            }
-            NodeKind::Ternary { guard, yes, no } => {
-                visit(*guard);
-                visit(*yes);
-                visit(*no);
-            }
-        }
+        each_operand!(&self.node(id).kind, iter, |operand: &ExprId| visit(*operand));
     }
 
     /// Removes nodes that the root does not lead to, as error recovery leaves them behind.
     pub(super) fn drop_unreachable(&mut self) {
-        let mut reached = vec![false; self.nodes.len()];
-        if let Some(root) = reached.last_mut() {
-            *root = true;
+        let mut reached = PerNode::all(self, false);
+        if !self.is_empty() {
+            reached[self.root()] = true;
         }
         // Operands come before their parents, so one pass from the end finds all.
-        for index in (0..self.nodes.len()).rev() {
-            if reached[index] {
-                self.operands(ExprId(index as u32), |operand| reached[operand.0 as usize] = true);
+        for (id, _) in self.nodes().rev() {
+            if reached[id] {
+                self.operands(id, |operand| reached[operand] = true);
             }
         }
-        let mut kept = 0u32;
-        let moved: Vec<ExprId> = reached
-            .iter()
-            .map(|reached| {
-                let id = ExprId(kept);
-                kept += u32::from(*reached);
-                id
-            })
-            .collect();
-        let mut index = 0;
+        let mut kept = 0;
+        let place = |reached: &bool| {
+            let id = ExprId(kept);
+            kept += u32::from(*reached);
+            id
+        };
+        let moved: PerNode<ExprId> = reached.0.iter().map(place).collect();
+        let mut is_reached = reached.0.into_iter();
         self.nodes.retain_mut(|node| {
-            index += 1;
-            if reached[index - 1] {
-                node.kind.move_operands(|operand| moved[operand.0 as usize]);
+            let keep = is_reached.next().unwrap_or(false);
+            if keep {
+                each_operand!(&mut node.kind, iter_mut, |operand: &mut ExprId| {
+                    *operand = moved[*operand];
+                });
             }
-            reached[index - 1]
+            keep
         });
     }
 
     /// The node pushed last: the whole expression.
     pub fn root(&self) -> ExprId {
         ExprId(self.nodes.len().saturating_sub(1) as u32)
-    }
-}
-
-impl NodeKind {
-    /// Equality without the places.
-    fn is_same(&self, other: &NodeKind) -> bool {
-        use NodeKind::*;
-        match (self, other) {
-            (Number(a), Number(b)) => a == b,
-            (Metric(a), Metric(b)) => a == b,
-            (Select { operand: a, instance: i }, Select { operand: b, instance: j }) => {
-                a == b && i.value == j.value
-            }
-            (
-                Match { pattern: p, negated: m, operand: a },
-                Match { pattern: q, negated: n, operand: b },
-            ) => p.value == q.value && m == n && a == b,
-            (Unary { op: p, operand: a }, Unary { op: q, operand: b }) => p == q && a == b,
-            (Binary { op: p, left: a, right: c, .. }, Binary { op: q, left: b, right: d, .. }) => {
-                p == q && a == b && c == d
-            }
-            (Ternary { guard: a, yes: c, no: e }, Ternary { guard: b, yes: d, no: f }) => {
-                a == b && c == d && e == f
-            }
-            (Aggregate { function: f, metric: a }, Aggregate { function: g, metric: b }) => {
-                f == g && a.value == b.value
-            }
-            (Defined(a), Defined(b)) => a.value == b.value,
-            (Anon(a), Anon(b)) => a == b,
-            (Temporal { function: f, operand: a }, Temporal { function: g, operand: b }) => {
-                f == g && a == b
-            }
-            (Scalar(a), Scalar(b)) => a == b,
-            (Rescale { operand: a, units: u }, Rescale { operand: b, units: v }) => {
-                a == b && u.value == v.value
-            }
-            (MkConst { number: m, attributes: a }, MkConst { number: n, attributes: b }) => {
-                m.value == n.value && a.is_same(b)
-            }
-            (NoValue(a), NoValue(b)) => a.is_same(b),
-            (
-                Call { callee: f, literal: l, operands: a },
-                Call { callee: g, literal: m, operands: b },
-            ) => {
-                let literal = |literal: &Option<Spanned<Literal>>| {
-                    literal.as_ref().map(|literal| literal.value.clone())
-                };
-                f == g && literal(l) == literal(m) && a == b
-            }
-            (Text(a), Text(b)) => a == b,
-            (Error, Error) => true,
-            _ => false,
-        }
-    }
-
-    /// Replaces each operand.
-    fn move_operands(&mut self, moved: impl Fn(ExprId) -> ExprId) {
-        match self {
-            NodeKind::Number(_)
-            | NodeKind::Metric(_)
-            | NodeKind::Aggregate { .. }
-            | NodeKind::Defined(_)
-            | NodeKind::Anon(_)
-            | NodeKind::MkConst { .. }
-            | NodeKind::NoValue(_)
-            | NodeKind::Text(_)
-            | NodeKind::Error => {}
-            NodeKind::Call { operands, .. } => {
-                operands.iter_mut().for_each(|operand| *operand = moved(*operand));
-            }
-            NodeKind::Select { operand, .. }
-            | NodeKind::Match { operand, .. }
-            | NodeKind::Unary { operand, .. }
-            | NodeKind::Temporal { operand, .. }
-            | NodeKind::Rescale { operand, .. }
-            | NodeKind::Scalar(operand) => *operand = moved(*operand),
-            NodeKind::Binary { left, right, .. } => {
-                *left = moved(*left);
-                *right = moved(*right);
-            }
-            NodeKind::Ternary { guard, yes, no } => {
-                *guard = moved(*guard);
-                *yes = moved(*yes);
-                *no = moved(*no);
-            }
-        }
-    }
-}
-
-impl Attributes {
-    /// Equality without the places.
-    fn is_same(&self, other: &Attributes) -> bool {
-        fn same<T: PartialEq>(a: &Option<Spanned<T>>, b: &Option<Spanned<T>>) -> bool {
-            a.as_ref().map(|a| &a.value) == b.as_ref().map(|b| &b.value)
-        }
-        same(&self.value_type, &other.value_type)
-            && same(&self.semantics, &other.semantics)
-            && same(&self.units, &other.units)
-            && same(&self.indom, &other.indom)
-            && same(&self.meta, &other.meta)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
 //!
-//! From `name=integer,...` to options with values. What an option does, and who
-//! may set it when, is the registry's business.
+//! Turns `name=integer,...` into options with values. The registry knows what
+//! an option does, and who may set it when.
 
 use pmderive_runtime::model::PmStatus;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
@@ -49,16 +49,6 @@ impl ControlOption {
         ControlOption::DebugEval,
         ControlOption::NoValue,
     ];
-
-    /// The code that programs give it, `PCP_DERIVED_GLOBAL_LIMIT` and so on.
-    pub const fn code(self) -> i32 {
-        self as i32
-    }
-
-    /// The option of a code.
-    pub fn from_code(code: i32) -> Option<ControlOption> {
-        ControlOption::ALL.into_iter().find(|option| option.code() == code)
-    }
 
     /// The name in `#control` lines and in `PCP_DERIVED_CONTROL`.
     pub fn name(self) -> &'static str {
@@ -170,13 +160,9 @@ pub(super) fn parse_options(
                 let names = OPTIONS.map(|(name, _)| name);
                 let said = format!("unknown derived metric control ({name})");
                 let unknown = error(message).pcp(said);
-                diagnostics.push(match nearest(name, names) {
-                    Some(meant) => {
-                        let place = origin.span(span_start, span_start + offset(name.len()));
-                        unknown.help(format!("did you mean `{meant}`?")).fix(place, meant)
-                    }
-                    None => unknown.help(format!("one of {}", choices(names.into_iter().take(6)))),
-                });
+                let place = origin.span(span_start, span_start + offset(name.len()));
+                let otherwise = format!("one of {}", choices(names.into_iter().take(6)));
+                diagnostics.push(unknown.meant(place, nearest(name, names), otherwise));
             }
         }
     }
@@ -188,12 +174,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_and_names_lead_back() {
+    fn names_lead_back() {
         for option in ControlOption::ALL {
-            assert_eq!(ControlOption::from_code(option.code()), Some(option));
             assert_eq!(ControlOption::find(option.name()), Some(option));
         }
-        assert_eq!([0, 7, -1].map(ControlOption::from_code), [None; 3]);
     }
 
     #[test]

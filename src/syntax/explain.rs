@@ -1,4 +1,4 @@
-//! Says in terms of the language what the grammar stumbled over.
+//! Explains in terms of the language where the grammar could not go on.
 //!
 //! Takes the token at which the generated parser could not go on and the
 //! tokens around it. Mistakes that one can recognise without a grammar are
@@ -8,7 +8,7 @@ use lalrpop_util::ParseError;
 
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
-use crate::source::Span;
+use crate::text::Span;
 
 use super::builder::Stop;
 use super::origin::{Origin, offset};

@@ -1,4 +1,5 @@
-//! From text to tokens: what depends on the surroundings of a token.
+//! Turns text into tokens, as far as that depends on the surroundings of a
+//! token.
 //!
 //! A word is a function only where `(` follows directly, `/` starts a pattern
 //! only as the first argument of `matchinst()`, keywords depend on the dialect,
@@ -9,7 +10,7 @@ use logos::Logos;
 
 use crate::dialect::{Dialect, Language};
 use crate::functions::{self, Shape};
-use crate::stray;
+use crate::text::stray;
 
 use super::ast::{Aggregate, Callee, Temporal};
 use super::origin::offset;

@@ -1,4 +1,4 @@
-//! From text to syntax trees: the only stage that knows logos and LALRPOP.
+//! Turns text into syntax trees. Only this stage knows logos and LALRPOP.
 //!
 //! ```text
 //! text ── lexer ──► tokens ── repair ──► tokens ── grammar + builder ──► Expr
@@ -25,6 +25,8 @@ mod explain;
 mod extension_calls;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz_same;
 pub(crate) mod keywords;
 mod lexer;
 mod lexical;
@@ -44,7 +46,7 @@ mod units_help;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::source::SourceId;
+use crate::text::SourceId;
 
 use ast::{Callee, Expr, NodeKind};
 use builder::Builder;
@@ -187,7 +189,7 @@ fn build(
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
-        Err(_) => builder.refuse(0, offset(text.len())),
+        Err(_) => builder.refuse(origin.span(0, offset(text.len()))),
     }
 }
 

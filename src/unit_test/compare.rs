@@ -1,10 +1,10 @@
-//! What is expected of a metric at a step against what it has.
+//! Compares what is expected of a metric at a step with what it has.
 
 use pmderive_runtime::eval::{Value, Values};
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::Reason;
 
-use crate::plain::{text, write_value};
+use crate::report::plain::{text, write_value};
 
 use super::file::Expected;
 use super::timeline::{Item, Number, Tolerance};

@@ -1,9 +1,8 @@
 //! Unit tests of definitions.
 //!
-//! A test gives samples of metrics step by step, with gaps, counters that
-//! start again, instances that come and go, and fetches that fail; and it says
-//! what comes of them. In: the TOML text of a file of tests. Output: for each test
-//! what differs. How that is printed is for the command.
+//! A test gives samples of metrics step by step, with gaps, counters that start again, instances
+//! that come and go, and fetches that fail; and it says what comes of them. Input: the TOML text of
+//! a file of tests. Output: for each test what differs. The command prints that.
 //!
 //! | key                 | meaning                                                       |
 //! |---------------------|---------------------------------------------------------------|
@@ -61,7 +60,7 @@ pub fn fuzz_test_file(data: &[u8]) {
 
     use crate::diag::Diagnostics;
     use crate::engine::Backend;
-    use crate::source::SourceMap;
+    use crate::text::SourceMap;
 
     let Ok(text) = std::str::from_utf8(data) else { return };
     // Whatever files there are on this machine, they are not read.

@@ -1,9 +1,9 @@
 //! Runs the tests of a file.
 //!
-//! Each case has a source and sessions of its own, one for each way to
-//! compute; what the first gives is compared with what is expected, and what
-//! the others give with the first. Definitions of this machine are not looked
-//! at, so that a test has the same outcome everywhere.
+//! Each case has a source and sessions of its own, one for each way to compute;
+//! what the first gives is compared with what is expected, and what the others
+//! give with the first. It does not read the definitions of this machine, so
+//! that a test has the same outcome everywhere.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use crate::engine::{
     Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space,
 };
 use crate::escape;
-use crate::source::{SourceMap, Span};
 use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
+use crate::text::{SourceMap, Span};
 
 use super::compare::{Got, Mismatch, Why, compare};
 use super::file::{Case, Rejected, Subject, TestFile, Written};

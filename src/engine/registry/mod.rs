@@ -1,8 +1,8 @@
 //! Definitions by name, as they were registered; independent of any source.
 //!
-//! A registry is a value: its clones are cheap and stay as they are, so a
-//! context works with one while others register on. Who shares which is not
-//! its business.
+//! A registry is a value: its clones are cheap and do not change, so a context
+//! works with one while others go on registering. It does not know who shares
+//! which clone.
 
 mod reading;
 mod refusals;
@@ -12,14 +12,14 @@ use std::sync::{Arc, OnceLock};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::anonymous::{ANONYMOUS, Anonymous};
-use super::controls::{Controls, SetBy, option_of};
+use super::controls::{Controls, SetBy};
 use super::identifiers;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::layers::Layers;
-use crate::source::Span;
 use crate::syntax::ast::Expr;
 use crate::syntax::{ControlOption, Earlier, PcpError};
+use crate::text::Span;
 pub(super) use reading::whole;
 pub(super) use refusals::{duplicate, no_room};
 
@@ -222,14 +222,6 @@ impl Registry {
         self.controls.set(option, value, SetBy::Program)
     }
 
-    /// The option that a program means by a code of `pmSetDerivedControl(3)`.
-    ///
-    /// # Errors
-    /// `PM_ERR_NAME`, or `PM_ERR_BADDERIVE` in version 6, if there is none.
-    pub fn control_option(&self, code: i32) -> Result<ControlOption, PmStatus> {
-        option_of(code, self.language.dialect)
-    }
-
     /// True for the name of a definition of a file that has mistakes in its text.
     pub(crate) fn is_refused(&self, name: &str) -> bool {
         self.refused.get(name).is_some()
@@ -258,8 +250,8 @@ impl Registry {
         self.by_pmid.get(&pmid)?.as_ref()
     }
 
-    /// True while the very definition is registered, if not by its name then
-    /// by its identifier.
+    /// True while this very definition is registered, by its name or by its
+    /// identifier only.
     pub(super) fn holds(&self, pmid: Pmid, registered: &Arc<Registered>) -> bool {
         self.by_pmid(pmid).is_some_and(|now| Arc::ptr_eq(now, registered))
     }

@@ -1,6 +1,5 @@
-//! What becomes of definitions in a session: each is bound when it is first
-//! touched, and what came of it stays until the definition or the source's
-//! metadata changes.
+//! Binds the definitions of a session: each when it is first touched. The
+//! result stays until the definition or the source's metadata changes.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use super::lists::Gathered;
 use crate::check::typed::{Desc, TypedExpr};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Registered, anonymous, identifiers};
-use crate::source::SourceMap;
+use crate::text::SourceMap;
 
 /// Definitions that were bound.
 pub(super) type BoundByPmid = FxHashMap<Pmid, Bound>;

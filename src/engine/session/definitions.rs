@@ -1,7 +1,7 @@
 //! Definitions as one session sees them: those of all, those that it has to
 //! itself, and the options of `pmSetDerivedControl(3)`.
 //!
-//! What became of a definition that was bound is known to `binding`.
+//! `binding` knows what became of a definition that was bound.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,8 +16,8 @@ use crate::dialect::Dialect;
 use crate::engine::registry::{duplicate, no_room, whole};
 use crate::engine::shared::Local;
 use crate::engine::{Refused, Registered, Registry, Snapshot, identifiers};
-use crate::source::{SourceId, SourceText};
 use crate::syntax::ControlOption;
+use crate::text::{SourceId, SourceText};
 
 impl<S: FetchSource> Session<S> {
     /// Adds a metric that no other session has (`pmAddDerived(3)`). It is

@@ -1,0 +1,43 @@
+//! Values as plain text: numbers exact, bytes as digits. Each format decides
+//! how it tells such text from its own signs.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use pmderive_runtime::eval::Value;
+use pmderive_runtime::model::{write_exact_double, write_exact_float};
+
+/// Writes one value.
+pub fn write_value(out: &mut String, value: Value<'_>) {
+    // Writing to a string does not fail.
+    let _ = match value {
+        Value::I32(value) => write!(out, "{value}"),
+        Value::U32(value) => write!(out, "{value}"),
+        Value::I64(value) => write!(out, "{value}"),
+        Value::U64(value) => write!(out, "{value}"),
+        Value::F32(value) => {
+            write_exact_float(out, value);
+            Ok(())
+        }
+        Value::F64(value) => {
+            write_exact_double(out, value);
+            Ok(())
+        }
+        Value::Text(bytes) => {
+            out.push_str(&text(bytes));
+            Ok(())
+        }
+        Value::Bytes(bytes) => {
+            out.push_str("hex:");
+            bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+        }
+    };
+}
+
+/// Bytes as text; if they are not UTF-8 each is the character of that number.
+pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect(),
+    }
+}

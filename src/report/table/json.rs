@@ -1,0 +1,30 @@
+//! The table as lines of JSON: first an object with the members `source` and
+//! `metrics` ([`Schema`]), then the samples as `eval` prints them.
+
+use super::Schema;
+use crate::engine::Shown;
+use crate::report::samples::{self, Renderer};
+
+/// Writes a line of JSON for each sample, after one about the metrics.
+pub struct Json {
+    head: String,
+}
+
+impl Json {
+    /// With the facts about a source and its metrics.
+    pub fn new(schema: &Schema) -> Json {
+        let metrics: Vec<String> = schema.metrics.iter().map(|one| one.json()).collect();
+        let (source, metrics) = (schema.source_json(), metrics.join(","));
+        Json { head: format!("{{\"source\":{source},\"metrics\":[{metrics}]}}\n") }
+    }
+}
+
+impl Renderer for Json {
+    fn begin(&mut self, out: &mut String) {
+        out.push_str(&self.head);
+    }
+
+    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        samples::json::Json.sample(shown, out);
+    }
+}
