@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
@@ -50,6 +52,8 @@ struct Thread {
     orders: UnboundedSender<Order>,
     /// Nothing if it is whoever made the fleet.
     handle: Option<JoinHandle<()>>,
+    /// Counts while the thread is not stuck.
+    beat: Arc<AtomicU64>,
 }
 
 /// What a thread is told.
@@ -78,16 +82,18 @@ impl Fleet {
         let start = |at: usize| {
             let (sender, receiver) = unbounded_channel();
             let (engine, numbers) = (Arc::clone(engine), Arc::clone(&numbers));
-            let outlets = outlets.clone();
+            let (outlets, beat) = (outlets.clone(), Arc::<AtomicU64>::default());
+            let own_beat = Arc::clone(&beat);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let work = move || {
                 let shared = Rc::new(Shared::new(engine, numbers, limits, outlets));
                 let local = LocalSet::new();
+                local.spawn_local(keep_beating(own_beat));
                 local.block_on(&runtime, obey::<W>(receiver, shared));
             };
             let name = format!("fleet-{at}");
             let handle = std::thread::Builder::new().name(name).spawn(work)?;
-            Ok(Thread { orders: sender, handle: Some(handle) })
+            Ok(Thread { orders: sender, handle: Some(handle), beat })
         };
         let threads = (0..threads.clamp(1, SHARDS)).map(start).collect::<io::Result<_>>()?;
         Ok(Fleet { threads, watched: BTreeMap::new(), numbers })
@@ -103,7 +109,7 @@ impl Fleet {
         let numbers = Arc::new(Numbers::default());
         let (sender, receiver) = unbounded_channel();
         let shared = Shared::new(Arc::clone(engine), Arc::clone(&numbers), limits, outlets.clone());
-        let threads = vec![Thread { orders: sender, handle: None }];
+        let threads = vec![Thread { orders: sender, handle: None, beat: Arc::default() }];
         let hosts = obey::<W>(receiver, Rc::new(shared));
         (Fleet { threads, watched: BTreeMap::new(), numbers }, hosts)
     }
@@ -111,6 +117,11 @@ impl Fleet {
     /// What hosts have counted.
     pub fn numbers(&self) -> &Arc<Numbers> {
         &self.numbers
+    }
+
+    /// A number for each thread, which grows every second unless it is stuck.
+    pub fn beats(&self) -> Vec<u64> {
+        self.threads.iter().map(|thread| thread.beat.load(Ordering::Relaxed)).collect()
     }
 
     /// How the hosts are, by name.
@@ -209,6 +220,14 @@ impl Thread {
     fn tell(&self, order: Order) {
         // A thread that is gone has nothing to obey any more.
         let _ = self.orders.send(order);
+    }
+}
+
+/// Counts seconds, as long as the thread comes to it.
+async fn keep_beating(beat: Arc<AtomicU64>) {
+    loop {
+        beat.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
@@ -313,6 +314,61 @@ fn the_listener_shows_metrics_hosts_and_health() {
     assert!(get("/metrics").1.contains("pmderive_config_is_good 0\n"));
     let (_, log) = serving.end();
     assert!(log.contains("ending"), "{log}");
+}
+
+#[test]
+fn the_service_manager_hears_what_happens() {
+    let site = Site::new(2, LINES);
+    let socket = site.path("notify");
+    let manager = UnixDatagram::bind(&socket).expect("a socket");
+    manager.set_read_timeout(Some(std::time::Duration::from_secs(120))).expect("a time-out");
+    let hear = |expected: &str| {
+        let mut message = [0; 512];
+        loop {
+            let length = manager.recv(&mut message).expect("a message");
+            let message = String::from_utf8_lossy(&message[..length]);
+            if message.lines().any(|line| line == expected) {
+                return;
+            }
+        }
+    };
+    // The manager says which process it watches.
+    let mut command = Command::new("sh");
+    command.args(["-c", "WATCHDOG_PID=$$ exec \"$@\"", "sh"]);
+    command.args([env!("CARGO_BIN_EXE_pmderive"), "serve", "--config"]);
+    command.arg(site.path("serve.toml")).env("NOTIFY_SOCKET", &socket);
+    command.env("WATCHDOG_USEC", "1000").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let serving = Serving::of(command.spawn().expect("it starts"));
+    hear("READY=1");
+    hear("WATCHDOG=1");
+    serving.signal("-HUP");
+    hear("RELOADING=1");
+    hear("READY=1");
+    serving.end();
+    hear("STOPPING=1");
+}
+
+#[test]
+fn a_file_that_was_moved_away_is_opened_anew() {
+    let site = Site::new(2, &(LINES.to_owned() + "path = 'lines'\n"));
+    let (path, moved) = (site.path("lines"), site.path("lines.1"));
+    let serving = site.start();
+    let wait_for = |path: &Path| {
+        while std::fs::metadata(path).map_or(0, |found| found.len()) == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    };
+    wait_for(&path);
+    std::fs::rename(&path, &moved).expect("the same folder");
+    serving.signal("-USR1");
+    wait_for(&path);
+    serving.end();
+    for path in [path, moved] {
+        let text = std::fs::read_to_string(path).expect("UTF-8");
+        let lines: Vec<Json> =
+            text.lines().map(|line| serde_json::from_str(line).expect("whole lines")).collect();
+        lines.iter().filter(|line| is_frame(line)).for_each(|line| check_values(&site.fleet, line));
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! end.
 
 mod arguments;
+mod service;
 mod signals;
 
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use super::messages::{Messages, counted};
 use super::terminal::{Purpose, shows_errors};
 use super::{Outcome, Stop};
 pub use arguments::ServeArguments;
+use service::Service;
 use signals::{Signal, Signals};
 
 /// How often files are looked at for changes.
@@ -44,6 +46,10 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         messages.output(Purpose::Text).print(line)?;
         return Ok(Outcome::Good);
     }
+    if let Err(problem) = service::allow_files(plan.targets.len()) {
+        messages.error(&problem);
+        return Ok(Outcome::Mistake);
+    }
     // Signals first: from the first line of the log on they mean what they should.
     let signals = Signals::watch().map_err(Stop::Output)?;
     let is_coloured =
@@ -60,16 +66,19 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
         }
     };
     tracing::info!(hosts, groups, "watching");
+    let mut service = Service::ready();
     loop {
+        service.alive(&server);
         match signals.wait(LOOK) {
             Some(Signal::End) => break,
-            Some(Signal::Reload) => reload(&server),
+            Some(Signal::Reload) => service.reloading(|| reload(&server)),
             Some(Signal::Reopen) => server.reopen(),
             None if server.files_changed() => reload(&server),
             None => {}
         }
     }
     tracing::info!("ending");
+    service.stopping();
     server.stop(Instant::now() + arguments.drain);
     Ok(Outcome::Good)
 }

@@ -137,6 +137,12 @@ impl Server {
         self.listener.as_ref().map(Listener::address)
     }
 
+    /// A number for each thread of the fleet, which grows every second unless the
+    /// thread is stuck.
+    pub fn beats(&self) -> Vec<u64> {
+        self.shared.lock().fleet.as_ref().map(Fleet::beats).unwrap_or_default()
+    }
+
     /// True if a file that was read is another one than it was.
     pub fn files_changed(&self) -> bool {
         self.shared.lock().stamps.have_changed()
