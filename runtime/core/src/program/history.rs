@@ -50,7 +50,7 @@ pub struct Window {
 }
 
 /// Identity of a baseline or a window across programs. Of which metrics its
-/// samples are says the [`SampleKey`] of a context.
+/// samples are says the [`SampleKey`](super::SampleKey) of a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HistoryKey {
     /// Fingerprint of the definition: its name and its text.
