@@ -1,6 +1,7 @@
 //! Sinks of the fleet engine: what they show and send, to peers of tests and to
 //! real receivers.
 
+mod collisions;
 mod listener;
 mod receivers;
 mod sending;

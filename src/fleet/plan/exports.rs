@@ -8,10 +8,11 @@ use glob::Pattern;
 use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
-use crate::fleet::config::{Group, Sink};
+use crate::fleet::config::{Group, Sink, SinkKind};
+use crate::fleet::sinks::names;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
-use crate::text::{SourceId, SourceMap};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// What marks a definition, in the line above it.
 const MARK: &str = "pmderive: export";
@@ -82,6 +83,36 @@ pub fn check_sinks<'n>(
         if !exported.clone().any(|name| matches(&entry.value, name)) {
             diagnostics.push(unused(entry, exported.clone()));
         }
+    }
+}
+
+/// The sinks whose series have names of their own rule, as bits.
+pub fn with_series(sinks: &[Sink]) -> u64 {
+    let has_series = |sink: &Sink| match sink.kind {
+        SinkKind::Prometheus | SinkKind::RemoteWrite(_) => true,
+        SinkKind::JsonLines(_) => false,
+    };
+    let bits = sinks.iter().enumerate().filter(|(_, sink)| has_series(sink));
+    bits.fold(0, |bits, (at, _)| bits | 1 << at)
+}
+
+/// Reports metrics whose series cannot be told apart, given where each is defined.
+pub fn check_series(defined: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics) {
+    for collision in names::collisions(defined.iter().map(|(name, _)| &**name)) {
+        let metrics = &collision.metrics;
+        let mut places = metrics.iter().filter_map(|metric| {
+            defined.iter().find(|(name, _)| **name == **metric).map(|(name, span)| (name, *span))
+        });
+        let Some((name, span)) = places.next() else { continue };
+        let message = format!("`{name}` would become the series {}", collision.series);
+        let mut mistake = Diagnostic::error(Code::BadServeFile, span, message);
+        for (other, span) in places {
+            mistake = mistake.label(span, format!("`{other}` would become the same"));
+        }
+        diagnostics.push(mistake.help(match metrics.len() {
+            1 => format!("names of series that begin with {} are the program's own", names::OWN),
+            _ => "rename one of them, or export one only".to_owned(),
+        }));
     }
 }
 

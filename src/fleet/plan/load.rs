@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 
-use super::exports::{Defined, check_sinks, exports};
-use super::{Group, Plan};
+use super::exports::{Defined, check_series, check_sinks, exports, with_series};
+use super::{Export, Group, Plan};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registry, Selection};
 use crate::escape;
@@ -18,7 +18,7 @@ use crate::fleet::target::Target;
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
 use crate::syntax::load_file;
-use crate::text::{SourceId, SourceMap};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -88,7 +88,7 @@ pub fn load(origin: &Origin) -> Loaded {
 impl Loaded {
     fn plan(&mut self, config: Config) -> Plan {
         let mut targets = Targets::default();
-        let mut groups = Vec::new();
+        let (mut groups, mut series) = (Vec::new(), Vec::new());
         for (at, group) in config.groups.iter().enumerate() {
             let own = group.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
             let job = ("job".to_owned(), group.name.to_string());
@@ -98,7 +98,7 @@ impl Loaded {
                 let limit = config.limits.targets;
                 targets.read(source, at, &labels, limit, &self.sources, &mut self.diagnostics);
             }
-            groups.push(Arc::new(self.group(group, &config)));
+            groups.push(Arc::new(self.group(group, &config, &mut series)));
         }
         let exported: Vec<Arc<str>> = groups
             .iter()
@@ -108,12 +108,19 @@ impl Loaded {
             })
             .collect();
         check_sinks(&config.sinks, exported.iter().map(|name| &**name), &mut self.diagnostics);
+        check_series(&series, &mut self.diagnostics);
         let all = targets.into_all();
         let all = all.into_iter().map(|target| with_user(target, &config)).collect();
         Plan { config, groups, targets: all }
     }
 
-    fn group(&mut self, group: &config::Group, config: &Config) -> Group {
+    /// A group; where its exports are defined that become series is added to `series`.
+    fn group(
+        &mut self,
+        group: &config::Group,
+        config: &Config,
+        series: &mut Vec<(Arc<str>, Span)>,
+    ) -> Group {
         let mut registry = Registry::new(config.language);
         let mut files = Vec::new();
         for file in &group.definitions {
@@ -129,6 +136,12 @@ impl Loaded {
         }
         let defined = Defined { registry: &registry, sources: &self.sources, files: &files };
         let exports = exports(group, &config.sinks, &defined, &mut self.diagnostics);
+        let all = registry.all();
+        let becomes_series = |export: &&Export| export.sinks & with_series(&config.sinks) != 0;
+        series.extend(exports.iter().filter(becomes_series).map(|export| {
+            let one = all[export.metric];
+            (Arc::from(&*one.name), one.name_span)
+        }));
         let options = match options(&group.access, group.deadline) {
             Ok(options) => options,
             Err(problem) => {
@@ -141,7 +154,7 @@ impl Loaded {
             interval: group.interval,
             deadline: group.deadline,
             options: Arc::new(options),
-            selection: Arc::new(Selection::new(&registry, &registry.all())),
+            selection: Arc::new(Selection::new(&registry, &all)),
             exports,
         }
     }
