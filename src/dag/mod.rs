@@ -1,10 +1,10 @@
 //! The graph of all operations of all metrics, each distinct one once.
 //!
-//! Nodes are interned: asking for an operation that is already there gives
-//! the node there is. Operations on constants are done at once, by the same
-//! kernels that would do them later. Operations with a past ([`Op::Change`])
-//! belong to one definition and are shared within it only; the samples that
-//! they look back to are shared by all.
+//! Nodes are interned: asking for an operation that exists gives its node.
+//! Operations on constants are done at once, by the same kernels that would do
+//! them later. Operations with a past ([`Op::Change`]) belong to one definition
+//! and are shared within it only; the samples that they look back to are shared
+//! by all.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ type WindowOf = (u64, NodeId, WindowFunction, u64);
 struct Common {
     /// For each of the first nodes the first one that does the same.
     first: Vec<NodeId>,
-    /// Those, without what is a definition's own in them.
+    /// The same, without what belongs to a single definition.
     index: FxHashMap<Node, NodeId>,
     histories: FxHashMap<(NodeId, OnFailure), HistoryId>,
 }

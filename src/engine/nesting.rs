@@ -1,10 +1,10 @@
 //! Derived metrics as operands of others: which definitions a selection needs,
 //! and in what order, operands first.
 //!
-//! Takes parsed definitions and tells which names stand for definitions from
-//! the caller. A definition that leads back to itself is reported by drawing
-//! the way; nothing here checks or computes. Everything is done by loops, and
-//! levels are limited in number because the work per definition grows with them.
+//! It takes parsed definitions; the caller says which names stand for
+//! definitions. A definition that leads back to itself is reported with the
+//! whole way. Nothing here checks or computes. Loops do everything, and the
+//! number of levels is limited because the work per definition grows with it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -212,7 +212,7 @@ pub(super) fn with_values(
         let live = &examined[*position].live;
         let named: FxHashSet<&str> = references(&definitions[*position].expr)
             .filter(|reference| reference.wants_value)
-            .filter(|reference| live.get(reference.node.0 as usize).copied().unwrap_or(false))
+            .filter(|reference| live.get(reference.node) == Some(&true))
             .map(|reference| reference.name)
             .collect();
         for mention in &order.operands[*position] {

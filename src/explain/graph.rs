@@ -1,8 +1,8 @@
 //! A program in words: its operations, previous samples and steps.
 //!
 //! Operations are called by the words of the expressions they come from, with
-//! `n1` and the like in the place of other operations. Those that no part of
-//! an expression stands for are described by what they do.
+//! `n1` and the like in the place of other operations. An operation that no
+//! part of an expression stands for is described by what it does.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -8,9 +8,9 @@
 //!  "diagnostics": [as check gives them]}
 //! ```
 //!
-//! Descriptors and strings are as in all JSON of this crate; spans are bytes
-//! of the definition's own text. The members `kernels` and `diagnostics` are
-//! added by whoever has native code and the texts.
+//! Descriptors and strings are as in all JSON of this crate; spans are bytes of
+//! the definition's own text. The command adds the members `kernels` and
+//! `diagnostics`: it has native code and the texts.
 
 use std::fmt::Write as _;
 

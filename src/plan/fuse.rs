@@ -3,8 +3,8 @@
 //!
 //! A step's kernel covers a whole tree down to columns that exist anyway:
 //! inputs, counts, reductions and operands of histories. Trees that are too
-//! large for one kernel are cut. What a kernel looks like depends on the
-//! metric's own tree only, never on what other metrics there are.
+//! large for one kernel are cut. The form of a kernel depends on the metric's
+//! own tree only, never on other metrics.
 
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
 use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepOperand};

@@ -1,7 +1,7 @@
-//! Definition files: from a list of paths to texts.
+//! Reads the texts of definition files, given a list of paths.
 //!
-//! Answers to the argument of `pmLoadDerivedConfig(3)`, without parsing
-//! anything. The only part of this stage that touches the file system.
+//! The list is that of `pmLoadDerivedConfig(3)`. Nothing is parsed here. This
+//! is the only part of the stage that touches the file system.
 
 use std::collections::HashSet;
 use std::fs;

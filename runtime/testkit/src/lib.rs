@@ -11,5 +11,6 @@ pub mod oracle;
 pub mod pminfo;
 pub mod real_pmcd;
 pub mod real_receivers;
+pub mod receiver;
 pub mod replays;
 pub mod sim;

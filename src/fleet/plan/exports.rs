@@ -9,7 +9,7 @@ use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::fleet::config::{Group, Sink, SinkKind};
-use crate::fleet::sinks::names;
+use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
 use crate::text::{SourceId, SourceMap, Span};
@@ -86,33 +86,36 @@ pub fn check_sinks<'n>(
     }
 }
 
-/// The sinks whose series have names of their own rule, as bits.
+/// The sinks that know metrics by the names of Prometheus, as bits.
 pub fn with_series(sinks: &[Sink]) -> u64 {
-    let has_series = |sink: &Sink| match sink.kind {
-        SinkKind::Prometheus | SinkKind::RemoteWrite(_) => true,
-        SinkKind::JsonLines(_) => false,
-    };
+    let has_series = |sink: &Sink| !matches!(sink.kind, SinkKind::JsonLines(_));
     let bits = sinks.iter().enumerate().filter(|(_, sink)| has_series(sink));
     bits.fold(0, |bits, (at, _)| bits | 1 << at)
 }
 
-/// Reports metrics whose series cannot be told apart, given where each is defined.
-pub fn check_series(defined: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics) {
-    for collision in names::collisions(defined.iter().map(|(name, _)| &**name)) {
-        let metrics = &collision.metrics;
-        let mut places = metrics.iter().filter_map(|metric| {
-            defined.iter().find(|(name, _)| **name == **metric).map(|(name, span)| (name, *span))
-        });
-        let Some((name, span)) = places.next() else { continue };
-        let message = format!("`{name}` would become the series {}", collision.series);
-        let mut mistake = Diagnostic::error(Code::BadServeFile, span, message);
-        for (other, span) in places {
-            mistake = mistake.label(span, format!("`{other}` would become the same"));
+/// Reports exported metrics that are one series to Prometheus, or one of the
+/// engine's own.
+pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics) {
+    for Collision { series, metrics } in collisions(exported.iter().map(|(name, _)| &**name)) {
+        let place = |name: &String| {
+            exported.iter().find(|(known, _)| **known == **name).map(|(_, span)| *span)
+        };
+        let Some(last) = metrics.last().and_then(place) else { continue };
+        let mut diagnostic = match metrics.len() {
+            1 => {
+                let message = format!("`{series}` is a name of the engine's own metrics");
+                Diagnostic::error(Code::BadServeFile, last, message)
+            }
+            _ => {
+                let message =
+                    format!("to Prometheus, {} are all `{series}`", metrics.join(" and "));
+                Diagnostic::error(Code::BadServeFile, last, message)
+            }
+        };
+        for first in metrics[..metrics.len() - 1].iter().filter_map(place) {
+            diagnostic = diagnostic.label(first, "and this is the same series");
         }
-        diagnostics.push(mistake.help(match metrics.len() {
-            1 => format!("names of series that begin with {} are the program's own", names::OWN),
-            _ => "rename one of them, or export one only".to_owned(),
-        }));
+        diagnostics.push(diagnostic.help("rename one of them, or export it to other sinks only"));
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 
 use super::exports::{Defined, check_series, check_sinks, exports, with_series};
-use super::{Export, Group, Plan};
+use super::{Group, Plan};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registry, Selection};
 use crate::escape;
@@ -88,7 +88,7 @@ pub fn load(origin: &Origin) -> Loaded {
 impl Loaded {
     fn plan(&mut self, config: Config) -> Plan {
         let mut targets = Targets::default();
-        let (mut groups, mut series) = (Vec::new(), Vec::new());
+        let mut groups = Vec::new();
         for (at, group) in config.groups.iter().enumerate() {
             let own = group.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
             let job = ("job".to_owned(), group.name.to_string());
@@ -98,29 +98,28 @@ impl Loaded {
                 let limit = config.limits.targets;
                 targets.read(source, at, &labels, limit, &self.sources, &mut self.diagnostics);
             }
-            groups.push(Arc::new(self.group(group, &config, &mut series)));
+            groups.push(Arc::new(self.group(group, &config)));
         }
-        let exported: Vec<Arc<str>> = groups
+        let exported: Vec<(Arc<str>, Span, u64)> = groups
             .iter()
             .flat_map(|group| {
-                let names: Vec<Arc<str>> = group.selection.names().cloned().collect();
-                group.exports.iter().map(move |export| Arc::clone(&names[export.metric]))
+                let named: Vec<(&Arc<str>, Span)> = group.selection.named().collect();
+                group.exports.iter().map(move |export| (named[export.metric], export.sinks))
             })
+            .map(|((name, span), sinks)| (Arc::clone(name), span, sinks))
             .collect();
-        check_sinks(&config.sinks, exported.iter().map(|name| &**name), &mut self.diagnostics);
+        let names = exported.iter().map(|(name, ..)| &**name);
+        check_sinks(&config.sinks, names, &mut self.diagnostics);
+        let with_series = with_series(&config.sinks);
+        let series = exported.into_iter().filter(|(_, _, sinks)| sinks & with_series != 0);
+        let series: Vec<_> = series.map(|(name, span, _)| (name, span)).collect();
         check_series(&series, &mut self.diagnostics);
         let all = targets.into_all();
         let all = all.into_iter().map(|target| with_user(target, &config)).collect();
         Plan { config, groups, targets: all }
     }
 
-    /// A group; where its exports are defined that become series is added to `series`.
-    fn group(
-        &mut self,
-        group: &config::Group,
-        config: &Config,
-        series: &mut Vec<(Arc<str>, Span)>,
-    ) -> Group {
+    fn group(&mut self, group: &config::Group, config: &Config) -> Group {
         let mut registry = Registry::new(config.language);
         let mut files = Vec::new();
         for file in &group.definitions {
@@ -136,12 +135,6 @@ impl Loaded {
         }
         let defined = Defined { registry: &registry, sources: &self.sources, files: &files };
         let exports = exports(group, &config.sinks, &defined, &mut self.diagnostics);
-        let all = registry.all();
-        let becomes_series = |export: &&Export| export.sinks & with_series(&config.sinks) != 0;
-        series.extend(exports.iter().filter(becomes_series).map(|export| {
-            let one = all[export.metric];
-            (Arc::from(&*one.name), one.name_span)
-        }));
         let options = match options(&group.access, group.deadline) {
             Ok(options) => options,
             Err(problem) => {
@@ -154,7 +147,7 @@ impl Loaded {
             interval: group.interval,
             deadline: group.deadline,
             options: Arc::new(options),
-            selection: Arc::new(Selection::new(&registry, &all)),
+            selection: Arc::new(Selection::new(&registry, &registry.all())),
             exports,
         }
     }

@@ -1,7 +1,7 @@
 //! What is known of a table's source and metrics apart from their values.
 //!
-//! Looked up once, when the first sample is there: an archive's labels are
-//! those in force then.
+//! It is looked up once, when the first sample is there: an archive's labels
+//! are those of that time.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

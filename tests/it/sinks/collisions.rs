@@ -31,5 +31,9 @@ fn names_that_collide_are_refused_where_they_matter() {
     insta::assert_snapshot!(report(collide, REMOTE));
     insta::assert_snapshot!(report("pmderive.up = kernel.all.load\n", REMOTE));
     assert_eq!(report(collide, LINES), "");
+    let apart = format!("{REMOTE}\nexport = [\"a*\"]\n\n[[sink]]\n{LINES}\nname = \"lines\"");
+    insta::assert_snapshot!(report(collide, &apart));
+    let apart = apart.replace("a*", "z.z");
+    assert_eq!(report(collide, &apart), "");
     assert_eq!(report("a.b = kernel.all.load\n", REMOTE), "");
 }
