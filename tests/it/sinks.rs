@@ -3,6 +3,7 @@
 
 mod collisions;
 mod listener;
+mod pmproxy;
 mod receivers;
 mod sending;
 

@@ -290,8 +290,7 @@ fn both_sides_of_tls() {
     let stranger = write("stranger.pem", other.cert.pem());
     let token_file = write("token", "s3cret".into());
     let identity = Identity { certificate: certificate.clone(), key };
-    let options =
-        Listen { tls: Some(identity), token_file: Some(token_file.clone()), ..listen() };
+    let options = Listen { tls: Some(identity), token_file: Some(token_file.clone()), ..listen() };
     // With both it may be open to others.
     let everywhere = "0.0.0.0:9464".parse().expect("an address");
     Listen { address: everywhere, ..options.clone() }.check().expect("it is safe");
