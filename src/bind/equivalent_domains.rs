@@ -126,7 +126,7 @@ impl EquivalentDomains {
                 },
             };
             let text = format!(
-                "{}: {problem}; no instance domains count as equivalent",
+                "{}: {problem}; no two instance domains count as equivalent",
                 escape::path(&file)
             );
             *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);

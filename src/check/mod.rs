@@ -297,7 +297,7 @@ impl Checker<'_> {
                 }
                 let message = format!("unknown metric `{name}`");
                 let otherwise =
-                    "`defined(name) ? ... : novalue()` goes without a metric that is not there";
+                    "write `defined(name) ? ... : novalue()` if the metric may be missing";
                 self.report(
                     Diagnostic::error(Code::UnknownMetric, span, message)
                         .label(span, status.to_string().to_lowercase())

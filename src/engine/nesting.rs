@@ -157,7 +157,8 @@ fn mentions(
 }
 
 fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
-    let message = format!("`{}` stands on more than {MAX_LEVELS} levels of others", one.name);
+    let message =
+        format!("`{}` needs more than {MAX_LEVELS} levels of other definitions", one.name);
     let mut diagnostic =
         Diagnostic::error(Code::TooComplex, operand, message).label(operand, "one level too many");
     diagnostic.metric = one.is_named.then(|| Box::from(&*one.name));
@@ -230,10 +231,11 @@ pub(crate) struct Arranged {
     pub outputs: Vec<Option<usize>>,
 }
 
-/// Puts the expressions that are whole and wanted one after the other: the first
-/// `chosen` ones, and those that they need. What is needed by a definition that
-/// cannot be used is not evaluated for it. Operands change a definition's identity with theirs: previous samples of what was
-/// computed from another definition mean something else.
+/// Puts the expressions that are whole and wanted one after the other: the
+/// first `chosen` ones, and those that they need. What is needed by a
+/// definition that cannot be used is not evaluated for it. Operands change a
+/// definition's identity with theirs: previous samples that were computed from
+/// another definition mean something else.
 pub(super) fn arrange(
     chosen: usize,
     identities: &[u64],

@@ -49,6 +49,7 @@ mod reasons;
 mod rebinding;
 mod record;
 mod record_real;
+mod serve;
 mod servers;
 mod session;
 mod shared_samples;

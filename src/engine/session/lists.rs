@@ -370,9 +370,12 @@ impl<S: FetchSource> Session<S> {
     ) -> Result<FetchEvents, SourceError> {
         let fetched = self.source.fetch(list, batch);
         let events = fetched.inspect_err(|error| self.lost |= error.is_transient())?;
-        if events.gap && self.dialect() == Dialect::Fixed {
+        if events.gap {
             // The source says so only once.
-            self.running.evaluator.forget_history();
+            match self.dialect() {
+                Dialect::Fixed => self.running.evaluator.forget_history(),
+                Dialect::Pcp6_0 | Dialect::Pcp7_2 => self.running.evaluator.forget_windows(),
+            }
         }
         Ok(events)
     }

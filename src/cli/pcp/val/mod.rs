@@ -218,8 +218,8 @@ fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) ->
     }
     if arguments.guimode || arguments.guiport.is_some() {
         return Err(Stop::tool(&[
-            &"-g and -p let pmtime control a report, and pmderive does not speak with it; \
-             -d replays an archive as time goes by",
+            &"-g and -p let pmtime control the report, which pmderive does not support; \
+             -d replays an archive at the pace of its recording",
         ]));
     }
     Ok(())
