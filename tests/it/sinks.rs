@@ -1,7 +1,9 @@
 //! Sinks of the fleet engine: what they show and send, to peers of tests and to
 //! real receivers.
 
+mod collisions;
 mod listener;
+mod pmproxy;
 mod receivers;
 mod sending;
 

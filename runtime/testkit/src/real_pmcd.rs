@@ -106,10 +106,23 @@ impl RealPmproxy {
     /// # Panics
     /// It does not start.
     pub fn start() -> RealPmproxy {
+        RealPmproxy::start_with("false")
+    }
+
+    /// [`RealPmproxy::start`], and it answers HTTP as well.
+    ///
+    /// # Panics
+    /// As there.
+    pub fn with_http() -> RealPmproxy {
+        RealPmproxy::start_with("true")
+    }
+
+    fn start_with(http: &str) -> RealPmproxy {
         let mut proxy = RealPmproxy { port: 0, folder: open_folder() };
         on_a_free_port(|port| {
             proxy.port = port;
-            let started = proxy.script("proxy").output().expect("tests/real-pcp");
+            let mut script = proxy.script("proxy");
+            let started = script.env("PROXY_HTTP", http).output().expect("tests/real-pcp");
             let said = String::from_utf8_lossy(&started.stderr).into_owned();
             started.status.success().then_some(()).ok_or(said)
         });

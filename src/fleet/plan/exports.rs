@@ -8,7 +8,7 @@ use glob::Pattern;
 use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
-use crate::fleet::config::{Group, Sink};
+use crate::fleet::config::{Group, Sink, SinkKind};
 use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
@@ -84,6 +84,13 @@ pub fn check_sinks<'n>(
             diagnostics.push(unused(entry, exported.clone()));
         }
     }
+}
+
+/// The sinks that know metrics by the names of Prometheus, as bits.
+pub fn with_series(sinks: &[Sink]) -> u64 {
+    let has_series = |sink: &Sink| !matches!(sink.kind, SinkKind::JsonLines(_));
+    let bits = sinks.iter().enumerate().filter(|(_, sink)| has_series(sink));
+    bits.fold(0, |bits, (at, _)| bits | 1 << at)
 }
 
 /// Reports exported metrics that are one series to Prometheus, or one of the

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 
-use super::exports::{Defined, check_series, check_sinks, exports};
+use super::exports::{Defined, check_series, check_sinks, exports, with_series};
 use super::{Group, Plan};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registry, Selection};
@@ -100,18 +100,20 @@ impl Loaded {
             }
             groups.push(Arc::new(self.group(group, &config)));
         }
-        let exported: Vec<(Arc<str>, Span)> = groups
+        let exported: Vec<(Arc<str>, Span, u64)> = groups
             .iter()
             .flat_map(|group| {
                 let named: Vec<(&Arc<str>, Span)> = group.selection.named().collect();
-                group.exports.iter().map(move |export| named[export.metric])
+                group.exports.iter().map(move |export| (named[export.metric], export.sinks))
             })
-            .map(|(name, span)| (Arc::clone(name), span))
+            .map(|((name, span), sinks)| (Arc::clone(name), span, sinks))
             .collect();
-        check_sinks(&config.sinks, exported.iter().map(|(name, _)| &**name), &mut self.diagnostics);
-        if config.sinks.iter().any(|sink| !matches!(sink.kind, config::SinkKind::JsonLines(_))) {
-            check_series(&exported, &mut self.diagnostics);
-        }
+        let names = exported.iter().map(|(name, ..)| &**name);
+        check_sinks(&config.sinks, names, &mut self.diagnostics);
+        let with_series = with_series(&config.sinks);
+        let series = exported.into_iter().filter(|(_, _, sinks)| sinks & with_series != 0);
+        let series: Vec<_> = series.map(|(name, span, _)| (name, span)).collect();
+        check_series(&series, &mut self.diagnostics);
         let all = targets.into_all();
         let all = all.into_iter().map(|target| with_user(target, &config)).collect();
         Plan { config, groups, targets: all }

@@ -2,6 +2,7 @@
 //! it is made again where it was lost. What is sent is not known here, nor
 //! what becomes of it.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -25,7 +26,7 @@ use super::tls;
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// Where a receiver is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     uri: Uri,
     host: Box<str>,
@@ -65,9 +66,16 @@ impl Url {
         Ok(Url { host: host.into(), port, is_encrypted, uri })
     }
 
-    /// As it was written.
+    /// As it is shown: without a query, which may hold a token.
     pub fn text(&self) -> String {
-        self.uri.to_string()
+        let text = self.uri.to_string();
+        text.split('?').next().unwrap_or_default().to_owned()
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text())
     }
 }
 
@@ -238,8 +246,8 @@ fn told(error: hyper::Error) -> String {
     text
 }
 
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("url", &self.url).finish_non_exhaustive()
     }
 }
@@ -272,6 +280,8 @@ mod tests {
             let found = found.as_ref().map(|url| (&*url.host, url.port, url.is_encrypted));
             assert_eq!(found.map_err(|error| &**error), expected, "{text}");
         }
+        let url = Url::parse("https://x:1/write?token=s3cret").expect("a URL");
+        assert_eq!(format!("{url:?} {}", url.text()), "https://x:1/write https://x:1/write");
     }
 
     #[test]

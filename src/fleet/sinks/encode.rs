@@ -293,7 +293,10 @@ impl Encoder {
 
     fn keep(&mut self, names: Names) {
         if self.schemas.len() >= MAX_SCHEMAS {
-            self.schemas.clear();
+            self.schemas.retain(|_, names| Arc::strong_count(&names.schema) > 1);
+            if self.schemas.len() >= MAX_SCHEMAS / 2 {
+                self.schemas.clear();
+            }
         }
         self.schemas.insert(Arc::as_ptr(&names.schema).addr(), names);
     }
@@ -312,12 +315,21 @@ impl Encoder {
         self.numbers.labels_left_out.add(template.left_out as u64);
         if is_kept {
             if self.template_bytes > MAX_TEMPLATE_BYTES {
-                self.forget();
+                self.forget_unused();
             }
             self.template_bytes += template.size();
             self.templates.insert(key, (Arc::clone(instances), Arc::clone(&template)));
         }
         template
+    }
+
+    /// Forgets templates of instances that are nobody's any more; all, if many are left.
+    fn forget_unused(&mut self) {
+        self.templates.retain(|_, (instances, _)| Arc::strong_count(instances) > 1);
+        self.template_bytes = self.templates.values().map(|(_, template)| template.size()).sum();
+        if self.template_bytes > MAX_TEMPLATE_BYTES / 2 {
+            self.forget();
+        }
     }
 
     fn forget(&mut self) {
@@ -631,6 +643,32 @@ mod tests {
         let sizes: Vec<_> = messages.iter().map(|m| (m.samples, decoded(m).len())).collect();
         assert_eq!(sizes, [(5, 5), (5, 5), (4, 4)]);
         assert!(!encoder.is_begun());
+    }
+
+    #[test]
+    fn what_is_nobodys_is_forgotten() {
+        let metric = samples::exported("n", ValueType::U64, Semantics::Instant, 8);
+        let schema = Arc::new(Schema { metrics: [metric].into() });
+        let target = samples::target("web1:44321", Labels::default());
+        let long = "x".repeat(1000);
+        let names: Vec<&str> = (0..100).map(|_| &*long).collect();
+        let kept = samples::named(&names);
+        let mut encoder = encoder(usize::MAX);
+        let mut most = 0;
+        // Some 100 KB each.
+        for turn in 0..500 {
+            let instances = if turn % 2 == 0 { Arc::clone(&kept) } else { samples::named(&names) };
+            let column = samples::column(&instances, &[0; 100]);
+            encoder.push(&samples::frame(&target, turn, &schema, vec![column]));
+            encoder.flush();
+            encoder.take().expect("a message");
+            most = most.max(encoder.template_bytes);
+            let counted: usize = encoder.templates.values().map(|(_, kept)| kept.size()).sum();
+            assert_eq!(encoder.template_bytes, counted);
+        }
+        assert!(most > MAX_TEMPLATE_BYTES && most < MAX_TEMPLATE_BYTES + (1 << 20), "{most}");
+        let of_kept = encoder.templates.keys().filter(|key| key.0 == Arc::as_ptr(&kept).addr());
+        assert_eq!(of_kept.count(), 1);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmderive::fleet::frame::{Event, StaleReason};
+use pmderive::fleet::frame::{Event, Schema, StaleReason};
+use pmderive::fleet::labels::Labels;
 use pmderive::fleet::sinks::client::Url;
 use pmderive::fleet::sinks::http::Listener;
 use pmderive::fleet::sinks::newest::Newest;
@@ -14,6 +15,7 @@ use pmderive::fleet::sinks::ring::Ring;
 use pmderive::fleet::sinks::text::{Format, Writer};
 use pmderive::fleet::sinks::{samples, scrape};
 use pmderive::fleet::slot::Nanos;
+use pmderive_runtime::model::{Semantics, ValueType};
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 
 use super::listener::{Own, listen};
@@ -187,5 +189,81 @@ fn victoria_metrics_has_what_was_sent() {
     let rates = RATES.map(|rate| rate * 3.0);
     sends_to(&receiver, rates, |found, expected| {
         found == expected || (found - expected).abs() <= expected.abs() * 1e-12
+    });
+}
+
+/// Sends one frame of each of many hosts, and asks for every value.
+fn every_value_is_there(receiver: &Receiver, is_same: impl Fn(f64, f64) -> bool) {
+    // More make a measurement of it.
+    let hosts = std::env::var("PMDERIVE_HOSTS").map_or(20, |hosts| hosts.parse().expect("hosts"));
+    let (metrics, instances) = (100, 10);
+    let names: Vec<String> = (0..instances).map(|at| format!("disk{at}")).collect();
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    let disks = samples::named(&names);
+    let metric = |at: usize| {
+        samples::exported(&format!("load.m{at:03}"), ValueType::F64, Semantics::Instant, 1)
+    };
+    let schema = Arc::new(Schema { metrics: (0..metrics).map(metric).collect() });
+    // No two are the same.
+    let value = |host: usize, metric: usize, lane: usize| {
+        ((host * metrics + metric) * instances + lane) as f64 * 0.1 + 1e-9
+    };
+
+    let numbers = Arc::new(Numbers::default());
+    let ring = Arc::new(Ring::new(64 << 20, Arc::clone(&numbers)));
+    let url = format!("http://127.0.0.1:{}/api/v1/write", receiver.port);
+    let options = RemoteWrite::to("test", 0, Url::parse(&url).expect("a URL"));
+    let running = options.start(Arc::clone(&ring), Arc::clone(&numbers)).expect("a sink");
+    let at = Nanos(now().0 / 1_000_000_000 * 1_000_000_000);
+    let begun = Instant::now();
+    for host in 0..hosts {
+        let target = samples::target(&format!("web{host}:44321"), Labels::default());
+        let column = |metric| {
+            let bits: Vec<u64> =
+                (0..instances).map(|lane| value(host, metric, lane).to_bits()).collect();
+            samples::column(&disks, &bits)
+        };
+        let mut event = samples::frame(&target, 0, &schema, (0..metrics).map(column).collect());
+        if let Event::Frame(frame) = &mut event {
+            frame.at = at;
+        }
+        ring.push(&Arc::new(event));
+    }
+    ring.close(Instant::now() + Duration::from_secs(60));
+    running.join();
+    let total = hosts * metrics * instances;
+    println!("{total} samples, {} bytes: {:?}", numbers.bytes.get(), begun.elapsed());
+    assert_eq!((numbers.samples.get(), numbers.dropped_overflow.get()), (total as u64, 0));
+
+    let mut found = 0;
+    for host in 0..hosts {
+        let wanted = format!("{{instance=\"web{host}:44321\",__name__=~\"load_.*\"}}");
+        let series = eventually("samples", || {
+            let series = query(receiver, &wanted, Some(at));
+            (series.len() == metrics * instances).then_some(series)
+        });
+        for (labels, number) in series {
+            let labels: serde_json::Value = serde_json::from_str(&labels).expect("JSON");
+            let text = |name: &str| labels[name].as_str().expect("a label");
+            let metric = text("__name__").strip_prefix("load_m").expect("ours");
+            let [metric, lane] = [metric, text("instid")].map(|n| n.parse().expect("a number"));
+            assert!(is_same(number, value(host, metric, lane)), "{labels} {number}");
+            found += 1;
+        }
+    }
+    assert_eq!(found, total);
+}
+
+#[test]
+fn prometheus_has_every_value_of_many_hosts() {
+    let Some(receiver) = Receiver::prometheus(&[]) else { return };
+    every_value_is_there(&receiver, |found, expected| found.to_bits() == expected.to_bits());
+}
+
+#[test]
+fn victoria_metrics_has_every_value_of_many_hosts() {
+    let Some(receiver) = Receiver::victoria() else { return };
+    every_value_is_there(&receiver, |found, expected| {
+        (found - expected).abs() <= expected.abs() * 1e-12
     });
 }

@@ -290,13 +290,10 @@ fn both_sides_of_tls() {
     let stranger = write("stranger.pem", other.cert.pem());
     let token_file = write("token", "s3cret".into());
     let identity = Identity { certificate: certificate.clone(), key };
+    let options = Listen { tls: Some(identity), token_file: Some(token_file.clone()), ..listen() };
     // With both it may be open to others.
-    let options = Listen {
-        tls: Some(identity),
-        token_file: Some(token_file.clone()),
-        address: "0.0.0.0:0".parse().expect("an address"),
-        ..listen()
-    };
+    let everywhere = "0.0.0.0:9464".parse().expect("an address");
+    Listen { address: everywhere, ..options.clone() }.check().expect("it is safe");
     let answered = Arc::new(Numbers::default());
     let listener =
         Listener::start(options, Arc::default(), Arc::clone(&answered), Arc::new(NoPages));
