@@ -85,6 +85,7 @@ pub(super) fn live(expr: &Expr, guards: &[Option<bool>]) -> Vec<bool> {
             | NodeKind::Unary { operand, .. }
             | NodeKind::Temporal { operand, .. }
             | NodeKind::Scalar(operand)
+            | NodeKind::Grouped { operand, .. }
             | NodeKind::Rescale { operand, .. } => mark(operand),
             NodeKind::Binary { left, right, .. } => {
                 mark(left);

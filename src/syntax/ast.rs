@@ -11,6 +11,9 @@ use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 use crate::functions::Function;
 use crate::source::Span;
 
+/// Most labels that one `by` may name.
+pub const MAX_LABELS: usize = 32;
+
 /// Position of a node in an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
@@ -134,6 +137,13 @@ pub enum NodeKind {
         literal: Option<Spanned<Literal>>,
         /// The other arguments, in their order; as many as the function takes.
         operands: Box<[ExprId]>,
+    },
+    /// `sum(a) by (rack, dc)`; libpcp does not have it.
+    Grouped {
+        /// The call of an aggregate.
+        operand: ExprId,
+        /// Names of labels, each once, [`MAX_LABELS`] at most.
+        labels: Box<[Spanned<Box<str>>]>,
     },
     /// `"init"`, an operand of `==` or `!=`; libpcp does not have it.
     Text(Box<str>),
@@ -335,6 +345,7 @@ impl Expr {
             | NodeKind::Unary { operand, .. }
             | NodeKind::Temporal { operand, .. }
             | NodeKind::Rescale { operand, .. }
+            | NodeKind::Grouped { operand, .. }
             | NodeKind::Scalar(operand) => visit(*operand),
             NodeKind::Binary { left, right, .. } => {
                 visit(*left);
@@ -431,6 +442,12 @@ impl NodeKind {
                 };
                 f == g && literal(l) == literal(m) && a == b
             }
+            (Grouped { operand: a, labels: l }, Grouped { operand: b, labels: m }) => {
+                let names = |labels: &[Spanned<Box<str>>]| -> Vec<Box<str>> {
+                    labels.iter().map(|label| label.value.clone()).collect()
+                };
+                a == b && names(l) == names(m)
+            }
             (Text(a), Text(b)) => a == b,
             (Error, Error) => true,
             _ => false,
@@ -438,7 +455,7 @@ impl NodeKind {
     }
 
     /// Replaces each operand.
-    fn move_operands(&mut self, moved: impl Fn(ExprId) -> ExprId) {
+    pub(crate) fn move_operands(&mut self, moved: impl Fn(ExprId) -> ExprId) {
         match self {
             NodeKind::Number(_)
             | NodeKind::Metric(_)
@@ -457,6 +474,7 @@ impl NodeKind {
             | NodeKind::Unary { operand, .. }
             | NodeKind::Temporal { operand, .. }
             | NodeKind::Rescale { operand, .. }
+            | NodeKind::Grouped { operand, .. }
             | NodeKind::Scalar(operand) => *operand = moved(*operand),
             NodeKind::Binary { left, right, .. } => {
                 *left = moved(*left);
@@ -521,6 +539,14 @@ impl Callee {
         match self {
             Callee::Function(function) => function.name,
             Callee::Aggregate(function) => function.name(),
+        }
+    }
+
+    /// True if `by (label, ...)` may follow a call.
+    pub const fn takes_by(self) -> bool {
+        match self {
+            Callee::Function(function) => function.takes_by,
+            Callee::Aggregate(_) => true,
         }
     }
 }
