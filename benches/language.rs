@@ -12,8 +12,8 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, SharedRegistry};
 use pmderive::jit;
-use pmderive::source::SourceId;
 use pmderive::syntax::parse_expr;
+use pmderive::text::SourceId;
 use pmderive_runtime::kernel::{Kernel, KernelIr};
 use synth::{Synth, compile, definitions, register};
 

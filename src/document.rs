@@ -9,8 +9,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{SourceId, Span};
 use crate::syntax::{choices, nearest};
+use crate::text::{SourceId, Span};
 
 /// A value of a document.
 pub type Value<'t> = Spanned<DeValue<'t>>;

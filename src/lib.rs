@@ -38,7 +38,7 @@
 //! | register, replace and take away definitions | [`SharedRegistry`] |
 //! | evaluate over thousands of hosts with futures | [`Engine::bind_host`], [`Engine::evaluated`] |
 //! | check definitions, and show what is wrong | [`Engine::examine`], [`diag`], [`lint`] |
-//! | write values as tables or archives | [`export`], [`record`] |
+//! | write values as tables or archives | [`report`], [`record`] |
 //! | see what became of definitions, and why | [`explain`] |
 //! | test definitions, and write them in one style | [`unit_test`], [`format`](mod@format) |
 //! | change this crate | [`design`] |
@@ -63,7 +63,6 @@ mod bind;
 pub mod check;
 #[cfg(feature = "cli")]
 pub mod cli;
-mod csv;
 mod dag;
 #[cfg(feature = "cli")]
 mod deps;
@@ -73,9 +72,7 @@ pub mod diag;
 pub mod dialect;
 mod document;
 pub mod engine;
-mod equivalent_domains;
 pub mod explain;
-pub mod export;
 #[cfg(feature = "fleet")]
 #[doc(hidden)]
 pub mod fleet;
@@ -84,20 +81,18 @@ mod functions;
 #[cfg(feature = "jit")]
 #[doc(hidden)]
 pub mod jit;
-mod json;
 mod layers;
 pub mod lint;
 pub mod metadata;
-mod plain;
 mod plan;
 pub mod record;
 #[doc(hidden)]
 pub mod replay;
+pub mod report;
 #[cfg(feature = "cli")]
 mod size;
-pub mod source;
-mod stray;
 pub mod syntax;
+pub mod text;
 pub mod unit_test;
 
 pub use diag::{Diagnostic, Diagnostics};
@@ -113,8 +108,8 @@ pub use pmderive_runtime::escape;
 /// broken.
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz {
+    pub use crate::bind::equivalent_domains::fuzz_equivalent_domains;
     pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
-    pub use crate::equivalent_domains::fuzz_equivalent_domains;
     pub use crate::format::fuzz_format;
     #[cfg(feature = "jit")]
     pub use crate::jit::fuzz_kernel_diff;

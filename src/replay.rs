@@ -19,8 +19,8 @@ use serde::Deserialize;
 use crate::diag::Diagnostics;
 use crate::dialect::Dialect;
 use crate::engine::{Backend, Engine, Registered, Registry, Session, SharedRegistry, Space};
-use crate::json::{write_desc, write_status, write_string, write_value, write_values_with};
-use crate::source::SourceMap;
+use crate::report::json::{write_desc, write_status, write_string, write_value, write_values_with};
+use crate::text::SourceMap;
 
 /// A case, without what the corpus knows of its results.
 #[derive(Debug, Deserialize)]

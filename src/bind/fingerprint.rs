@@ -11,7 +11,7 @@ use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::questions::Found;
-use crate::equivalent_domains::EquivalentDomains;
+use crate::bind::equivalent_domains::EquivalentDomains;
 
 /// Answers that are the same for all sources of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

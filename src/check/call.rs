@@ -14,8 +14,8 @@ use super::units::dimensions_agree;
 use super::{Checker, describe, units_name};
 use crate::diag::{Code, Diagnostic};
 use crate::functions::{Function, LaneRule};
-use crate::source::Span;
 use crate::syntax::ast::{Callee, ExprId, Literal, NodeKind, NumberValue, Spanned, UnaryOp};
+use crate::text::Span;
 
 pub(crate) use super::{Checked, Reported};
 

@@ -22,10 +22,10 @@ use rustc_hash::FxHashSet;
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
-use crate::source::Span;
 use crate::syntax::ast::{
     Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
 };
+use crate::text::Span;
 use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
 
 /// Checks an expression without error nodes. `suggest` gives a name of the

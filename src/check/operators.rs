@@ -8,8 +8,8 @@ use super::units::{combine, dimensions_agree};
 use super::{Checked, Checker, describe, not_a_counter, types, units_name};
 use crate::diag::{Code, Diagnostic, Fix, Property};
 use crate::dialect::Dialect;
-use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
+use crate::text::Span;
 
 /// An operator with its operands.
 struct Operation {

@@ -9,9 +9,9 @@ use super::{Checked, Checker, describe, units_name};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
-use crate::source::Span;
 use crate::syntax::ast::{Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, UnaryOp};
 use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
+use crate::text::Span;
 
 /// Value of each node as a guard, where it does not depend on the metrics'
 /// values: `defined()`, integer constants and their combinations by `! && ||`.

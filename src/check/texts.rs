@@ -6,8 +6,8 @@ use super::call::{Operand, truth_desc};
 use super::typed::{Desc, TypedId, TypedKind};
 use super::{Checked, Checker, describe};
 use crate::diag::{Code, Diagnostic};
-use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, ExprId};
+use crate::text::Span;
 
 impl Checker<'_> {
     /// `left == right` or `left != right` if one of them is a text, else `None`.

@@ -4,8 +4,8 @@ use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, InDom, MetricDesc, Pmid, Semantics, Units, ValueType};
 
 use crate::functions::LaneRule;
-use crate::source::Span;
 use crate::syntax::ast::{Aggregate, BinaryOp};
+use crate::text::Span;
 
 /// Position of a node in a [`TypedExpr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

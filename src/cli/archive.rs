@@ -14,10 +14,10 @@ use pmderive_runtime::time::TimeZone;
 use super::archives::joined;
 use super::args::ExpansionArguments;
 use super::messages::Messages;
-use super::pcp_options::ZoneOptions;
+use super::pcp::val::Detail;
+use super::samples::window::ZoneOptions;
 use super::source::tell_warnings;
 use super::terminal::{Output, Purpose, RawArgument};
-use super::val::Detail;
 use super::{Outcome, Stop};
 use crate::dialect::Dialect;
 
@@ -111,7 +111,7 @@ fn write_part(
     Ok(end.map(|_| ()))
 }
 
-/// Places that are damaged; the first ones are told.
+/// Damaged places, of which only the first ones are told.
 struct Places<'m> {
     messages: &'m Messages,
     count: usize,
@@ -126,8 +126,8 @@ impl Places<'_> {
     }
 }
 
-/// Looks at all of the metadata and the index, and reads all records; gives the
-/// number of damaged places, with those that were told before.
+/// Reads all metadata, the index and all records. Gives the number of damaged
+/// places, those told before included.
 fn scan(
     archive: &mut ArchiveContext,
     told: usize,

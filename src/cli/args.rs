@@ -1,8 +1,8 @@
 //! Arguments that several commands take, with the names that PCP's tools give
 //! them. Those of one command stand in its file.
 //!
-//! Only their form is checked here; whether a file can be read or a host be
-//! reached is for the commands to find out.
+//! Only their form is checked here. The commands find out whether a file can be
+//! read or a host can be reached.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -96,7 +96,7 @@ impl LanguageArguments {
     }
 }
 
-/// Whose words diagnostics have as text.
+/// Whose words diagnostics use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum DiagWords {
     /// Ours, with the lines that they speak of.

@@ -1,17 +1,17 @@
 //! `pmderive check`: shows every mistake in definitions and expressions.
 //!
-//! Against a source, everything is checked that evaluation would need;
-//! without one, what the texts alone tell.
+//! With a source it checks everything that evaluation would need; without one,
+//! what the texts alone tell.
 
 use std::collections::HashSet;
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::engine::{Backend, Engine, Registered, report_cycles};
-use crate::equivalent_domains::EquivalentDomains;
 use crate::lint::{lint_definitions, lint_expressions, missing_instances};
 
 use super::args::{DefinitionArguments, DiagWords, MetadataArguments, SourceArguments};
@@ -44,7 +44,7 @@ pub struct CheckArguments {
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Warn of what is allowed but hardly meant, too.
+    /// Also warn of what is allowed but hardly meant.
     #[arg(long)]
     pub lint: bool,
     /// What it means that the source does not have an operand [default: error; ignore
@@ -54,8 +54,8 @@ pub struct CheckArguments {
     /// List the definitions that are left out because operands are missing.
     #[arg(short, long)]
     pub verbose: bool,
-    /// What to check. Names are of definitions that are wanted: with them --lint
-    /// reports those that are not.
+    /// What to check. Names are those of definitions that you want: --lint then
+    /// reports the definitions that none of them needs.
     #[command(flatten)]
     pub positional: PositionalArguments,
 }

@@ -1,11 +1,12 @@
-//! Reads the arguments of the process, and what variables add to them.
+//! Reads the arguments of the process, and the options that environment
+//! variables add.
 //!
 //! ```text
 //! arguments ──► with --compat: pcp_arguments, with variables ──► clap
 //!          └──► without: clap, and again with variables' options in front
 //! ```
 //!
-//! What the commands do is not known here.
+//! It does not know what the commands do.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -14,13 +15,13 @@ use clap::{ArgAction, CommandFactory, FromArgMatches};
 
 use super::environment::{Setting, settings};
 use super::messages::Messages;
-use super::pcp_arguments::{Impersonated, OwnOption, Tool};
+use super::pcp::arguments::{Impersonated, OwnOption, Tool};
 use super::{Arguments, Outcome, terminal};
 use crate::escape;
 
-/// Reads the arguments, of which the first is the program. Where they leave
-/// nothing to do, or make no sense, that is told, and the error is what the run
-/// comes to.
+/// Reads the arguments, of which the first is the program. If they leave
+/// nothing to do, or make no sense, it says so, and the error is the outcome of
+/// the run.
 pub fn read(given: Vec<OsString>, messages: &mut Messages) -> Result<Arguments, Outcome> {
     let mut command = command();
     let of_tool = given.get(1).and_then(|name| Tool::of_command(name.to_str()?));
@@ -133,8 +134,8 @@ fn only_from_environment(argument: clap::Arg) -> clap::Arg {
     }
 }
 
-/// Of an option that is given again the last one counts, as with PCP's tools;
-/// but two hosts are a mistake.
+/// If an option is given twice, the last one counts, as with PCP's tools; but
+/// two hosts are a mistake.
 fn again(argument: clap::Arg) -> clap::Arg {
     let is_single = matches!(argument.get_action(), ArgAction::Set | ArgAction::SetTrue);
     let id = argument.get_id().clone();
@@ -144,7 +145,8 @@ fn again(argument: clap::Arg) -> clap::Arg {
     }
 }
 
-/// The options of a command that the tool it is called after does not have.
+/// The options that a command has and the tool that it is called after does
+/// not.
 fn own_options(command: &clap::Command, tool: &Tool) -> Vec<OwnOption> {
     let Some(command) = command.find_subcommand(tool.command) else { return Vec::new() };
     let mut own = Vec::new();

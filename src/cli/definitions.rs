@@ -1,8 +1,9 @@
 //! The definitions and expressions of a command: read, parsed and selected.
 //!
-//! Besides the files that the arguments name there are the definitions that
-//! every client of PCP on this machine has. What is wrong with those concerns
-//! the user only where they are selected. No source of metrics is needed here.
+//! They come from the files that the arguments name, and from the definitions
+//! that every client of PCP on this machine has. Mistakes in the latter concern
+//! the user only if such a definition is selected. No source of metrics is
+//! needed here.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use crate::diag::{Code, Diagnostic, Diagnostics, EXPRESSION};
 use crate::dialect::Dialect;
 use crate::engine::{Registered, Registry, SharedRegistry};
-use crate::source::{SourceId, SourceMap};
 use crate::syntax::load_file;
+use crate::text::{SourceId, SourceMap};
 
 use super::args::DefinitionArguments;
 use super::messages::Messages;
@@ -128,8 +129,8 @@ impl Definitions {
         self.system = (first.0..sources.next_id().0).map(SourceId).collect();
     }
 
-    /// Texts of files that the arguments name and that are the system's,
-    /// whichever way leads to them.
+    /// Texts of files that the arguments name and that also belong to the
+    /// system, whichever path leads to them.
     pub fn own_of_system(&self) -> HashSet<SourceId> {
         let path = |text: &SourceId| fs::canonicalize(&*self.sources.get(*text).name).ok();
         let files: HashSet<PathBuf> = self.system.iter().filter_map(path).collect();
@@ -217,8 +218,8 @@ impl Definitions {
         self.selection.iter().map(|selected| &**selected).collect()
     }
 
-    /// Warns of files of the system that cannot be read, and of names that were
-    /// selected and that one of them defines in a way that is not understood.
+    /// Warns of the system's files that cannot be read, and of selected names
+    /// that one of them defines with a mistake.
     pub fn warn_of_system_mistakes(&self, messages: &Messages) {
         self.warn_of_unreadable_files_of_system(messages);
         let wanted = |diagnostic: &&Diagnostic| {
@@ -262,8 +263,8 @@ impl Definitions {
         self.registry.definitions().iter().filter(is_own)
     }
 
-    /// Leaves out what needs no saying: that the source has metrics which the
-    /// system's definitions of the same names stand in for elsewhere.
+    /// Leaves out what needs no saying: that the source has a metric of its own
+    /// where the system has a definition of the same name.
     pub fn without_hidden_ones_of_system(&self, diagnostics: Diagnostics) -> Diagnostics {
         let mut kept = Diagnostics::default();
         kept.extend(diagnostics.into_iter().filter(|diagnostic| {

@@ -1,5 +1,5 @@
-//! `pmderive deps`: the metrics that definitions need of a source, as a list,
-//! as JSON, as a configuration of pmlogger, or with their metadata.
+//! `pmderive deps`: lists the metrics that definitions read, as text, as JSON,
+//! as a configuration of pmlogger, or with their metadata.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -14,8 +14,8 @@ use crate::check::typed::Desc;
 use crate::deps::{Dependencies, Dependency, Need, dependencies};
 use crate::diag::printable;
 use crate::engine::{Backend, Engine};
-use crate::json::{write_desc, write_status, write_string};
 use crate::metadata::RecordedMetadata;
+use crate::report::json::{write_desc, write_status, write_string};
 
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;
@@ -54,8 +54,8 @@ pub struct DepsArguments {
     /// Say which definition needs each metric.
     #[arg(short, long)]
     pub verbose: bool,
-    /// What to look at: all that files define which are arguments by themselves,
-    /// and what is named; with neither, all that those of -c define.
+    /// What to look at: names, and files, which stand for all that they define;
+    /// without any, all that the files of -c define.
     #[command(flatten)]
     pub positional: PositionalArguments,
 }

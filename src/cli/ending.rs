@@ -1,5 +1,5 @@
-//! Signals: those that ask a command to come to its end (see pmlogger(1)), and
-//! the one that would end it in the middle of a write.
+//! Signals: those that ask a command to end (see pmlogger(1)), and the one that
+//! would end it in the middle of a write.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -11,10 +11,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::{flag, low_level};
 
-use super::patience::Clock;
+use super::samples::pace::Clock;
 
-/// Takes note of SIGHUP, SIGINT, SIGQUIT and SIGTERM from its making on. A
-/// second one ends the process at once, as if nobody took note.
+/// Notes SIGHUP, SIGINT, SIGQUIT and SIGTERM as soon as it is made. A second
+/// signal ends the process at once, as it would without this.
 pub struct Ending {
     is_asked: Arc<AtomicBool>,
     /// Readable once a signal came.
@@ -22,7 +22,7 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// From now on signals are noted. Under nohup(1) SIGHUP is none of them.
+    /// Begins to note signals; not SIGHUP under nohup(1).
     ///
     /// # Errors
     /// The system has no more descriptors.
@@ -58,7 +58,7 @@ impl Ending {
                 return;
             }
             let left = left.and_then(|left| Timespec::try_from(left).ok());
-            // Whatever it ends by, the next round looks why.
+            // Whatever ended it, the next round finds out.
             let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], left.as_ref());
         }
     }
@@ -73,12 +73,16 @@ impl Clock for Ending {
     fn pause(&self, time: Duration) {
         self.wait(time);
     }
+
+    fn is_over(&self) -> bool {
+        self.is_asked()
+    }
 }
 
-/// Has a write beyond the limit of the size of files (`ulimit -f`) fail, as on
-/// a full disk, where SIGXFSZ would end the process.
+/// Makes a write beyond the limit of the size of files (`ulimit -f`) fail as on
+/// a full disk, instead of letting SIGXFSZ end the process.
 pub fn outlive_file_size_limit() {
-    // The flag is of no interest. If there is no handler, it is as it was.
+    // Nobody reads the flag. If no handler can be installed, nothing changes.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 

@@ -1,5 +1,5 @@
-//! Variables of the environment that stand for options, see pmGetOptions(3).
-//! For the commands called after PCP's tools only: those read them.
+//! Environment variables that stand for options, see pmGetOptions(3). Only the
+//! commands called after PCP's tools read them.
 //!
 //! A variable is an option in front of all arguments. What the options mean is
 //! not known here.

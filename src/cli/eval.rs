@@ -9,11 +9,11 @@ use clap::Args;
 use crate::engine::Shown;
 
 use super::messages::Messages;
-use super::output::{EvalFormat, Renderer};
-use super::sample_arguments::SampleArguments;
-use super::samples::{Run, Sink};
-use super::terminal::{Output, RawArgument, shows_output};
+use super::samples::arguments::SampleArguments;
+use super::samples::run::{Run, Sink};
+use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
+use crate::report::samples::{Form, Renderer};
 
 /// Arguments of `eval`.
 #[derive(Debug, Args)]
@@ -27,14 +27,14 @@ pub struct EvalArguments {
     pub reverse: bool,
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]
-    pub format: EvalFormat,
+    pub format: Form,
     /// Say why there is no value.
     #[arg(long)]
     pub why: bool,
     /// Text of others as it is.
     #[command(flatten)]
     pub raw: RawArgument,
-    /// Taken so that it can be said why it is of no use.
+    /// Accepted only to explain why it does not help here.
     #[arg(long, hide = true)]
     pub metadata: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
         return Ok(outcome);
     }
     let source = what.follow.open(|| Ok(what.open_source(messages)?))?;
-    let output = messages.output(arguments.format.purpose());
+    let output = messages.output(purpose(arguments.format));
     let mut run = Run::open(what, arguments.reverse, &definitions, source, messages)?;
     run.show_progress(!shows_output())?;
     let several = run.samples() != Some(1);
@@ -67,6 +67,15 @@ pub fn run(arguments: &EvalArguments, messages: &mut Messages) -> Result<Outcome
     Ok(outcome.max(ran))
 }
 
+/// What a form is for.
+fn purpose(form: Form) -> Purpose {
+    match form {
+        Form::Text => Purpose::Text,
+        Form::Json => Purpose::Exact,
+        Form::Csv => Purpose::Csv,
+    }
+}
+
 /// Brings samples to standard output.
 struct Printer {
     renderer: Box<dyn Renderer>,
@@ -75,7 +84,7 @@ struct Printer {
 }
 
 impl Printer {
-    /// If nobody reads this, nothing is known yet; the first sample will find out.
+    /// If nobody reads this, the first sample will find out.
     fn begin(&mut self) -> Result<(), Stop> {
         self.renderer.begin(&mut self.buffer);
         self.output.print(std::mem::take(&mut self.buffer))

@@ -15,9 +15,9 @@ use crate::engine::{Backend, Engine, Registered};
 use crate::explain::json::{write_definition, write_list, write_program};
 use crate::explain::text::{kernel_to_text, to_text};
 use crate::explain::{ExplainedKernel, Explanation, explain};
-use crate::json::write_string;
-use crate::source::{SourceId, Span};
+use crate::report::json::write_string;
 use crate::syntax::parse_expr;
+use crate::text::{SourceId, Span};
 
 use super::args::{DefinitionArguments, MetadataArguments, SourceArguments};
 use super::definitions::Definitions;

@@ -6,18 +6,18 @@ use std::io::{self, IsTerminal};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use pmderive_runtime::context::Context as AnySource;
 use pmderive_runtime::model::ValueType;
 
 use crate::engine::{Metric, Registry, Shown};
 use crate::escape;
-use crate::export::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
+use crate::report::table::{Destination, ExportError, Exporter, Format, Sampling, Schema, export};
 
 use super::ending::Ending;
 use super::messages::Messages;
-use super::sample_arguments::SampleArguments;
-use super::samples::{Run, Sink};
+use super::samples::arguments::SampleArguments;
+use super::samples::run::{Run, Sink};
 use super::terminal::{Output, Purpose, RawArgument, shows_output};
 use super::{Outcome, Stop};
 
@@ -32,37 +32,13 @@ pub struct ExportArguments {
     pub raw: RawArgument,
     /// Form of the table [default: by the name of the file, else csv].
     #[arg(long, value_enum)]
-    pub format: Option<ExportFormat>,
+    pub format: Option<Format>,
     /// File to write, which has its name once it is complete; `-` is standard output [default: -].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// List the metrics of groups that are left out because operands are missing.
     #[arg(short, long)]
     pub verbose: bool,
-}
-
-/// Forms of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// One line for each value.
-    Csv,
-    /// A line about source and metrics, then one for each sample as of eval.
-    Json,
-    /// Arrow IPC; on standard output as a stream.
-    Arrow,
-    /// Parquet.
-    Parquet,
-}
-
-impl From<ExportFormat> for Format {
-    fn from(format: ExportFormat) -> Format {
-        match format {
-            ExportFormat::Csv => Format::Csv,
-            ExportFormat::Json => Format::Json,
-            ExportFormat::Arrow => Format::Arrow,
-            ExportFormat::Parquet => Format::Parquet,
-        }
-    }
 }
 
 impl ExportArguments {
@@ -74,8 +50,7 @@ impl ExportArguments {
     fn format(&self) -> Result<Format, Stop> {
         let of_name = self.file().and_then(Format::of_name);
         let format = match (self.format, of_name, self.file()) {
-            (Some(format), ..) => format.into(),
-            (None, Some(format), _) => format,
+            (Some(format), ..) | (None, Some(format), _) => format,
             (None, None, None) => Format::Csv,
             (None, None, Some(path)) => {
                 return Err(Stop::Usage(format!(
@@ -113,7 +88,7 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
         return Ok(outcome);
     }
     let file = arguments.file();
-    // Before there is anything that a signal could leave behind.
+    // This comes before there is anything that a signal could leave behind.
     let ending = Ending::watch().map_err(Stop::Output)?;
     let destination = match file {
         Some(path) => match terminal(path) {

@@ -1,7 +1,7 @@
 //! `pmderive fmt`: brings definition files into their canonical form.
 //!
-//! Reads files and replaces, prints or compares them; the form itself is the
-//! business of [`crate::format`]. A file is replaced as a whole or not at all.
+//! It reads files and replaces, prints or compares them; [`crate::format`]
+//! knows the form itself. A file is replaced as a whole or not at all.
 
 use std::fs;
 use std::io::{self, Write};
@@ -157,8 +157,8 @@ fn print(text: &str, messages: &Messages) -> Result<(), Stop> {
     messages.output(Purpose::Exact).print(text)
 }
 
-/// Gives a file another text, keeping its owner and permissions. Whoever reads
-/// it meanwhile sees the one text or the other.
+/// Replaces the text of a file and keeps its owner and permissions. Whoever
+/// reads the file meanwhile sees the old text or the new one.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     // A link stays one.
     let path = fs::canonicalize(path)?;

@@ -1,4 +1,4 @@
-//! A message of several lines of its own, in which text of others ends none.
+//! A message of several lines, in which text of others never ends a line.
 //!
 //! It is kept in two forms until it is known where it goes: as it is, for
 //! programs behind a pipe that look for it byte for byte, and as it is shown,
@@ -7,7 +7,7 @@
 
 use std::fmt::{Display, Write as _};
 
-use super::terminal::Escaping;
+use crate::text::Escaping;
 
 /// The text of the message, ends of lines included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,15 +11,15 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use crate::diag::render::{Renderer, Style};
 use crate::diag::{Code, Diagnostics, pcp};
 use crate::escape;
-use crate::source::SourceMap;
-use crate::stray;
+use crate::text::SourceMap;
+use crate::text::{Escaping, stray};
 
 use super::Stop;
 use super::args::DiagWords;
 use super::lines::Lines;
-use super::pcp_arguments::{Impersonated, usage};
+use super::pcp::arguments::{Impersonated, usage};
 use super::progress::beside;
-use super::terminal::{Escaping, Output, Purpose, shows_errors, write_error};
+use super::terminal::{Output, Purpose, shows_errors, write_error};
 
 /// Standard error, and what was said there.
 pub struct Messages {
@@ -32,7 +32,7 @@ pub struct Messages {
     /// Hashes of diagnostics that were told, so that none is told twice when
     /// definitions are compiled again.
     told: HashSet<u64>,
-    /// Damage was told that is passed over.
+    /// Damage was told that reading goes on behind.
     has_told_damage: Cell<bool>,
     /// The tool whose messages are given, in a pipe byte for byte, as programs
     /// look for them.
@@ -124,7 +124,7 @@ impl Messages {
         self.words = words;
     }
 
-    /// Tells diagnostics, those told before excepted: ours in the order of the
+    /// Tells diagnostics that were not told before: ours in the order of the
     /// text, the worst of them drawn and the rest counted; libpcp's in the
     /// order in which it finds them.
     pub fn diagnostics(&mut self, mut diagnostics: Diagnostics, sources: &SourceMap) {
@@ -172,8 +172,8 @@ impl Messages {
         self.line(&format_args!("{}: warning: {warning}", self.name()));
     }
 
-    /// Says what is wrong with a source, where that is passed over; the exit
-    /// status will tell it as well.
+    /// Says what is wrong with a source that is still read. The exit status
+    /// will tell it, too.
     pub fn damage(&self, error: &dyn fmt::Display) {
         self.warning(&format_args!("{error}; what can be read is used without it"));
         self.has_told_damage.set(true);
@@ -225,7 +225,7 @@ impl Messages {
     }
 
     fn escaping(&self, purpose: Purpose) -> Escaping {
-        Escaping::of(purpose, shows_errors(), self.is_raw)
+        purpose.escaping(shows_errors(), self.is_raw)
     }
 }
 

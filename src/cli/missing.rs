@@ -1,15 +1,15 @@
 //! Definitions whose operands the source does not have.
 //!
-//! Those that a user has written are mistakes. Those that come with PCP for
-//! every machine are not: hardly a host has all the agents that they are for,
-//! so they are left out, and one line says how many.
+//! In definitions of the user's own this is a mistake. In those that come with
+//! PCP for every machine it is not: hardly any host has all the agents that
+//! they are for. Such definitions are left out, and one line says how many.
 
 use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
-use crate::source::SourceMap;
+use crate::text::SourceMap;
 
 use super::messages::{Messages, counted};
 

@@ -8,8 +8,8 @@
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```
 //!
-//! Everything that a command finds out is data of the other modules; here it
-//! is chosen, ordered and shown.
+//! Other modules find everything out and give it as data; this one chooses,
+//! orders and shows it.
 
 mod archive;
 mod archives;
@@ -23,34 +23,22 @@ mod environment;
 mod eval;
 mod explain;
 mod export;
-mod fetch;
 mod fmt;
-mod following;
-mod info;
 mod lines;
 mod messages;
 mod missing;
-mod mistakes;
-mod output;
-mod pace;
-mod patience;
-mod pcp_arguments;
-mod pcp_options;
+mod pcp;
 mod positional;
-mod probe;
 mod progress;
 mod record;
 mod replay;
-mod sample_arguments;
 mod samples;
+#[cfg(feature = "fleet")]
+mod serve;
 mod source;
 #[allow(clippy::disallowed_methods, reason = "it owns the streams")]
 mod terminal;
 mod test;
-mod time_options;
-mod val;
-mod walk;
-mod window_options;
 
 use std::io;
 use std::process::ExitCode;
@@ -94,29 +82,32 @@ enum Command {
     Fmt(fmt::FmtArguments),
     /// Run unit tests of definitions.
     Test(test::TestArguments),
-    /// List the metrics that definitions need of a source.
+    /// List the metrics that definitions read from a source.
     Deps(deps::DepsArguments),
-    /// Print what is known of metrics, and their values, as pminfo does.
-    Info(Box<info::InfoArguments>),
+    /// Print metadata and values of metrics, as pminfo does.
+    Info(Box<pcp::info::InfoArguments>),
     /// Print values of a metric, sample after sample, as pmval does.
-    Val(Box<val::ValArguments>),
+    Val(Box<pcp::val::ValArguments>),
     /// Print which metrics have values, as pmprobe does.
-    Probe(Box<probe::ProbeArguments>),
+    Probe(Box<pcp::probe::ProbeArguments>),
     /// Record metrics, derived ones among them, into an archive.
     Record(Box<record::RecordArguments>),
-    /// Print what archives are: labels, times, files, damage.
+    /// Describe archives: labels, times, files, damage.
     Archive(archive::ArchiveArguments),
+    /// Watch a fleet of hosts, and hand values to other systems.
+    #[cfg(feature = "fleet")]
+    Serve(Box<serve::ServeArguments>),
     /// Answer cases of the conformance corpus.
     Replay(replay::ReplayArguments),
 }
 
-/// What a run came to, by its exit status; of several the greatest counts.
+/// The outcome of a run, by its exit status; of several the greatest counts.
 /// The commands called after PCP's tools know the first two only, as those do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// Everything was evaluated, or nothing is wrong.
     Good = 0,
-    /// Some metric failed, a test failed, or a file has not the form that it should have.
+    /// Some metric failed, a test failed, or a file is not formatted as it should be.
     Failed = 1,
     /// The usage or a definition is wrong.
     Mistake = 2,
@@ -142,7 +133,7 @@ enum Stop {
     /// What makes a tool of PCP end with status 1, in its words.
     #[error("{0}")]
     Tool(Lines),
-    /// What makes a tool of PCP end with status 1 was said already.
+    /// As `Tool`, after the words were said.
     #[error("")]
     Said,
     /// The source failed.
@@ -151,7 +142,7 @@ enum Stop {
     /// An archive cannot be written.
     #[error("{0}")]
     Archive(String),
-    /// Nobody reads the output any more; what is known by then.
+    /// Nobody reads the output any more. Holds the outcome so far.
     #[error("standard output is closed")]
     OutputClosed(Outcome),
     /// The output cannot be written.
@@ -201,11 +192,13 @@ pub fn main() -> ExitCode {
         Command::Fmt(arguments) => fmt::run(arguments, &messages),
         Command::Test(arguments) => test::run(arguments, &mut messages),
         Command::Deps(arguments) => deps::run(arguments, &mut messages),
-        Command::Info(arguments) => info::run(arguments, &mut messages),
-        Command::Val(arguments) => val::run(arguments, &mut messages),
-        Command::Probe(arguments) => probe::run(arguments, &mut messages),
+        Command::Info(arguments) => pcp::info::run(arguments, &mut messages),
+        Command::Val(arguments) => pcp::val::run(arguments, &mut messages),
+        Command::Probe(arguments) => pcp::probe::run(arguments, &mut messages),
         Command::Record(arguments) => record::run(arguments, &mut messages),
         Command::Archive(arguments) => archive::run(arguments, &mut messages),
+        #[cfg(feature = "fleet")]
+        Command::Serve(arguments) => serve::run(arguments, &mut messages),
         Command::Replay(arguments) => replay::run(arguments),
     };
     let outcome = outcome.unwrap_or_else(|stop| {
@@ -222,7 +215,7 @@ pub fn main() -> ExitCode {
         }
         arguments.command.failed_with(outcome)
     });
-    // To PCP's tools, what they pass over is no failure.
+    // PCP's tools do not count what they pass over as a failure.
     let outcome = match messages.have_told_damage() && !messages.are_of_tool() {
         true => outcome.max(arguments.command.failed_with(Outcome::SourceFailed)),
         false => outcome,
@@ -253,6 +246,8 @@ impl Command {
             Command::Archive(arguments) => arguments.raw.raw,
             // The options are those of PCP's tools, and JSON escapes by itself.
             Command::Info(_) | Command::Val(_) | Command::Probe(_) | Command::Replay(_) => false,
+            #[cfg(feature = "fleet")]
+            Command::Serve(_) => false,
         }
     }
 

@@ -1,9 +1,8 @@
 //! Arguments without an option: which of them are definition files.
 //!
-//! `check` and `deps` take files beside names and expressions. Everywhere else
-//! an argument is a name or an expression, and what looks like a file is
-//! refused: read as an expression, `shop.conf` would be two metrics without
-//! mistakes.
+//! `check` and `deps` take files beside names and expressions. The other
+//! commands take names and expressions only, and refuse what looks like a file:
+//! as an expression, `shop.conf` would be a correct name of a metric.
 
 use std::path::Path;
 
@@ -32,8 +31,8 @@ impl PositionalArguments {
         self.expressions.is_empty() && self.arguments.is_empty()
     }
 
-    /// The files, and the names and expressions. What is a name according to
-    /// `defines` is no file, whatever it looks like.
+    /// The files, and the names and expressions. An argument that `defines`
+    /// knows as a name is no file, whatever it looks like.
     pub fn sorted(&self, defines: impl Fn(&str) -> bool) -> (Vec<&str>, Vec<&String>) {
         let mut files = Vec::new();
         let mut others: Vec<&String> = self.expressions.iter().collect();

@@ -23,8 +23,8 @@ impl SourceArguments {
         joined(&self.archive)
     }
 
-    /// Opens the source that was chosen, or else the pmcd of this machine,
-    /// with the peculiarities that definitions of a dialect count on.
+    /// Opens the source that was chosen, or else the pmcd of this machine, with
+    /// the peculiarities that a dialect's definitions rely on.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -34,8 +34,8 @@ impl SourceArguments {
         Ok(context)
     }
 
-    /// The same for who tells later what is wrong with archives: those that are
-    /// followed may be so only as long as they are being written.
+    /// The same, for callers that tell later what is wrong with archives: an
+    /// archive that is followed may be incomplete only while it is written.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -86,7 +86,7 @@ impl ExpansionArguments {
     }
 }
 
-/// Has the peculiarities that definitions of a dialect count on.
+/// Gives an archive the peculiarities that a dialect's definitions rely on.
 fn follow(context: &mut Context, dialect: Dialect) {
     let Context::Archive(archive) = context else { return };
     if dialect != Dialect::Fixed {
@@ -96,8 +96,8 @@ fn follow(context: &mut Context, dialect: Dialect) {
     archive.set_interpolation_rules(dialect.interpolation(archive.interpolation_rules()));
 }
 
-/// For who has come to the end of a source: fails if it is an archive with
-/// damage that no sample has passed.
+/// Called at the end of a source: fails if it is an archive with damage that no
+/// sample has passed.
 ///
 /// # Errors
 /// It has, and nobody was told of it.
@@ -108,8 +108,8 @@ pub fn check_rest(context: &mut Context) -> Result<(), SourceError> {
     }
 }
 
-/// Tells of what is wrong with archives of a source, where that is passed
-/// over, and says how much it was. PCP's tools do not notice.
+/// Tells what is wrong with a source's archives that are read all the same, and
+/// gives the number of such places. PCP's tools do not notice.
 pub fn tell_warnings(context: &mut Context, messages: &Messages) -> usize {
     let Context::Archive(archive) = context else { return 0 };
     let mut warnings = archive.take_warnings();

@@ -1,5 +1,5 @@
-//! Standard output and standard error of the commands, and what becomes there
-//! of text that a terminal would obey instead of showing it (see [`escape`]).
+//! Standard output and standard error of the commands. Text that a terminal
+//! would obey instead of showing it is escaped here (see [`escape`]).
 //!
 //! ```text
 //!                     Escaping: text of others, on one line
@@ -10,10 +10,11 @@
 //!
 //! Names and values of a source, names of files and texts of definitions are
 //! text of others. Whoever puts them into a line asks [`Escaping`] for their
-//! form, as only there it is known that an end of line in them ends no line.
-//! All else an [`Output`] sees by itself, so that no command can forget it.
-//! Nothing else in the command line may write to these streams; colours are
-//! made where diagnostics are rendered, which escapes before it paints.
+//! form, since only there it is known that an end of line in them must not end
+//! the line. [`Output`] takes care of everything else, so that no command can
+//! forget it. Nothing else in the command line may write to these streams;
+//! colours are made where diagnostics are rendered, which escapes before it
+//! paints.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -24,6 +25,7 @@ use clap::Args;
 
 use super::Stop;
 use crate::escape;
+use crate::text::Escaping;
 
 /// The option of commands whose text is escaped in a pipe as well.
 #[derive(Clone, Copy, Debug, Default, Args)]
@@ -44,41 +46,13 @@ pub enum Purpose {
     Text,
 }
 
-/// Whether text of others is escaped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Escaping {
-    /// It stays as it is.
-    Off,
-    /// It comes out on one line, without anything that a terminal would obey.
-    On,
-}
-
-impl Escaping {
-    /// For text of a purpose that goes to a terminal or elsewhere.
-    pub fn of(purpose: Purpose, is_terminal: bool, is_raw: bool) -> Escaping {
-        match (purpose, is_terminal) {
+impl Purpose {
+    /// Whether text of others is escaped, on a terminal or elsewhere.
+    pub fn escaping(self, is_terminal: bool, is_raw: bool) -> Escaping {
+        match (self, is_terminal) {
             _ if is_raw => Escaping::Off,
             (_, true) | (Purpose::Text, _) => Escaping::On,
             (Purpose::Exact | Purpose::Csv, false) => Escaping::Off,
-        }
-    }
-
-    /// Text of others, for a line of one's own.
-    pub fn text(self, text: &str) -> Cow<'_, str> {
-        match self {
-            Escaping::Off => text.into(),
-            Escaping::On => escape::line(text.as_bytes()),
-        }
-    }
-
-    /// Bytes of others, for a line of one's own.
-    pub fn bytes(self, text: &[u8]) -> Cow<'_, [u8]> {
-        match self {
-            Escaping::Off => text.into(),
-            Escaping::On => match escape::line(text) {
-                Cow::Borrowed(text) => text.as_bytes().into(),
-                Cow::Owned(text) => text.into_bytes().into(),
-            },
         }
     }
 }
@@ -120,12 +94,12 @@ pub struct Output {
 impl Output {
     /// Standard output for text of a purpose.
     pub fn standard(purpose: Purpose, is_raw: bool) -> Output {
-        Output::to(Box::new(io::stdout()), Escaping::of(purpose, shows_output(), is_raw), purpose)
+        Output::to(Box::new(io::stdout()), purpose.escaping(shows_output(), is_raw), purpose)
     }
 
     /// A terminal that was named as a file.
     pub fn terminal(file: File, purpose: Purpose, is_raw: bool) -> Output {
-        Output::to(Box::new(file), Escaping::of(purpose, true, is_raw), purpose)
+        Output::to(Box::new(file), purpose.escaping(true, is_raw), purpose)
     }
 
     fn to(sink: Box<dyn Write + Send>, escaping: Escaping, purpose: Purpose) -> Output {
@@ -238,10 +212,10 @@ mod tests {
         for (purpose, in_a_pipe) in
             [(Purpose::Exact, Off), (Purpose::Csv, Off), (Purpose::Text, On)]
         {
-            assert_eq!(Escaping::of(purpose, false, false), in_a_pipe);
-            assert_eq!(Escaping::of(purpose, true, false), On);
-            assert_eq!(Escaping::of(purpose, false, true), Off);
-            assert_eq!(Escaping::of(purpose, true, true), Off);
+            assert_eq!(purpose.escaping(false, false), in_a_pipe);
+            assert_eq!(purpose.escaping(true, false), On);
+            assert_eq!(purpose.escaping(false, true), Off);
+            assert_eq!(purpose.escaping(true, true), Off);
         }
         assert_eq!(*Off.bytes(b"a\n\xff"), b"a\n\xff"[..]);
         assert_eq!(*On.bytes(b"a\n\xff"), b"a\\x0a\\xff"[..]);

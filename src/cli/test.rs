@@ -12,13 +12,14 @@ use crate::diag::Diagnostics;
 use crate::diag::json::to_json;
 use crate::engine::Backend;
 use crate::escape;
-use crate::json::write_string;
-use crate::source::SourceMap;
+use crate::report::json::write_string;
+use crate::text::SourceMap;
 use crate::unit_test::{Failure, NamedBackend, Report, read, run as run_tests};
 
 use super::messages::Messages;
-use super::terminal::{Escaping, Purpose, RawArgument};
+use super::terminal::{Purpose, RawArgument};
 use super::{Outcome, Stop};
+use crate::text::Escaping;
 
 /// Largest file of tests that is read, in bytes.
 const MAX_TEST_FILE_BYTES: u64 = 4 << 20;

@@ -13,8 +13,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::bind::{Name, Names, name_in};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry, needed};
-use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, NodeKind};
+use crate::text::Span;
 
 /// What a metric is needed for, the greatest need first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use crate::json::shown;
-use crate::source::{SourceMap, Span};
-use crate::stray;
+use crate::report::json::shown;
+use crate::text::stray;
+use crate::text::{SourceMap, Span};
 
 use super::{Derivation, Diagnostic, Severity, Step};
 

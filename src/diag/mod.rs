@@ -13,8 +13,9 @@ pub mod render;
 pub use code::{Code, UnknownCode};
 pub use page::page;
 
-use crate::source::Span;
-use crate::{escape, stray};
+use crate::escape;
+use crate::text::Span;
+use crate::text::stray;
 
 /// The text in one line, without anything that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {

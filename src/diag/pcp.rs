@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::escape::{escaped, joined};
-use crate::stray::encoded;
+use crate::text::stray::encoded;
 
 use super::{Code, Diagnostic};
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use ariadne::{Cache, Color, Config, IndexType, Label as Mark, Report, ReportKind, Source};
 
 use crate::escape;
-use crate::source::{SourceId, SourceMap, Span};
-use crate::stray;
+use crate::text::stray;
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::{Code, Derivation, Diagnostic, Severity, Step, printable};
 

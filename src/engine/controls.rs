@@ -5,7 +5,6 @@
 
 use pmderive_runtime::model::PmStatus;
 
-use crate::dialect::Dialect;
 use crate::syntax::ControlOption;
 
 /// Who sets an option.
@@ -68,21 +67,6 @@ impl Controls {
     }
 }
 
-/// The option that a program means by a code. Version 6 knows neither the
-/// last one nor a precise status for those that it does not know.
-///
-/// # Errors
-/// `PM_ERR_NAME`, or `PM_ERR_BADDERIVE` in version 6.
-pub fn option_of(code: i32, dialect: Dialect) -> Result<ControlOption, PmStatus> {
-    let option = ControlOption::from_code(code);
-    match dialect.is_version_7() {
-        true => option.ok_or(PmStatus::NAME),
-        false => {
-            option.filter(|option| *option != ControlOption::NoValue).ok_or(PmStatus::BADDERIVE)
-        }
-    }
-}
-
 fn position(option: ControlOption) -> usize {
     option as usize - 1
 }
@@ -116,13 +100,5 @@ mod tests {
         assert_eq!(ControlOption::ALL.map(|option| controls.get(option)), [9, -1, 0, 0, 1, 0]);
         assert_eq!(controls.limit(GlobalLimit), Some(9));
         assert_eq!(controls.limit(ContextLimit), None);
-    }
-
-    #[test]
-    fn codes_of_either_version() {
-        assert_eq!(option_of(6, Dialect::Pcp7_2), Ok(NoValue));
-        assert_eq!(option_of(7, Dialect::Fixed), Err(PmStatus::NAME));
-        assert_eq!(option_of(6, Dialect::Pcp6_0), Err(PmStatus::BADDERIVE));
-        assert_eq!(option_of(1, Dialect::Pcp6_0), Ok(GlobalLimit));
     }
 }

@@ -11,12 +11,12 @@ use pmderive_runtime::model::PmStatus;
 use super::nesting::{self, Arranged, Order};
 use super::registry::{Registered, Registry};
 use super::{Metric, anonymous_descs, is_anonymous};
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Name, Names};
 use crate::check::typed::TypedExpr;
 use crate::check::{Examined, examine};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
-use crate::equivalent_domains::EquivalentDomains;
 use crate::syntax::ControlOption;
 
 /// Definitions checked against one source.

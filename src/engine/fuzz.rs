@@ -19,7 +19,7 @@ use pmderive_runtime::source::{FetchEvents, FetchList, FetchSource, MetadataSour
 use super::{Backend, Engine, Registered, Registry, Session, SharedRegistry};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-use crate::source::SourceMap;
+use crate::text::SourceMap;
 
 /// Choices taken from bytes; when they run out, a fixed sequence goes on.
 #[derive(Clone)]

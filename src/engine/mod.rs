@@ -36,11 +36,11 @@ use pmderive_runtime::program::{NodeId, Pool, Program};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 use pmderive_runtime::weak_table::Known;
 
+pub use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::bind::{Found, Identities, ask, mentions};
 use crate::check::typed::Desc;
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-pub use crate::equivalent_domains::EquivalentDomains;
 use crate::plan::{Operands, Planned, nodes_of, plan};
 
 use anonymous::ANONYMOUS;

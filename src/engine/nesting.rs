@@ -15,7 +15,7 @@ use crate::bind::{Reference, references};
 use crate::check::Examined;
 use crate::check::typed::{TypedExpr, TypedKind};
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::Span;
+use crate::text::Span;
 
 /// Most derived metrics on the way from one to what it needs in the end.
 pub const MAX_LEVELS: usize = 5_000;

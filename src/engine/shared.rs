@@ -15,8 +15,8 @@ use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 use super::registry::{Registered, Registry};
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-use crate::source::{SourceId, SourceMap, SourceText};
 use crate::syntax::{ControlOption, PcpError};
+use crate::text::{SourceId, SourceMap, SourceText};
 
 /// Definitions that any number of sessions share while they change. Answers to
 /// the global derived metrics of `pmRegisterDerived(3)`, but any number of

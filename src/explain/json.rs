@@ -15,7 +15,7 @@
 use std::fmt::Write as _;
 
 use super::{Explained, ExplainedNode, ExplainedProgram, Fate, Outcome};
-use crate::json::{write_desc, write_string};
+use crate::report::json::{write_desc, write_string};
 
 /// Writes items as a list.
 pub fn write_list<T>(

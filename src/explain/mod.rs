@@ -24,9 +24,9 @@ use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::engine::{Arranged, Engine, Registered, Registry, needed};
 use crate::plan::Planned;
-use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Node, NodeKind};
 use crate::syntax::{print_expr, print_node};
+use crate::text::Span;
 use notes::Noted;
 
 /// What became of a selection of definitions.

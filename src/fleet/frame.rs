@@ -4,8 +4,10 @@
 //! Both are made by the host's task and shared by all sinks. What a sink makes of
 //! them, and who wants which metric, is decided elsewhere.
 
+use std::fmt;
 use std::sync::Arc;
 
+use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
 use pmderive_runtime::program::Status;
 
@@ -137,12 +139,32 @@ pub enum StaleReason {
     DefinitionChanged,
 }
 
+impl fmt::Display for StaleReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            StaleReason::Failed(words) => words,
+            StaleReason::Missed => "the slot was never begun",
+            StaleReason::Vanished => "without values",
+            StaleReason::TargetRemoved => "no target any more",
+            StaleReason::DefinitionChanged => "the definition has changed",
+        })
+    }
+}
+
 impl Event {
     /// The host.
     pub fn target(&self) -> &Arc<Target> {
         match self {
             Event::Frame(frame) => &frame.target,
             Event::Stale(stale) => &stale.target,
+        }
+    }
+
+    /// The metrics that it is about.
+    pub fn schema(&self) -> &Arc<Schema> {
+        match self {
+            Event::Frame(frame) => &frame.schema,
+            Event::Stale(stale) => &stale.schema,
         }
     }
 
@@ -159,6 +181,22 @@ impl Event {
 }
 
 impl Column {
+    /// The value of an instance, by its position. The type is that of the metric.
+    pub fn value(&self, value_type: ValueType, lane: usize) -> Value<'_> {
+        match &self.lanes {
+            Lanes::Texts(texts) if value_type == ValueType::String => Value::Text(&texts[lane]),
+            Lanes::Texts(texts) => Value::Bytes(&texts[lane]),
+            Lanes::Numbers(bits) => match (value_type, bits[lane]) {
+                (ValueType::I32, bits) => Value::I32(bits as i32),
+                (ValueType::U32, bits) => Value::U32(bits as u32),
+                (ValueType::I64, bits) => Value::I64(bits as i64),
+                (ValueType::F32, bits) => Value::F32(f32::from_bits(bits as u32)),
+                (ValueType::F64, bits) => Value::F64(f64::from_bits(bits)),
+                (_, bits) => Value::U64(bits),
+            },
+        }
+    }
+
     fn bytes(&self) -> usize {
         let lanes = match &self.lanes {
             Lanes::Numbers(bits) => size_of_val(&**bits),

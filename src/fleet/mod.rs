@@ -14,10 +14,20 @@
 //! see nothing else of a host.
 
 pub mod aggregates;
+pub mod condition;
 pub mod config;
+pub mod engine;
 pub mod frame;
+pub mod host;
+pub mod json_lines;
 pub mod labels;
+pub mod log;
+pub mod numbers;
+pub mod outlets;
 pub mod plan;
+pub mod server;
+pub mod sinks;
 pub mod slot;
 pub mod target;
 pub mod targets;
+pub mod world;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::labels::Labels;
 use super::target::Target;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// Largest file of targets that is read, in bytes.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;

@@ -2,8 +2,8 @@
 
 use crate::diag::{Code, Diagnostics, Severity};
 use crate::dialect::{Dialect, Language};
-use crate::source::SourceMap;
 use crate::syntax::{DefinitionItem, parse_definitions};
+use crate::text::SourceMap;
 
 use super::format_definitions;
 

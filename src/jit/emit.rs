@@ -71,6 +71,20 @@ struct Emitter<'e, 'f> {
     values: Vec<Option<Value>>,
 }
 
+/// What is computed in each lane; registers by their positions.
+struct Map<'m> {
+    insts: &'m [Inst],
+    result: usize,
+    flags: Vec<usize>,
+}
+
+/// Where the columns of a segment begin, and how many lanes they have.
+struct Segment {
+    operands: Vec<Value>,
+    output: Value,
+    lanes: Value,
+}
+
 impl<'e, 'f> Emitter<'e, 'f> {
     fn new(
         builder: &'e mut FunctionBuilder<'f>,
@@ -142,17 +156,18 @@ impl<'e, 'f> Emitter<'e, 'f> {
                 flags
             }
             Body::Map { insts, result, flags: set } => {
-                let result = usize::from(result.0);
-                let set: Vec<usize> = set.iter().map(|flag| usize::from(flag.0)).collect();
+                let set = set.iter().map(|flag| usize::from(flag.0)).collect();
+                let map = Map { insts: &insts, result: usize::from(result.0), flags: set };
                 self.uniform(&insts, &operands, constants);
+                let segment = Segment { operands, output, lanes };
                 if self.ir.is_single() {
-                    let value = self.value(result);
+                    let value = self.value(map.result);
                     self.builder.ins().store(memory(), value, output, 0);
-                    self.flags(flags, &set)
+                    self.flags(flags, &map.flags)
                 } else if HAS_VECTORS && suitable(&insts, &self.types) {
-                    self.groups(&insts, &operands, output, lanes, result, flags, &set)
+                    self.groups(&map, &segment, flags)
                 } else {
-                    self.lanes(&insts, &operands, output, lanes, result, flags, &set)
+                    self.lanes(&map, &segment, flags)
                 }
             }
         };
@@ -205,109 +220,90 @@ impl<'e, 'f> Emitter<'e, 'f> {
         }
     }
 
-    /// The loop over the lanes of a segment; gives the flags after it.
-    #[allow(clippy::too_many_arguments, reason = "the values that are live around one loop")]
-    fn lanes(
+    /// A loop over the lanes of a segment, `step` of them at a time. `round`
+    /// builds its body, given the first lane and what the round before has left;
+    /// gives what the last round leaves.
+    fn each(
         &mut self,
-        insts: &[Inst],
-        operands: &[Value],
-        output: Value,
         lanes: Value,
-        result: usize,
-        flags: Value,
-        set: &[usize],
+        step: usize,
+        first: Value,
+        round: impl FnOnce(&mut Self, Value, Value) -> Value,
     ) -> Value {
-        let (lane, lane_args) = self.block(&[types::I64, types::I64]);
+        let kept = self.builder.func.dfg.value_type(first);
+        let (head, args) = self.block(&[types::I64, kept]);
         let (body, _) = self.block(&[]);
-        let (next, next_args) = self.block(&[types::I64]);
+        let (next, next_args) = self.block(&[kept]);
         let zero = self.builder.ins().iconst(types::I64, 0);
-        self.jump(lane, &[zero, flags]);
+        self.jump(head, &[zero, first]);
 
-        self.builder.switch_to_block(lane);
-        let (index, flags) = (lane_args[0], lane_args[1]);
+        self.builder.switch_to_block(head);
+        let (index, kept) = (args[0], args[1]);
         let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, lanes);
-        let next_arg = [BlockArg::from(flags)];
-        self.builder.ins().brif(more, body, &[], next, &next_arg);
+        self.builder.ins().brif(more, body, &[], next, &[BlockArg::from(kept)]);
 
         self.builder.switch_to_block(body);
-        let wide = self.builder.ins().ishl_imm_u(index, 3);
-        let narrow = self.builder.ins().ishl_imm_u(index, 2);
-        let offset = |scalar: Scalar| if scalar.bytes() == 8 { wide } else { narrow };
-        for (at, inst) in insts.iter().enumerate() {
-            if self.values[at].is_some() {
-                continue;
-            }
-            let value = match inst {
-                Inst::Operand(operand) => {
-                    let scalar = self.types[at];
-                    let address = self.address(operands[usize::from(*operand)], offset(scalar));
-                    self.builder.ins().load(type_of(scalar), memory(), address, 0)
-                }
-                inst => self.operation(inst),
-            };
-            self.values[at] = Some(value);
-        }
-        let value = self.value(result);
-        let address = self.address(output, offset(self.types[result]));
-        self.builder.ins().store(memory(), value, address, 0);
-        let flags = self.flags(flags, set);
-        let index = self.builder.ins().iadd_imm_s(index, 1);
-        self.jump(lane, &[index, flags]);
+        let kept = round(self, index, kept);
+        let index = self.builder.ins().iadd_imm_s(index, step as i64);
+        self.jump(head, &[index, kept]);
 
         self.builder.switch_to_block(next);
         next_args[0]
     }
 
+    /// Offsets of a lane in columns of eight and of four bytes a lane.
+    fn offsets(&mut self, lane: Value) -> impl Fn(Scalar) -> Value + use<> {
+        let wide = self.builder.ins().ishl_imm_u(lane, 3);
+        let narrow = self.builder.ins().ishl_imm_u(lane, 2);
+        move |scalar| if scalar.bytes() == 8 { wide } else { narrow }
+    }
+
+    /// The loop over the lanes of a segment; gives the flags after it.
+    fn lanes(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
+        self.each(segment.lanes, 1, flags, |emitter, lane, flags| {
+            let offset = emitter.offsets(lane);
+            for (at, inst) in map.insts.iter().enumerate() {
+                if emitter.values[at].is_some() {
+                    continue;
+                }
+                let value = match inst {
+                    Inst::Operand(operand) => {
+                        let scalar = emitter.types[at];
+                        let base = segment.operands[usize::from(*operand)];
+                        let address = emitter.address(base, offset(scalar));
+                        emitter.builder.ins().load(type_of(scalar), memory(), address, 0)
+                    }
+                    inst => emitter.operation(inst),
+                };
+                emitter.values[at] = Some(value);
+            }
+            let value = emitter.value(map.result);
+            let address = emitter.address(segment.output, offset(emitter.types[map.result]));
+            emitter.builder.ins().store(memory(), value, address, 0);
+            emitter.flags(flags, &map.flags)
+        })
+    }
+
     /// The loop over the groups of a segment's lanes; gives the flags after it.
-    #[allow(clippy::too_many_arguments, reason = "the values that are live around one loop")]
-    fn groups(
-        &mut self,
-        insts: &[Inst],
-        operands: &[Value],
-        output: Value,
-        lanes: Value,
-        result: usize,
-        flags: Value,
-        set: &[usize],
-    ) -> Value {
-        let (group, args) = self.block(&[types::I64, types::I32X4]);
-        let (body, _) = self.block(&[]);
-        let (next, next_args) = self.block(&[types::I32X4]);
-        let zero = self.builder.ins().iconst(types::I64, 0);
+    fn groups(&mut self, map: &Map<'_>, segment: &Segment, flags: Value) -> Value {
         let none = self.builder.ins().iconst(types::I32, 0);
         let none = self.builder.ins().splat(types::I32X4, none);
-        self.jump(group, &[zero, none]);
-
-        self.builder.switch_to_block(group);
-        let (index, flagged) = (args[0], args[1]);
-        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, lanes);
-        let next_arg = [BlockArg::from(flagged)];
-        self.builder.ins().brif(more, body, &[], next, &next_arg);
-
-        self.builder.switch_to_block(body);
-        let wide = self.builder.ins().ishl_imm_u(index, 3);
-        let narrow = self.builder.ins().ishl_imm_u(index, 2);
-        let offset = |scalar: Scalar| if scalar.bytes() == 8 { wide } else { narrow };
-        let addresses: Vec<Value> = self
-            .ir
-            .operands
-            .iter()
-            .zip(operands)
-            .map(|(operand, base)| self.address(*base, offset(operand.scalar)))
-            .collect();
-        let output = self.address(output, offset(self.types[result]));
-        let mut lanes_of_group = GroupEmitter::new(self.builder, &self.types, &self.values);
-        lanes_of_group.compute(insts, &addresses);
-        lanes_of_group.store(result, output);
-        let flagged = match set {
-            [] => flagged,
-            set => lanes_of_group.flags(flagged, set, index, lanes),
-        };
-        let index = self.builder.ins().iadd_imm_s(index, LANE_GROUP as i64);
-        self.jump(group, &[index, flagged]);
-
-        self.builder.switch_to_block(next);
-        let any = self.builder.ins().vany_true(next_args[0]);
+        let flagged = self.each(segment.lanes, LANE_GROUP, none, |emitter, lane, flagged| {
+            let offset = emitter.offsets(lane);
+            let operands = emitter.ir.operands.iter().zip(&segment.operands);
+            let addresses: Vec<Value> = operands
+                .map(|(operand, base)| emitter.address(*base, offset(operand.scalar)))
+                .collect();
+            let output = emitter.address(segment.output, offset(emitter.types[map.result]));
+            let mut group = GroupEmitter::new(emitter.builder, &emitter.types, &emitter.values);
+            group.compute(map.insts, &addresses);
+            group.store(map.result, output);
+            match &map.flags[..] {
+                [] => flagged,
+                set => group.flags(flagged, set, lane, segment.lanes),
+            }
+        });
+        let any = self.builder.ins().vany_true(flagged);
         let any = self.builder.ins().uextend(types::I64, any);
         self.builder.ins().bor(flags, any)
     }
@@ -504,9 +500,6 @@ impl<'e, 'f> Emitter<'e, 'f> {
             _ => scalar,
         };
         debug_assert!(op.is_compiled());
-        let (lane, args) = self.block(&[types::I64, type_of(total)]);
-        let (body, _) = self.block(&[]);
-        let (done, done_args) = self.block(&[type_of(total)]);
         let first = match op {
             ReduceOp::Max | ReduceOp::Min => self.builder.ins().load(kind, memory(), column, 0),
             _ => self.zero(total),
@@ -516,42 +509,29 @@ impl<'e, 'f> Emitter<'e, 'f> {
             ReduceOp::AvgDouble => self.builder.ins().fcvt_from_uint(types::F64, lanes),
             _ => lanes,
         };
-        let zero = self.builder.ins().iconst(types::I64, 0);
-        self.jump(lane, &[zero, first]);
-
-        self.builder.switch_to_block(lane);
-        let (index, sum) = (args[0], args[1]);
-        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, lanes);
-        let done_arg = [BlockArg::from(sum)];
-        self.builder.ins().brif(more, body, &[], done, &done_arg);
-
-        self.builder.switch_to_block(body);
-        let offset = self.builder.ins().imul_imm_s(index, width);
-        let address = self.address(column, offset);
-        let value = self.builder.ins().load(kind, memory(), address, 0);
-        let sum = match op {
-            ReduceOp::Sum => self.binary(BinaryOp::Add, scalar, sum, value),
-            ReduceOp::Max | ReduceOp::Min => {
-                let op = if op == ReduceOp::Max { BinaryOp::Gt } else { BinaryOp::Lt };
-                let wins = self.binary(op, scalar, value, sum);
-                self.builder.ins().select(wins, value, sum)
+        let sum = self.each(lanes, 1, first, |emitter, lane, sum| {
+            let offset = emitter.builder.ins().imul_imm_s(lane, width);
+            let address = emitter.address(column, offset);
+            let value = emitter.builder.ins().load(kind, memory(), address, 0);
+            match op {
+                ReduceOp::Sum => emitter.binary(BinaryOp::Add, scalar, sum, value),
+                ReduceOp::Max | ReduceOp::Min => {
+                    let op = if op == ReduceOp::Max { BinaryOp::Gt } else { BinaryOp::Lt };
+                    let wins = emitter.binary(op, scalar, value, sum);
+                    emitter.builder.ins().select(wins, value, sum)
+                }
+                ReduceOp::AvgSingle => {
+                    let value = emitter.convert(scalar, Scalar::F32, value);
+                    let share = emitter.builder.ins().fdiv(value, count);
+                    emitter.builder.ins().fadd(sum, share)
+                }
+                ReduceOp::AvgDouble => {
+                    let value = emitter.convert(scalar, Scalar::F64, value);
+                    emitter.builder.ins().fadd(sum, value)
+                }
+                ReduceOp::StdDev | ReduceOp::Quantile(_) => unreachable!("never compiled"),
             }
-            ReduceOp::AvgSingle => {
-                let value = self.convert(scalar, Scalar::F32, value);
-                let share = self.builder.ins().fdiv(value, count);
-                self.builder.ins().fadd(sum, share)
-            }
-            ReduceOp::AvgDouble => {
-                let value = self.convert(scalar, Scalar::F64, value);
-                self.builder.ins().fadd(sum, value)
-            }
-            ReduceOp::StdDev | ReduceOp::Quantile(_) => unreachable!("never compiled"),
-        };
-        let index = self.builder.ins().iadd_imm_s(index, 1);
-        self.jump(lane, &[index, sum]);
-
-        self.builder.switch_to_block(done);
-        let sum = done_args[0];
+        });
         if op == ReduceOp::AvgDouble {
             let mean = self.builder.ins().fdiv(sum, count);
             return self.builder.ins().fdemote(types::F32, mean);

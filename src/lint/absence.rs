@@ -4,8 +4,8 @@
 use super::Subject;
 use crate::check::typed::TypedKind;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::text::Span;
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     let guards = Guards::new(subject);

@@ -7,8 +7,8 @@ use crate::check::typed::Desc;
 use crate::check::units::dimensions_agree;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::text::Span;
 
 /// A comparison.
 #[derive(Clone, Copy)]

@@ -11,9 +11,9 @@ use super::Subject;
 use super::text::beyond_blank;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Examination, Registered};
-use crate::source::SourceMap;
 use crate::syntax::ast::{ExprId, NodeKind};
 use crate::syntax::{choices, nearest};
+use crate::text::SourceMap;
 
 /// Most instances that a message lists.
 const MAX_LISTED: usize = 5;

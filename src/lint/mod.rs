@@ -17,8 +17,8 @@ use crate::check::Examined;
 use crate::check::typed::{Desc, TypedKind, TypedNode};
 use crate::diag::Diagnostics;
 use crate::engine::{Examination, Registered};
-use crate::source::{SourceMap, Span};
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, Node, NodeKind, Number, NumberValue, UnaryOp};
+use crate::text::{SourceMap, Span};
 
 pub use definitions::lint_definitions;
 pub use instances::missing_instances;

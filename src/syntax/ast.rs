@@ -9,7 +9,7 @@ use std::time::Duration;
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 
 use crate::functions::Function;
-use crate::source::Span;
+use crate::text::Span;
 
 /// Most labels that one `by` may name.
 pub const MAX_LABELS: usize = 32;
@@ -321,12 +321,6 @@ impl Expr {
         self.nodes.is_empty()
     }
 
-    /// True if both are the same tree, whatever the places of its nodes.
-    pub fn is_same_tree(&self, other: &Expr) -> bool {
-        self.nodes.len() == other.nodes.len()
-            && self.nodes.iter().zip(&other.nodes).all(|(a, b)| a.kind.is_same(&b.kind))
-    }
-
     /// Calls `visit` with each operand of a node, left to right.
     pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match &self.node(id).kind {
@@ -397,63 +391,6 @@ impl Expr {
 }
 
 impl NodeKind {
-    /// Equality without the places.
-    fn is_same(&self, other: &NodeKind) -> bool {
-        use NodeKind::*;
-        match (self, other) {
-            (Number(a), Number(b)) => a == b,
-            (Metric(a), Metric(b)) => a == b,
-            (Select { operand: a, instance: i }, Select { operand: b, instance: j }) => {
-                a == b && i.value == j.value
-            }
-            (
-                Match { pattern: p, negated: m, operand: a },
-                Match { pattern: q, negated: n, operand: b },
-            ) => p.value == q.value && m == n && a == b,
-            (Unary { op: p, operand: a }, Unary { op: q, operand: b }) => p == q && a == b,
-            (Binary { op: p, left: a, right: c, .. }, Binary { op: q, left: b, right: d, .. }) => {
-                p == q && a == b && c == d
-            }
-            (Ternary { guard: a, yes: c, no: e }, Ternary { guard: b, yes: d, no: f }) => {
-                a == b && c == d && e == f
-            }
-            (Aggregate { function: f, metric: a }, Aggregate { function: g, metric: b }) => {
-                f == g && a.value == b.value
-            }
-            (Defined(a), Defined(b)) => a.value == b.value,
-            (Anon(a), Anon(b)) => a == b,
-            (Temporal { function: f, operand: a }, Temporal { function: g, operand: b }) => {
-                f == g && a == b
-            }
-            (Scalar(a), Scalar(b)) => a == b,
-            (Rescale { operand: a, units: u }, Rescale { operand: b, units: v }) => {
-                a == b && u.value == v.value
-            }
-            (MkConst { number: m, attributes: a }, MkConst { number: n, attributes: b }) => {
-                m.value == n.value && a.is_same(b)
-            }
-            (NoValue(a), NoValue(b)) => a.is_same(b),
-            (
-                Call { callee: f, literal: l, operands: a },
-                Call { callee: g, literal: m, operands: b },
-            ) => {
-                let literal = |literal: &Option<Spanned<Literal>>| {
-                    literal.as_ref().map(|literal| literal.value.clone())
-                };
-                f == g && literal(l) == literal(m) && a == b
-            }
-            (Grouped { operand: a, labels: l }, Grouped { operand: b, labels: m }) => {
-                let names = |labels: &[Spanned<Box<str>>]| -> Vec<Box<str>> {
-                    labels.iter().map(|label| label.value.clone()).collect()
-                };
-                a == b && names(l) == names(m)
-            }
-            (Text(a), Text(b)) => a == b,
-            (Error, Error) => true,
-            _ => false,
-        }
-    }
-
     /// Replaces each operand.
     pub(crate) fn move_operands(&mut self, moved: impl Fn(ExprId) -> ExprId) {
         match self {
@@ -486,20 +423,6 @@ impl NodeKind {
                 *no = moved(*no);
             }
         }
-    }
-}
-
-impl Attributes {
-    /// Equality without the places.
-    fn is_same(&self, other: &Attributes) -> bool {
-        fn same<T: PartialEq>(a: &Option<Spanned<T>>, b: &Option<Spanned<T>>) -> bool {
-            a.as_ref().map(|a| &a.value) == b.as_ref().map(|b| &b.value)
-        }
-        same(&self.value_type, &other.value_type)
-            && same(&self.semantics, &other.semantics)
-            && same(&self.units, &other.units)
-            && same(&self.indom, &other.indom)
-            && same(&self.meta, &other.meta)
     }
 }
 

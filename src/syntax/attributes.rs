@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Dialect;
-use crate::stray;
+use crate::text::stray;
 
 use super::ast::Spanned;
 use super::config::{

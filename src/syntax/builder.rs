@@ -11,12 +11,11 @@ use pmderive_runtime::pattern::{Pattern, PatternError};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::functions::{self, BadArgument, NumberKind};
-use crate::source::Span;
-use crate::stray;
+use crate::text::Span;
+use crate::text::stray;
 
 use super::ast::{
     Aggregate, Attributes, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, Number, Spanned,
-    Temporal, UnaryOp,
 };
 use super::explain::Explainer;
 use super::keywords::{self, ANON_TYPES, SEMANTICS, TYPES};
@@ -96,30 +95,31 @@ impl<'b> Builder<'b> {
     }
 
     /// The arena of an expression of which nothing is understood.
-    pub fn refuse(mut self, start: u32, end: u32) -> Expr {
-        self.error_node(start, end);
+    pub fn refuse(mut self, span: Span) -> Expr {
+        self.error_node(span);
         self.expr.drop_unreachable();
         self.expr.shrink();
         self.expr
     }
 
-    fn span(&self, start: u32, end: u32) -> Span {
+    /// The place of the bytes of the expression from `start` to before `end`.
+    pub fn at(&self, start: u32, end: u32) -> Span {
         self.origin.span(start, end)
     }
 
-    fn push(&mut self, kind: NodeKind, start: u32, end: u32) -> ExprId {
-        let span = self.span(start, end);
+    /// A node of which nothing has to be looked at.
+    pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
         self.expr.push(kind, span)
     }
 
     /// A token's text, which begins `delimiter` bytes after the token.
     pub fn word<'t>(&self, text: &'t str, delimiter: u32, start: u32, end: u32) -> Word<'t> {
-        Word { text, at: start + delimiter, span: self.span(start, end) }
+        Word { text, at: start + delimiter, span: self.at(start, end) }
     }
 
     /// A value with its place.
     pub fn spanned<T>(&self, value: T, start: u32, end: u32) -> Spanned<T> {
-        Spanned { value, span: self.span(start, end) }
+        Spanned { value, span: self.at(start, end) }
     }
 
     /// `disk.dev.read`
@@ -128,14 +128,14 @@ impl<'b> Builder<'b> {
     }
 
     /// `42`, `1.5`
-    pub fn number(&mut self, text: &str, start: u32, end: u32) -> ExprId {
-        self.push(NodeKind::Number(keywords::number(text)), start, end)
+    pub fn number(&mut self, text: &str, span: Span) -> ExprId {
+        self.push(NodeKind::Number(keywords::number(text)), span)
     }
 
     /// `operand[instance]`
-    pub fn select(&mut self, operand: ExprId, instance: Word<'_>, start: u32, end: u32) -> ExprId {
+    pub fn select(&mut self, operand: ExprId, instance: Word<'_>, span: Span) -> ExprId {
         let instance = Spanned { value: unescape(instance.text), span: instance.span };
-        self.push(NodeKind::Select { operand, instance }, start, end)
+        self.push(NodeKind::Select { operand, instance }, span)
     }
 
     /// `matchinst(/pattern/, operand)`
@@ -144,12 +144,11 @@ impl<'b> Builder<'b> {
         negated: bool,
         pattern: Word<'_>,
         operand: ExprId,
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> ExprId {
         match self.pattern(pattern) {
-            Some(pattern) => self.push(NodeKind::Match { pattern, negated, operand }, start, end),
-            None => self.error_node(start, end),
+            Some(pattern) => self.push(NodeKind::Match { pattern, negated, operand }, span),
+            None => self.error_node(span),
         }
     }
 
@@ -171,13 +170,13 @@ impl<'b> Builder<'b> {
     }
 
     /// `"init"` beside `==` or `!=`
-    pub fn text(&mut self, text: Word<'_>, start: u32, end: u32) -> ExprId {
+    pub fn text(&mut self, text: Word<'_>, span: Span) -> ExprId {
         if !self.language.extensions {
             self.diagnostics.push(
                 Diagnostic::error(Code::UnexpectedToken, text.span, "a text cannot be an operand")
                     .help("texts can be compared with --extensions"),
             );
-            return self.error_node(start, end);
+            return self.error_node(span);
         }
         self.expr.push(NodeKind::Text(stray::replaced(text.text).into()), text.span)
     }
@@ -189,29 +188,22 @@ impl<'b> Builder<'b> {
         callee: Callee,
         literal: Option<Spanned<Literal>>,
         operands: &[ExprId],
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> ExprId {
         if let Callee::Aggregate(function) = callee
             && operands == [self.expr.root()]
             && let Some(metric) = self.expr.pop_metric()
         {
-            return self.push(NodeKind::Aggregate { function, metric }, start, end);
+            return self.push(NodeKind::Aggregate { function, metric }, span);
         }
-        self.push(NodeKind::Call { callee, literal, operands: operands.into() }, start, end)
+        self.push(NodeKind::Call { callee, literal, operands: operands.into() }, span)
     }
 
     /// `sum(operand) by (rack, dc)`
-    pub fn group(
-        &mut self,
-        operand: ExprId,
-        labels: Vec<Word<'_>>,
-        start: u32,
-        end: u32,
-    ) -> ExprId {
+    pub fn group(&mut self, operand: ExprId, labels: Vec<Word<'_>>, at: Span) -> ExprId {
         let label = |name: &Word<'_>| Spanned { value: name.text.into(), span: name.span };
         let labels = labels.iter().map(label).collect();
-        self.push(NodeKind::Grouped { operand, labels }, start, end)
+        self.push(NodeKind::Grouped { operand, labels }, at)
     }
 
     /// `topk(k, operand)`, `quantile(q, operand)`
@@ -220,10 +212,9 @@ impl<'b> Builder<'b> {
         (wanted, callee): (NumberKind, Callee),
         number: Word<'_>,
         operand: ExprId,
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> ExprId {
-        self.call_with(callee, number, wanted.read(number.text), operand, start, end)
+        self.call_with(callee, number, wanted.read(number.text), operand, span)
     }
 
     /// `avg_over(operand, "interval")`
@@ -232,12 +223,11 @@ impl<'b> Builder<'b> {
         callee: Callee,
         operand: ExprId,
         interval: Word<'_>,
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> ExprId {
         let literal = functions::interval(interval.text)
             .map(|length| Literal::Interval { text: interval.text.into(), length });
-        self.call_with(callee, interval, literal, operand, start, end)
+        self.call_with(callee, interval, literal, operand, span)
     }
 
     /// `matchvalue(/pattern/, operand)`
@@ -247,14 +237,11 @@ impl<'b> Builder<'b> {
         negated: bool,
         pattern: Word<'_>,
         operand: ExprId,
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> ExprId {
-        let Some(Spanned { value: pattern, span }) = self.pattern(pattern) else {
-            return self.error_node(start, end);
-        };
-        let value = Literal::Pattern { pattern, negated };
-        self.call(callee, Some(Spanned { value, span }), &[operand], start, end)
+        let Some(pattern) = self.pattern(pattern) else { return self.error_node(span) };
+        let value = Literal::Pattern { pattern: pattern.value, negated };
+        self.call(callee, Some(Spanned { value, span: pattern.span }), &[operand], span)
     }
 
     /// A call with an argument that is written as such, unless it is wrong.
@@ -264,36 +251,30 @@ impl<'b> Builder<'b> {
         word: Word<'_>,
         literal: Result<Literal, BadArgument>,
         operand: ExprId,
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> ExprId {
         match literal {
             Ok(value) => {
                 let literal = Some(Spanned { value, span: word.span });
-                self.call(callee, literal, &[operand], start, end)
+                self.call(callee, literal, &[operand], span)
             }
             Err(BadArgument { message, offset }) => {
                 // The offset lies within a text shorter than 4 GiB.
                 let place = offset.and_then(|offset| u32::try_from(offset).ok());
                 let end_of_word = word.at + u32::try_from(word.text.len()).unwrap_or(0);
-                let span = place.map_or(word.span, |at| self.span(word.at + at, end_of_word));
+                let wrong = place.map_or(word.span, |at| self.at(word.at + at, end_of_word));
                 let argument = word.text;
                 let name = callee.name();
                 let headline = format!("`{argument}` is no argument of `{name}()`");
                 let mut diagnostic =
-                    Diagnostic::error(Code::WrongArguments, span, headline).label(span, message);
+                    Diagnostic::error(Code::WrongArguments, wrong, headline).label(wrong, message);
                 if let Callee::Function(function) = callee {
                     diagnostic = diagnostic.help(format!("as in `{}`", function.example.call));
                 }
                 self.diagnostics.push(diagnostic);
-                self.error_node(start, end)
+                self.error_node(span)
             }
         }
-    }
-
-    /// `-operand`, `!operand`
-    pub fn unary(&mut self, op: UnaryOp, operand: ExprId, start: u32, end: u32) -> ExprId {
-        self.push(NodeKind::Unary { op, operand }, start, end)
     }
 
     /// `left op right`
@@ -302,57 +283,38 @@ impl<'b> Builder<'b> {
         op: Spanned<BinaryOp>,
         left: ExprId,
         right: ExprId,
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> ExprId {
-        self.push(NodeKind::Binary { op: op.value, op_span: op.span, left, right }, start, end)
-    }
-
-    /// `guard ? yes : no`
-    pub fn ternary(
-        &mut self,
-        guard: ExprId,
-        yes: ExprId,
-        no: ExprId,
-        start: u32,
-        end: u32,
-    ) -> ExprId {
-        self.push(NodeKind::Ternary { guard, yes, no }, start, end)
+        self.push(NodeKind::Binary { op: op.value, op_span: op.span, left, right }, span)
     }
 
     /// `guard ? novalue() : novalue()`, which is refused.
-    pub fn ternary_of_novalues(&mut self, second: ExprId, start: u32, end: u32) -> ExprId {
-        let span = self.expr.node(second).span;
+    pub fn ternary_of_novalues(&mut self, second: ExprId, span: Span) -> ExprId {
+        let second = self.expr.node(second).span;
         let message = "both branches of this `?:` are `novalue()`";
         self.diagnostics.push(
-            Diagnostic::error(Code::MisplacedNoValue, span, message)
-                .label(span, "at most one branch may be `novalue()`"),
+            Diagnostic::error(Code::MisplacedNoValue, second, message)
+                .label(second, "at most one branch may be `novalue()`"),
         );
-        self.error_node(start, end)
+        self.error_node(span)
     }
 
     /// `avg(metric)`
-    pub fn aggregate(
-        &mut self,
-        function: Aggregate,
-        metric: Word<'_>,
-        start: u32,
-        end: u32,
-    ) -> ExprId {
+    pub fn aggregate(&mut self, function: Aggregate, metric: Word<'_>, span: Span) -> ExprId {
         let metric = Spanned { value: metric.text.into(), span: metric.span };
-        self.push(NodeKind::Aggregate { function, metric }, start, end)
+        self.push(NodeKind::Aggregate { function, metric }, span)
     }
 
     /// `defined(metric)`
-    pub fn defined(&mut self, metric: Word<'_>, start: u32, end: u32) -> ExprId {
+    pub fn defined(&mut self, metric: Word<'_>, span: Span) -> ExprId {
         let metric = Spanned { value: metric.text.into(), span: metric.span };
-        self.push(NodeKind::Defined(metric), start, end)
+        self.push(NodeKind::Defined(metric), span)
     }
 
     /// `anon(PM_TYPE_U32)`
-    pub fn anon(&mut self, name: Word<'_>, start: u32, end: u32) -> ExprId {
+    pub fn anon(&mut self, name: Word<'_>, span: Span) -> ExprId {
         match keywords::anon_type(name.text) {
-            Some(value_type) => self.push(NodeKind::Anon(value_type), start, end),
+            Some(value_type) => self.push(NodeKind::Anon(value_type), span),
             None => {
                 let message = format!("`{}` is no type that `anon()` takes", name.text);
                 let refused = Diagnostic::error(Code::WrongArguments, name.span, message);
@@ -367,38 +329,22 @@ impl<'b> Builder<'b> {
                     }
                     None => refused.help(format!("one of {}", choices(known))),
                 });
-                self.error_node(start, end)
+                self.error_node(span)
             }
         }
     }
 
-    /// `delta(operand)`
-    pub fn temporal(
-        &mut self,
-        function: Temporal,
-        operand: ExprId,
-        start: u32,
-        end: u32,
-    ) -> ExprId {
-        self.push(NodeKind::Temporal { function, operand }, start, end)
-    }
-
-    /// `scalar(operand)`
-    pub fn scalar(&mut self, operand: ExprId, start: u32, end: u32) -> ExprId {
-        self.push(NodeKind::Scalar(operand), start, end)
-    }
-
     /// `rescale(operand, "units")`
-    pub fn rescale(&mut self, operand: ExprId, units: Word<'_>, start: u32, end: u32) -> ExprId {
+    pub fn rescale(&mut self, operand: ExprId, units: Word<'_>, span: Span) -> ExprId {
         match keywords::units(units.text, self.language.dialect) {
             Ok(value) => {
                 let units = Spanned { value, span: units.span };
-                self.push(NodeKind::Rescale { operand, units }, start, end)
+                self.push(NodeKind::Rescale { operand, units }, span)
             }
             Err(reason) => {
                 let refused = self.bad_units(units, &reason);
                 self.diagnostics.push(refused);
-                self.error_node(start, end)
+                self.error_node(span)
             }
         }
     }
@@ -451,7 +397,7 @@ impl<'b> Builder<'b> {
         let place = |position: usize| text.at + u32::try_from(position).unwrap_or(0);
         let span = match error.range.is_empty() {
             true => text.span,
-            false => self.span(place(error.range.start), place(error.range.end)),
+            false => self.at(place(error.range.start), place(error.range.end)),
         };
         let message = format!("`{}` is no units text", text.text);
         let advice = units_help::advise(text.text, error, self.language.dialect);
@@ -460,10 +406,10 @@ impl<'b> Builder<'b> {
             .help(advice.help);
         match advice.fix {
             Some((range, with)) => {
-                let at = self.span(place(range.start), place(range.end));
+                let at = self.at(place(range.start), place(range.end));
                 // Words without quotes are one word at most.
                 let quoted = with.is_empty() || with.contains([' ', '/']);
-                match quoted && self.span(text.at, text.at).start == text.span.start {
+                match quoted && self.at(text.at, text.at).start == text.span.start {
                     true => diagnostic.fix(at, format!("\"{with}\"")),
                     false => diagnostic.fix(at, with),
                 }
@@ -484,8 +430,8 @@ impl<'b> Builder<'b> {
     }
 
     /// `mkconst(number, ...)`
-    pub fn make_constant(&mut self, text: Word<'_>, start: u32, end: u32) -> ExprId {
-        let Some(attributes) = self.take_keywords() else { return self.error_node(start, end) };
+    pub fn make_constant(&mut self, text: Word<'_>, span: Span) -> ExprId {
+        let Some(attributes) = self.take_keywords() else { return self.error_node(span) };
         let number: Number = keywords::number(text.text);
         if let Some(wanted) = &attributes.value_type
             && !keywords::constant_fits(&number, wanted.value)
@@ -500,33 +446,32 @@ impl<'b> Builder<'b> {
                     .label(wanted.span, "an integer type")
                     .help(help),
             );
-            return self.error_node(start, end);
+            return self.error_node(span);
         }
         let number = Spanned { value: number, span: text.span };
         let attributes = Box::new(attributes);
-        self.push(NodeKind::MkConst { number, attributes }, start, end)
+        self.push(NodeKind::MkConst { number, attributes }, span)
     }
 
     /// `novalue(...)`
-    pub fn no_value(&mut self, start: u32, end: u32) -> ExprId {
+    pub fn no_value(&mut self, span: Span) -> ExprId {
         match self.take_keywords() {
-            Some(attributes) => self.push(NodeKind::NoValue(attributes.into()), start, end),
-            None => self.error_node(start, end),
+            Some(attributes) => self.push(NodeKind::NoValue(attributes.into()), span),
+            None => self.error_node(span),
         }
     }
 
     /// Stands for text that was refused and reported.
-    pub fn error_node(&mut self, start: u32, end: u32) -> ExprId {
+    pub fn error_node(&mut self, span: Span) -> ExprId {
         self.has_errors = true;
-        self.push(NodeKind::Error, start, end)
+        self.push(NodeKind::Error, span)
     }
 
     /// Reports a token that cannot stand where it stands and goes on after it.
     pub fn recover(
         &mut self,
         recovery: ErrorRecovery<u32, Token<'_>, Stop>,
-        start: u32,
-        end: u32,
+        span: Span,
     ) -> Result<ExprId, lalrpop_util::ParseError<u32, Token<'static>, Stop>> {
         self.keywords = Attributes::default();
         self.bad_keyword = false;
@@ -542,7 +487,7 @@ impl<'b> Builder<'b> {
                 self.diagnostics.push(diagnostic);
             }
         }
-        Ok(self.error_node(start, end.max(start)))
+        Ok(self.error_node(span))
     }
 }
 

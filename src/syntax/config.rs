@@ -11,7 +11,7 @@ use std::ops::Range;
 use crate::diag::pcp::FileLine;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span};
 
 pub use pmderive_runtime::model::TextKind;
 

@@ -6,7 +6,7 @@
 use pmderive_runtime::model::PmStatus;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::origin::{Origin, offset};
 use super::suggest::{choices, nearest};
@@ -49,16 +49,6 @@ impl ControlOption {
         ControlOption::DebugEval,
         ControlOption::NoValue,
     ];
-
-    /// The code that programs give it, `PCP_DERIVED_GLOBAL_LIMIT` and so on.
-    pub const fn code(self) -> i32 {
-        self as i32
-    }
-
-    /// The option of a code.
-    pub fn from_code(code: i32) -> Option<ControlOption> {
-        ControlOption::ALL.into_iter().find(|option| option.code() == code)
-    }
 
     /// The name in `#control` lines and in `PCP_DERIVED_CONTROL`.
     pub fn name(self) -> &'static str {
@@ -188,12 +178,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_and_names_lead_back() {
+    fn names_lead_back() {
         for option in ControlOption::ALL {
-            assert_eq!(ControlOption::from_code(option.code()), Some(option));
             assert_eq!(ControlOption::find(option.name()), Some(option));
         }
-        assert_eq!([0, 7, -1].map(ControlOption::from_code), [None; 3]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use lalrpop_util::ParseError;
 
 use crate::diag::{Code, Diagnostic};
 use crate::dialect::Language;
-use crate::source::Span;
+use crate::text::Span;
 
 use super::builder::Stop;
 use super::origin::{Origin, offset};

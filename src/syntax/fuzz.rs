@@ -8,10 +8,11 @@ use crate::diag::json::to_json;
 #[cfg(feature = "render")]
 use crate::diag::render::{Style, render};
 use crate::dialect::{Dialect, Language};
-use crate::source::{SourceId, SourceMap, Span};
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::ast::NodeKind;
 use super::config::{DefinitionItem, parse_definitions};
+use super::fuzz_same::are_same;
 use super::print::print_expr;
 use super::{ParsedExpr, parse_expr};
 
@@ -77,7 +78,7 @@ fn check_parsed(parsed: &ParsedExpr, text: &str, language: Language) {
     let mut diagnostics = Diagnostics::default();
     let again = parse_expr(SourceId(0), &printed, 0, language, &mut diagnostics);
     assert!(diagnostics.is_empty(), "{text:?} prints as {printed:?}: {diagnostics:?}");
-    assert!(again.expr.is_same_tree(&parsed.expr), "{text:?} prints as {printed:?}");
+    assert!(are_same(&again.expr, &parsed.expr), "{text:?} prints as {printed:?}");
 }
 
 fn check_diagnostics(diagnostics: &Diagnostics, sources: &SourceMap, text: &str) {

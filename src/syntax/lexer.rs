@@ -9,7 +9,7 @@ use logos::Logos;
 
 use crate::dialect::{Dialect, Language};
 use crate::functions::{self, Shape};
-use crate::stray;
+use crate::text::stray;
 
 use super::ast::{Aggregate, Callee, Temporal};
 use super::origin::offset;

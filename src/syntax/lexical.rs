@@ -6,8 +6,8 @@
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
-use crate::source::Span;
-use crate::stray;
+use crate::text::Span;
+use crate::text::stray;
 
 use super::origin::{Origin, offset};
 use super::token::{Invalid, Token, TokenAt};

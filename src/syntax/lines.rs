@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::dialect::Dialect;
-use crate::source::SourceId;
+use crate::text::SourceId;
 
 use super::origin::{Origin, offset};
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::diag::{Code, Diagnostic, Diagnostics, Severity};
 use crate::dialect::Dialect;
 use crate::escape;
-use crate::source::{SourceId, SourceMap, Span};
-use crate::stray;
+use crate::text::stray;
+use crate::text::{SourceId, SourceMap, Span};
 
 /// Largest definition file that is read, in bytes, and most bytes of all files
 /// of one list of paths.

@@ -26,6 +26,8 @@ mod explain;
 mod extension_calls;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz_same;
 pub(crate) mod keywords;
 mod lexer;
 mod lexical;
@@ -45,7 +47,7 @@ mod units_help;
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::{Dialect, Language};
-use crate::source::SourceId;
+use crate::text::SourceId;
 
 use ast::{Callee, Expr, NodeKind};
 use builder::Builder;
@@ -188,7 +190,7 @@ fn build(
     let stream = tokens.iter().map(|at| Ok((at.start, at.token, at.end)));
     match grammar::ExpressionParser::new().parse(&mut builder, stream) {
         Ok(_) => builder.finish(),
-        Err(_) => builder.refuse(0, offset(text.len())),
+        Err(_) => builder.refuse(origin.span(0, offset(text.len()))),
     }
 }
 

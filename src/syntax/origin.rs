@@ -4,7 +4,7 @@
 //! continuation marks that are not part of it; an [`Origin`] leads from its
 //! bytes back to the file's.
 
-use crate::source::{SourceId, Span};
+use crate::text::{SourceId, Span};
 
 /// A position in a text as the 32 bits of a [`Span`]. Texts are bounded far
 /// below 4 GiB, see [`super::MAX_FILE_BYTES`] and [`super::MAX_EXPRESSION_BYTES`].

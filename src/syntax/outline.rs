@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
-use crate::source::SourceId;
+use crate::text::SourceId;
 
 use super::config::{DefinitionReader, TextKind};
 use super::lines::{Line, Lines};

@@ -335,8 +335,8 @@ mod tests {
     use super::*;
     use crate::dialect::{Dialect, Language};
     use crate::functions::{FUNCTIONS, NumberKind, Shape, interval};
-    use crate::source::{SourceId, Span};
     use crate::syntax::ast::{Aggregate, Callee, Spanned, Temporal};
+    use crate::text::{SourceId, Span};
 
     use crate::syntax::keywords::number;
     use crate::syntax::tests::{dump, parse};

@@ -8,7 +8,7 @@
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;
 use crate::functions;
-use crate::source::Span;
+use crate::text::Span;
 
 use super::by;
 use super::calls;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::diag::Diagnostics;
 use crate::dialect::{Dialect, Language};
-use crate::source::SourceId;
+use crate::text::SourceId;
 
 use super::ast::{Expr, Literal, NodeKind, UnaryOp};
 use super::{ParsedExpr, parse_expr};
@@ -168,7 +168,7 @@ fn extensions_leave_the_language_of_libpcp_alone() {
             let (wide, diagnostics) = parse(text, extended(dialect));
             assert_eq!(diagnostics.is_empty(), wide.error.is_none(), "{text}: {diagnostics:?}");
             match (&plain.error, &wide.error) {
-                (None, None) => assert!(plain.expr.is_same_tree(&wide.expr), "{text}"),
+                (None, None) => assert_eq!(plain.expr, wide.expr, "{text}"),
                 (Some(error), Some(same)) => assert_eq!(error, same, "{text}"),
                 (None, Some(_)) => panic!("{text} is refused with extensions: {diagnostics:?}"),
                 (Some(_), None) if dialect == Dialect::Fixed => {
@@ -379,7 +379,7 @@ fn keywords_are_reserved_where_they_have_a_meaning() {
 
 #[test]
 fn places_are_those_of_the_surrounding_text() {
-    let mut sources = crate::source::SourceMap::default();
+    let mut sources = crate::text::SourceMap::default();
     let source = sources.add("file", "x = a.b[c] * avg(d)");
     let mut diagnostics = Diagnostics::default();
     let parsed = parse_expr(source, "a.b[c] * avg(d)", 4, Dialect::Fixed, &mut diagnostics);

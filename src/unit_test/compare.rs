@@ -4,7 +4,7 @@ use pmderive_runtime::eval::{Value, Values};
 use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::program::Reason;
 
-use crate::plain::{text, write_value};
+use crate::report::plain::{text, write_value};
 
 use super::file::Expected;
 use super::timeline::{Item, Number, Tolerance};

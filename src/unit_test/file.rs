@@ -10,8 +10,8 @@ use pmderive_runtime::model::{InDom, InstId, PmStatus, Pmid};
 
 use crate::diag::Code;
 use crate::dialect::Language;
-use crate::source::{SourceId, Span};
 use crate::syntax::ast::Spanned;
+use crate::text::{SourceId, Span};
 
 use super::timeline::{Timeline, Tolerance};
 

@@ -6,9 +6,9 @@ use pmderive_runtime::model::{InDom, MetricDesc, Pmid, Semantics, Units, ValueTy
 use pmderive_runtime::source::MetadataSource;
 
 use crate::metadata::RecordedMetadata;
-use crate::source::Span;
 use crate::syntax::ast::Spanned;
 use crate::syntax::{name_mistake, semantics_word, value_type_word};
+use crate::text::Span;
 
 use super::read::{QUOTES, Reader, in_order};
 use crate::document::{Table, Value};

@@ -61,7 +61,7 @@ pub fn fuzz_test_file(data: &[u8]) {
 
     use crate::diag::Diagnostics;
     use crate::engine::Backend;
-    use crate::source::SourceMap;
+    use crate::text::SourceMap;
 
     let Ok(text) = std::str::from_utf8(data) else { return };
     // Whatever files there are on this machine, they are not read.

@@ -18,9 +18,9 @@ use toml::de::{DeString, DeValue};
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::document::{Document, Table, Value};
-use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
+use crate::text::{SourceId, SourceMap, Span};
 
 use super::file::{Case, Expected, Rejected, Subject, TestFile, Written};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};

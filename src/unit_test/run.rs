@@ -19,8 +19,8 @@ use crate::engine::{
     Backend, Engine, Registered, Registry, Sample, Session, SharedRegistry, Space,
 };
 use crate::escape;
-use crate::source::{SourceMap, Span};
 use crate::syntax::{Unreadable, definition_files, nearest, read_definition_file};
+use crate::text::{SourceMap, Span};
 
 use super::compare::{Got, Mismatch, Why, compare};
 use super::file::{Case, Rejected, Subject, TestFile, Written};

@@ -14,8 +14,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry, Shown, Space};
-use pmderive::export::{Destination, Format, Sampling, export};
-use pmderive::source::SourceMap;
+use pmderive::report::table::{Destination, Format, Sampling, export};
+use pmderive::text::SourceMap;
 use pmderive_runtime::context::Context as Source;
 
 use crate::command::{pmderive, run};
@@ -141,8 +141,9 @@ fn memory_does_not_grow_with_the_table() {
     let mut session =
         choosing(engine, source, &registry, &selection, &mut diagnostics).expect("it binds");
     let (metrics, source) = session.metrics_and_source();
-    let facts = pmderive::export::Schema::look_up(metrics, &registry, source, Sampling::Records)
-        .expect("metadata");
+    let facts =
+        pmderive::report::table::Schema::look_up(metrics, &registry, source, Sampling::Records)
+            .expect("metadata");
     let mut space = Space::default();
     session.sample(&mut space).map(|_| ()).expect("a sample");
     let sample = session.sample(&mut space).expect("a sample");

@@ -8,7 +8,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::EquivalentDomains;
 use pmderive::engine::{Backend, Compiled, Engine, Registry, Selection};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::context::{AsyncHostContext, ConnectOptions};
 use pmderive_runtime::eval::{Value, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};

@@ -14,7 +14,7 @@ use pmderive::diag::render::{Style, render};
 use pmderive::diag::{Code, Diagnostics};
 use pmderive::dialect::Dialect;
 use pmderive::engine::Registry;
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 
 use fleet::{Asked, Found, compile};
 

@@ -15,7 +15,7 @@ use std::process::Command;
 use pmderive::diag::{Diagnostics, pcp};
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use serde_json::Value;
 

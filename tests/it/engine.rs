@@ -7,7 +7,7 @@ use std::time::Duration;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registered, Registry, Session, SharedRegistry, Space};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::{ConnectOptions, HostContext};
 use pmderive_runtime::eval::Value;

@@ -8,7 +8,7 @@ use archive_writer::ArchiveWriter;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::archive::{ArchiveContext, InterpolationRules};
 use pmderive_runtime::model::{
     InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, Value, ValueType,

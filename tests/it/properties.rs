@@ -6,9 +6,9 @@ use pmderive::check::units::combine;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::fuzz::fuzz_parse;
-use pmderive::source::SourceMap;
 use pmderive::syntax::ast::BinaryOp;
 use pmderive::syntax::{parse_expr, print_expr};
+use pmderive::text::SourceMap;
 use pmderive_runtime::model::{Conversion, ExtraUnit, Units};
 use proptest::prelude::*;
 

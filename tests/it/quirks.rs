@@ -17,7 +17,7 @@ use std::sync::Arc;
 use pmderive::diag::{Diagnostics, Severity};
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Metric, Registered, Registry, Space};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::context::HostContext;
 use pmderive_runtime::eval::{Evaluation, Value};

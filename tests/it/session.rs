@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry, Session, SharedRegistry};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{
     InDom, LabelFlags, LabelLevel, LabelSet, MetricDesc, PmStatus, Pmid, RawValueRef, Semantics,

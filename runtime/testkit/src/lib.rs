@@ -4,9 +4,11 @@
 pub mod choices;
 pub mod counting;
 pub mod fake_pmcd;
+pub mod fleet;
 pub mod kernels;
 pub mod mix;
 pub mod oracle;
 pub mod pminfo;
 pub mod real_pmcd;
 pub mod replays;
+pub mod sim;

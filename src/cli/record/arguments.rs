@@ -1,5 +1,6 @@
-//! What `pmderive record` can be told, with the letters of pmlogger(1) where
-//! they mean the same to all commands. Only the form of values is checked here.
+//! The options of `pmderive record`, with the letters of pmlogger(1) where
+//! these do not mean something else in other commands. Only the form of values
+//! is checked here.
 
 use std::path::PathBuf;
 
@@ -7,9 +8,9 @@ use clap::{Args, ValueEnum};
 use pmderive_runtime::archive::Version;
 
 use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
-use crate::cli::sample_arguments::samples;
+use crate::cli::samples::arguments::samples;
+use crate::cli::samples::time::TimeArguments;
 use crate::cli::terminal::RawArgument;
-use crate::cli::time_options::TimeArguments;
 use crate::size::size;
 
 /// Arguments of `record`.
@@ -30,7 +31,7 @@ pub struct RecordArguments {
     /// When.
     #[command(flatten)]
     pub time: TimeArguments,
-    /// Record the metrics besides that derived ones are computed from.
+    /// Also record the metrics that derived ones are computed from.
     #[arg(long)]
     pub with_operands: bool,
     /// Version of the archive; 2 has microseconds, and is for readers before PCP 6.

@@ -22,14 +22,14 @@ use self::run::Run;
 use super::definitions::Definitions;
 use super::ending::Ending;
 use super::messages::Messages;
-use super::pace::Pace;
-use super::patience::{Patience, Retry};
 use super::positional::refuse_files;
 use super::progress::Progress;
-use super::time_options::{Course, DEFAULT_INTERVAL};
+use super::samples::pace::Pace;
+use super::samples::patience::{Patience, Retry};
+use super::samples::time::{Course, DEFAULT_INTERVAL};
 use super::{Outcome, Stop};
+use crate::bind::equivalent_domains::EquivalentDomains;
 use crate::engine::{Engine, Session, SharedRegistry};
-use crate::equivalent_domains::EquivalentDomains;
 use crate::escape;
 use crate::record::{Origin, Recorder, Recording};
 

@@ -13,8 +13,8 @@ use crate::cli::messages::Messages;
 use crate::cli::missing::{LeftOut as OperandsMissing, Missing};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::record::{LeftOut, Recorder};
-use crate::source::Span;
 use crate::syntax::{name_mistake, nearest_metric};
+use crate::text::Span;
 
 /// What an argument is called in diagnostics.
 const ARGUMENT: &str = "<metric>";

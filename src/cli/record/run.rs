@@ -1,4 +1,4 @@
-//! From sample to sample until the end, whatever it is.
+//! Takes sample after sample until the end, whatever that is.
 //!
 //! A live source that fails after the first sample is tried again for ever, at
 //! intervals and after pauses; the archive gets a mark for the gap.
@@ -11,9 +11,9 @@ use pmderive_runtime::source::SourceError;
 
 use crate::cli::ending::Ending;
 use crate::cli::messages::Messages;
-use crate::cli::pace::Pace;
-use crate::cli::patience::{Clock, Patience};
 use crate::cli::progress::Progress;
+use crate::cli::samples::pace::{Clock, Pace};
+use crate::cli::samples::patience::Patience;
 use crate::cli::source::{check_rest, tell_warnings};
 use crate::cli::{Outcome, Stop};
 use crate::record::{Extent, Recorder, RecorderError, Step};
@@ -102,8 +102,8 @@ impl Run<'_> {
         self.pace.is_some() && error.is_transient()
     }
 
-    /// Ends the archive, and tells what is in it. Where something was left out
-    /// that has failed.
+    /// Ends the archive, and says what is in it. The run has failed if
+    /// something was left out.
     ///
     /// # Errors
     /// Why recording stopped, if that was before its end.

@@ -12,14 +12,14 @@ use std::sync::{Arc, OnceLock};
 use pmderive_runtime::model::{PmStatus, Pmid, TextKind};
 
 use super::anonymous::{ANONYMOUS, Anonymous};
-use super::controls::{Controls, SetBy, option_of};
+use super::controls::{Controls, SetBy};
 use super::identifiers;
 use crate::diag::Diagnostics;
 use crate::dialect::Language;
 use crate::layers::Layers;
-use crate::source::Span;
 use crate::syntax::ast::Expr;
 use crate::syntax::{ControlOption, Earlier, PcpError};
+use crate::text::Span;
 pub(super) use reading::whole;
 pub(super) use refusals::{duplicate, no_room};
 
@@ -220,14 +220,6 @@ impl Registry {
     /// context, see [`super::Session::set_control`].
     pub fn set_control(&mut self, option: ControlOption, value: i32) -> Result<(), PmStatus> {
         self.controls.set(option, value, SetBy::Program)
-    }
-
-    /// The option that a program means by a code of `pmSetDerivedControl(3)`.
-    ///
-    /// # Errors
-    /// `PM_ERR_NAME`, or `PM_ERR_BADDERIVE` in version 6, if there is none.
-    pub fn control_option(&self, code: i32) -> Result<ControlOption, PmStatus> {
-        option_of(code, self.language.dialect)
     }
 
     /// True for the name of a definition of a file that has mistakes in its text.

@@ -11,11 +11,11 @@ use crate::diag::pcp::FileLine;
 use crate::diag::{Diagnostic, Diagnostics, EXPRESSION, Severity, pcp};
 use crate::engine::controls::SetBy;
 use crate::engine::{identity, system};
-use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::{
     DefinitionItem, DefinitionReader, Earlier, PcpError, Setting, bad_name, load_paths,
     load_readable_paths, name_mistake, parse_control, parse_expr,
 };
+use crate::text::{SourceId, SourceMap, Span};
 
 impl Registry {
     /// Registers what the files of a `:`-separated list define
@@ -33,9 +33,7 @@ impl Registry {
         self.define_anonymous();
         let mut unreadable = Diagnostics::default();
         let files = load_paths(paths, self.language.dialect, sources, &mut unreadable);
-        let count = files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum();
-        diagnostics.extend(unreadable);
-        count
+        self.add_files(files, unreadable, sources, diagnostics)
     }
 
     /// Registers the definitions that every client of PCP on this machine has
@@ -47,6 +45,17 @@ impl Registry {
         let Some(paths) = system::definitions() else { return 0 };
         let mut unreadable = Diagnostics::default();
         let files = load_readable_paths(&paths, sources, &mut unreadable);
+        self.add_files(files, unreadable, sources, diagnostics)
+    }
+
+    /// Registers what files define. Those that are `unreadable` come last.
+    fn add_files(
+        &mut self,
+        files: Vec<SourceId>,
+        unreadable: Diagnostics,
+        sources: &SourceMap,
+        diagnostics: &mut Diagnostics,
+    ) -> usize {
         let count = files.into_iter().map(|file| self.add_text(file, sources, diagnostics)).sum();
         diagnostics.extend(unreadable);
         count

@@ -5,8 +5,8 @@ use pmderive_runtime::model::PmStatus;
 
 use super::Registered;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::source::{SourceMap, Span};
 use crate::syntax::{PcpError, Setting};
+use crate::text::{SourceMap, Span};
 
 /// Refuses the second definition of a name, the text at `place`; `kind` is
 /// libpcp's word for it.

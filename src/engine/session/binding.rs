@@ -14,7 +14,7 @@ use super::lists::Gathered;
 use crate::check::typed::{Desc, TypedExpr};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::engine::{Registered, anonymous, identifiers};
-use crate::source::SourceMap;
+use crate::text::SourceMap;
 
 /// Definitions that were bound.
 pub(super) type BoundByPmid = FxHashMap<Pmid, Bound>;

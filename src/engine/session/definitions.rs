@@ -16,8 +16,8 @@ use crate::dialect::Dialect;
 use crate::engine::registry::{duplicate, no_room, whole};
 use crate::engine::shared::Local;
 use crate::engine::{Refused, Registered, Registry, Snapshot, identifiers};
-use crate::source::{SourceId, SourceText};
 use crate::syntax::ControlOption;
+use crate::text::{SourceId, SourceText};
 
 impl<S: FetchSource> Session<S> {
     /// Adds a metric that no other session has (`pmAddDerived(3)`). It is

@@ -4,7 +4,7 @@
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 
 use super::operand::{Kind, Reference};
-use crate::source::Span;
+use crate::text::Span;
 
 /// What an aggregate makes of the values of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -19,11 +19,11 @@ use super::aggregate::{Aggregate, Function};
 use crate::bind::name_in;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
-use crate::source::Span;
 use crate::syntax::ast::{
     self, BinaryOp, Callee, Expr, ExprId, Literal, NodeKind, NumberValue, Spanned, Temporal,
 };
 use crate::syntax::{nearest, print_expr};
+use crate::text::Span;
 
 /// Definitions over the fleet.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Definitions {
     /// True if they are the same as others, so that results go on with these.
     pub fn is_same(&self, other: &Definitions) -> bool {
         let same = |a: &Arc<Registered>, b: &Arc<Registered>| {
-            a.name == b.name && a.expr.is_same_tree(&b.expr)
+            a.name == b.name && print_expr(&a.expr) == print_expr(&b.expr)
         };
         let (own, others) = (self.registry.definitions(), other.registry.definitions());
         let texts = |one: &Definitions| -> Vec<Box<str>> {

@@ -80,7 +80,7 @@ pub struct Schedule {
 /// # use pmderive::engine::{Backend, Engine, Registry};
 /// # use pmderive::fleet::aggregates::{Aggregates, Definitions, Schedule};
 /// # use pmderive::fleet::slot::Slot;
-/// # use pmderive::source::SourceMap;
+/// # use pmderive::text::SourceMap;
 /// let language = Language { dialect: Dialect::Fixed, extensions: true };
 /// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
 /// let mut registry = Registry::new(language);

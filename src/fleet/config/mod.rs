@@ -13,8 +13,8 @@ pub use read::read;
 
 use super::labels::Labels;
 use crate::dialect::Language;
-use crate::source::Span;
 use crate::syntax::ast::Spanned;
+use crate::text::Span;
 
 /// What `serve` was asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,9 +17,9 @@ use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
 use crate::document::{Document, Table, Value};
 use crate::fleet::labels::Labels;
-use crate::source::{SourceId, SourceMap, Span};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{choices, nearest};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// An interval at most; longer ones are hardly meant.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);

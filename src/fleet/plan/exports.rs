@@ -9,9 +9,9 @@ use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::fleet::config::{Group, Sink};
-use crate::source::{SourceId, SourceMap};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
+use crate::text::{SourceId, SourceMap};
 
 /// What marks a definition, in the line above it.
 const MARK: &str = "pmderive: export";

@@ -16,9 +16,9 @@ use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
 use crate::fleet::target::Target;
 use crate::fleet::targets::{self, Targets};
-use crate::source::{SourceId, SourceMap};
 use crate::syntax::ast::Spanned;
 use crate::syntax::load_file;
+use crate::text::{SourceId, SourceMap};
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;

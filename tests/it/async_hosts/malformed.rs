@@ -4,7 +4,7 @@
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Backend, Engine, Registry};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::eval::{Evaluator, Value, Workspace};
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{

@@ -7,7 +7,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Registered, Registry};
 use pmderive::lint::{lint_definitions, lint_expressions, missing_instances};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::model::{PmStatus, Pmid};
 use pmderive_runtime::source::{Answer, Fact, MetadataSource, Question, SourceError};

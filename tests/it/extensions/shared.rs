@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::{Dialect, Language};
 use pmderive::engine::{Backend, Engine, Metric, Registry, Space};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::archive::ArchiveContext;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::program::Status;

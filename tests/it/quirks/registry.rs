@@ -5,8 +5,8 @@
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::Registry;
-use pmderive::source::SourceMap;
 use pmderive::syntax::ControlOption;
+use pmderive::text::SourceMap;
 
 use super::DIALECTS;
 

@@ -7,7 +7,7 @@ use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::EquivalentDomains;
 use pmderive::engine::{Backend, Engine, Registered, Registry, Space};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
 use pmderive_runtime::model::{
     InDom, MetricDesc, PmStatus, Pmid, Semantics, Timestamp, Units, ValueType,

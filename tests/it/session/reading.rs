@@ -4,7 +4,7 @@
 use pmderive::diag::Diagnostics;
 use pmderive::dialect::Dialect;
 use pmderive::engine::{Reading, Readings, Registered, Space};
-use pmderive::source::SourceMap;
+use pmderive::text::SourceMap;
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::{InDom, MetricDesc, PmStatus};
 use pmderive_runtime::program::Status;

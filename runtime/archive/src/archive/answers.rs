@@ -9,7 +9,9 @@ use pmderive_core::model::{
     InDom, InstId, InstanceDomain, LabelFlags, LabelLevel, LabelMap, LabelSet, PmStatus, Timestamp,
     json_string,
 };
-use pmderive_core::source::{Answer, Fact, Freshness, MetadataSource, Question, SourceError};
+use pmderive_core::source::{
+    Answer, Fact, Freshness, MetadataSource, Question, SourceError, by_simpler_questions,
+};
 
 use crate::archive::context::ArchiveContext;
 
@@ -146,6 +148,7 @@ impl MetadataSource for ArchiveContext {
                     let zone = self.zone().map(|zone| Fact::Text(zone.into()));
                     zone.ok_or(PmStatus::VALUE)
                 }
+                other => by_simpler_questions(self, other)?,
             });
         }
         Ok(())

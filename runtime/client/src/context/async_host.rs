@@ -130,21 +130,32 @@ impl<T: Transport> AsyncHostContext<T> {
         spec: &HostSpec,
         options: impl Into<Arc<ConnectOptions>>,
     ) -> Result<AsyncHostContext<T>, SourceError> {
-        let options = options.into();
-        let link = connect_apart(spec, &options).await?;
-        Ok(AsyncHostContext {
-            spec: spec.clone(),
-            options,
+        let mut context = AsyncHostContext::unconnected(spec.clone(), options);
+        context.link = Some(connect_apart(spec, &context.options).await?);
+        context.epoch = 1;
+        Ok(context)
+    }
+
+    /// A context without a connection: the first call makes one, and so does
+    /// [`AsyncHostContext::reconnect`], with the delays of `options` after each
+    /// that fails.
+    pub fn unconnected(
+        spec: HostSpec,
+        options: impl Into<Arc<ConnectOptions>>,
+    ) -> AsyncHostContext<T> {
+        AsyncHostContext {
+            spec,
+            options: options.into(),
             backoff: Backoff::new(),
             warnings: Vec::new(),
-            link: Some(link),
+            link: None,
             cache: MetadataCache::default(),
-            epoch: 1,
+            epoch: 0,
             pending: FetchEvents::default(),
             prepared: None,
             profile: InstanceProfile::default(),
             failure: String::new(),
-        })
+        }
     }
 
     /// Another context for the same metrics, with a connection of its own and

@@ -297,7 +297,7 @@ fn request<'q>(question: &'q Question<'q>) -> Option<Request<'q>> {
         Question::NamesOf(pmid) => Request::NamesOf(*pmid),
         Question::Text(of, kind) => Request::HelpText(TextRequest { subject: *of, kind: *kind }),
         Question::Labels(level) => Request::Labels(level.of_cluster()),
-        Question::NamesAtOtherTimes(..) | Question::HostName | Question::TimeZone => return None,
+        _ => return None,
     })
 }
 

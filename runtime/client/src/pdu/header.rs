@@ -9,97 +9,11 @@
 //! PDUs follow each other without anything in between; a length need not be a
 //! multiple of four.
 
+use super::PduType;
 use super::reader::{DecodeError, Problem, Reader};
 
 /// Bytes of a PDU's header.
 pub const HEADER_BYTES: usize = 12;
-
-/// What a PDU is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u16)]
-pub enum PduType {
-    /// A status; also pmcd's hello.
-    Error = 0x7000,
-    /// Values with microsecond stamps.
-    Result = 0x7001,
-    /// Which instances later fetches return.
-    Profile = 0x7002,
-    /// Request for values with microsecond stamps.
-    Fetch = 0x7003,
-    /// Request for one descriptor.
-    DescRequest = 0x7004,
-    /// One descriptor.
-    Desc = 0x7005,
-    /// Request for instances.
-    InstanceRequest = 0x7006,
-    /// Instances.
-    Instances = 0x7007,
-    /// Request for help text.
-    TextRequest = 0x7008,
-    /// Help text.
-    Text = 0x7009,
-    /// The client introduces itself.
-    Creds = 0x700c,
-    /// Metric identifiers.
-    PmnsIds = 0x700d,
-    /// Metric names.
-    PmnsNames = 0x700e,
-    /// Request for the children of a name-space node.
-    PmnsChild = 0x700f,
-    /// Request for all metric names below a node.
-    PmnsTraverse = 0x7010,
-    /// An attribute of the connection.
-    Attr = 0x7011,
-    /// Request for labels.
-    LabelRequest = 0x7012,
-    /// Labels.
-    Labels = 0x7013,
-    /// Request for values with nanosecond stamps.
-    HighresFetch = 0x7014,
-    /// Values with nanosecond stamps.
-    HighresResult = 0x7015,
-    /// Request for several descriptors.
-    DescIds = 0x7016,
-    /// Several descriptors.
-    Descs = 0x7017,
-}
-
-impl PduType {
-    const ALL: [PduType; 22] = [
-        PduType::Error,
-        PduType::Result,
-        PduType::Profile,
-        PduType::Fetch,
-        PduType::DescRequest,
-        PduType::Desc,
-        PduType::InstanceRequest,
-        PduType::Instances,
-        PduType::TextRequest,
-        PduType::Text,
-        PduType::Creds,
-        PduType::PmnsIds,
-        PduType::PmnsNames,
-        PduType::PmnsChild,
-        PduType::PmnsTraverse,
-        PduType::Attr,
-        PduType::LabelRequest,
-        PduType::Labels,
-        PduType::HighresFetch,
-        PduType::HighresResult,
-        PduType::DescIds,
-        PduType::Descs,
-    ];
-
-    /// The number on the wire.
-    pub const fn code(self) -> u32 {
-        self as u32
-    }
-
-    /// The type of a number on the wire; `None` for one this client does not know.
-    pub fn from_code(code: u32) -> Option<PduType> {
-        PduType::ALL.into_iter().find(|kind| kind.code() == code)
-    }
-}
 
 /// The first twelve bytes of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,14 +92,5 @@ mod tests {
         assert_eq!(Header::peek(&[0, 0, 0, 12, 0, 0, 0x70], 100), Ok(None));
         let whole = [0, 0, 0, 16, 0, 0, 0x70, 0x05];
         assert_eq!(Header::peek(&whole, 100), Ok(Some(Header { len: 16, code: 0x7005 })));
-    }
-
-    #[test]
-    fn codes_survive() {
-        for kind in PduType::ALL {
-            assert_eq!(PduType::from_code(kind.code()), Some(kind));
-        }
-        assert_eq!(PduType::from_code(0x700a), None);
-        assert_eq!(PduType::from_code(0x7018), None);
     }
 }

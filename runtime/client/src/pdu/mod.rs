@@ -30,7 +30,7 @@ pub use creds::{Credential, Creds};
 pub use desc::{Desc, DescIds, DescRequest, Descs};
 pub use error::{ErrorPdu, Features, Hello};
 pub use fetch::{Fetch, Resolution};
-pub use header::{HEADER_BYTES, Header, PduType};
+pub use header::{HEADER_BYTES, Header};
 pub use instance::{InstanceRequest, Instances};
 pub use label::{LabelRequest, Labels};
 pub use pmns::{PmnsChild, PmnsIds, PmnsName, PmnsNames, PmnsTraverse};
@@ -43,6 +43,79 @@ pub use writer::Writer;
 /// Largest PDU that pmcd accepts from a client unless told otherwise
 /// (`-L` of pmcd(1)).
 pub const MAX_REQUEST_BYTES: usize = 65_536;
+
+macro_rules! types {
+    ($($(#[doc = $doc:literal])* $name:ident = $code:literal,)*) => {
+        /// What a PDU is, by its number on the wire.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum PduType {
+            $($(#[doc = $doc])* $name = $code,)*
+        }
+
+        impl PduType {
+            /// The number on the wire.
+            pub const fn code(self) -> u32 {
+                self as u32
+            }
+
+            /// The type of a number on the wire; `None` for one this client does not know.
+            pub const fn from_code(code: u32) -> Option<PduType> {
+                match code {
+                    $($code => Some(PduType::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+types! {
+    /// A status; also pmcd's hello.
+    Error = 0x7000,
+    /// Values with microsecond stamps.
+    Result = 0x7001,
+    /// Which instances later fetches return.
+    Profile = 0x7002,
+    /// Request for values with microsecond stamps.
+    Fetch = 0x7003,
+    /// Request for one descriptor.
+    DescRequest = 0x7004,
+    /// One descriptor.
+    Desc = 0x7005,
+    /// Request for instances.
+    InstanceRequest = 0x7006,
+    /// Instances.
+    Instances = 0x7007,
+    /// Request for help text.
+    TextRequest = 0x7008,
+    /// Help text.
+    Text = 0x7009,
+    /// The client introduces itself.
+    Creds = 0x700c,
+    /// Metric identifiers.
+    PmnsIds = 0x700d,
+    /// Metric names.
+    PmnsNames = 0x700e,
+    /// Request for the children of a name-space node.
+    PmnsChild = 0x700f,
+    /// Request for all metric names below a node.
+    PmnsTraverse = 0x7010,
+    /// An attribute of the connection.
+    Attr = 0x7011,
+    /// Request for labels.
+    LabelRequest = 0x7012,
+    /// Labels.
+    Labels = 0x7013,
+    /// Request for values with nanosecond stamps.
+    HighresFetch = 0x7014,
+    /// Values with nanosecond stamps.
+    HighresResult = 0x7015,
+    /// Request for several descriptors.
+    DescIds = 0x7016,
+    /// Several descriptors.
+    Descs = 0x7017,
+}
 
 /// One kind of message.
 pub trait Pdu<'a>: Sized {
@@ -81,24 +154,33 @@ pub trait Pdu<'a>: Sized {
     }
 }
 
+/// Calls a macro with the structures of all PDUs but those of values, for tests.
+#[cfg(any(test, feature = "fuzz"))]
+macro_rules! for_each_structure {
+    ($do:ident) => {
+        $do! {
+            Attr Creds Desc DescIds DescRequest Descs ErrorPdu Fetch Hello InstanceRequest
+            Instances LabelRequest Labels PmnsChild PmnsIds PmnsNames PmnsTraverse Profile Text
+            TextRequest
+        }
+    };
+}
+
 /// Decodes `data` as every kind of PDU and checks that whatever decodes means
 /// the same after it was encoded again.
 #[cfg(any(test, feature = "fuzz"))]
 pub fn fuzz_pdu(data: &[u8]) {
     macro_rules! check {
-        ($($kind:ident)*) => {$(
-            if let Ok(value) = $kind::decode(data) {
+        ($($structure:ident)*) => {$(
+            if let Ok(value) = $structure::decode(data) {
                 let mut again = Vec::new();
                 value.encode(&mut again);
-                let copy = $kind::decode(&again).expect("what was encoded decodes");
+                let copy = $structure::decode(&again).expect("what was encoded decodes");
                 assert_eq!(copy, value);
             }
         )*};
     }
-    check! {
-        Attr Creds Desc DescIds DescRequest Descs ErrorPdu Fetch Hello InstanceRequest Instances
-        LabelRequest Labels PmnsChild PmnsIds PmnsNames PmnsTraverse Profile Text TextRequest
-    }
+    for_each_structure!(check);
     result::fuzz_result(data);
 }
 

@@ -44,30 +44,22 @@ fn recode(pdu: &[u8]) -> Result<Vec<u8>, DecodeError> {
         Ok(out)
     }
     let header = Header::peek(pdu, usize::MAX)?.expect("a header");
-    match PduType::from_code(header.code).expect("a known type") {
-        PduType::Error if pdu.len() == 20 => again::<Hello>(pdu),
-        PduType::Error => again::<ErrorPdu>(pdu),
-        PduType::Result => result(pdu, Resolution::Micro),
-        PduType::HighresResult => result(pdu, Resolution::Nano),
-        PduType::Profile => again::<Profile>(pdu),
-        PduType::Fetch | PduType::HighresFetch => again::<Fetch>(pdu),
-        PduType::DescRequest => again::<DescRequest>(pdu),
-        PduType::Desc => again::<Desc>(pdu),
-        PduType::InstanceRequest => again::<InstanceRequest>(pdu),
-        PduType::Instances => again::<Instances>(pdu),
-        PduType::TextRequest => again::<TextRequest>(pdu),
-        PduType::Text => again::<Text>(pdu),
-        PduType::Creds => again::<Creds>(pdu),
-        PduType::PmnsIds => again::<PmnsIds>(pdu),
-        PduType::PmnsNames => again::<PmnsNames>(pdu),
-        PduType::PmnsChild => again::<PmnsChild>(pdu),
-        PduType::PmnsTraverse => again::<PmnsTraverse>(pdu),
-        PduType::Attr => again::<Attr>(pdu),
-        PduType::LabelRequest => again::<LabelRequest>(pdu),
-        PduType::Labels => again::<Labels>(pdu),
-        PduType::DescIds => again::<DescIds>(pdu),
-        PduType::Descs => again::<Descs>(pdu),
+    let kind = PduType::from_code(header.code).expect("a known type");
+    match kind {
+        PduType::Error if pdu.len() == 20 => return again::<Hello>(pdu),
+        PduType::Result => return result(pdu, Resolution::Micro),
+        PduType::HighresResult => return result(pdu, Resolution::Nano),
+        _ => {}
     }
+    macro_rules! recode {
+        ($($structure:ident)*) => {$(
+            if $structure::TYPES.contains(&kind) {
+                return again::<$structure>(pdu);
+            }
+        )*};
+    }
+    for_each_structure!(recode);
+    panic!("no structure of type {kind:?}");
 }
 
 /// The two formats of values in blocks mean the same, and one of them is written.

@@ -4,7 +4,7 @@
 //! process, so nothing here fails: a count or length beyond 31 bits is written
 //! as the largest number, which every peer refuses.
 
-use super::header::PduType;
+use super::PduType;
 
 /// A PDU under construction at the end of a buffer.
 #[derive(Debug)]

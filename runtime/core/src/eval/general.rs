@@ -5,14 +5,15 @@
 //! previous samples do not have the instances of the present ones (the first
 //! fetches, instances that come and go, counters that fall), and to operations
 //! that no kernel has. In the last case it begins with the columns that kernels
-//! have computed. The layout applies the same rules to instances alone;
-//! `super::layout` must agree.
+//! have computed. Which instances a node can have is for [`super::instances`] to
+//! say.
 
 use super::clock::Clock;
 use super::decode::unpack_range;
 use super::history::HistoryStore;
+use super::instances::{Instances, MISSING, Operand, named, of_domain, takes_away};
 use super::lanes::Finder;
-use super::layout::{Frame, GeneralPlan, Layout, empty_or, first_failed, first_without};
+use super::layout::{Frame, GeneralPlan, Layout};
 use super::ranked::ranked;
 use super::windows::WindowStore;
 use crate::kernel::Scalar;
@@ -139,6 +140,7 @@ impl General {
                 continue;
             }
             let (before, rest) = self.values.split_at_mut(node.index());
+            let operands = Operands { program: around.program, values: before };
             let value = &mut rest[0];
             value.renew(self.generation);
             let mut buffers = Buffers {
@@ -148,7 +150,7 @@ impl General {
                 right: &mut self.right,
                 flagged: &mut self.flagged,
             };
-            value.status = buffers.node(around, before, *node, value);
+            value.status = buffers.node(around, operands, *node, value);
             if value.status != Status::Values {
                 value.ids.clear();
                 value.lanes.clear();
@@ -192,6 +194,93 @@ impl NodeValue {
     }
 }
 
+/// The values of the nodes before the one that is evaluated.
+#[derive(Clone, Copy)]
+struct Operands<'a> {
+    program: &'a Program,
+    values: &'a [NodeValue],
+}
+
+impl<'a> Operands<'a> {
+    fn value(self, id: NodeId) -> &'a NodeValue {
+        &self.values[id.index()]
+    }
+
+    fn is_set(self, id: NodeId) -> bool {
+        self.program.nodes[id.index()].is_set
+    }
+
+    /// Lanes of two operands with values, for the instances in which they meet,
+    /// which go to `ids`.
+    fn meet<'b: 'a>(
+        self,
+        operands: [NodeId; 2],
+        instances: Instances<'_>,
+        [left, right]: [&'b mut Vec<u64>; 2],
+        ids: &mut Vec<InstId>,
+    ) -> [Lanes<'a>; 2] {
+        let [a, b] = operands.map(|id| self.value(id));
+        if let Instances::Common(..) = instances
+            && a.ids != b.ids
+        {
+            left.clear();
+            right.clear();
+            let mut finder = Finder::new(&b.ids);
+            for (id, bits) in a.ids.iter().zip(&a.lanes) {
+                if let Some(at) = finder.find(*id) {
+                    ids.push(*id);
+                    left.push(*bits);
+                    right.push(b.lanes[at]);
+                }
+            }
+            return [Lanes::Column(left), Lanes::Column(right)];
+        }
+        if let Instances::Of(set) | Instances::Common(set, _) = instances {
+            ids.extend_from_slice(&self.value(set).ids);
+        }
+        operands.map(|id| match (self.is_set(id), self.value(id)) {
+            (true, value) => Lanes::Column(&value.lanes),
+            (false, value) => Lanes::Single(value.lanes[0]),
+        })
+    }
+
+    /// For each of the instances the value of the branch that the guard chooses.
+    fn choose(
+        self,
+        [guard, yes, no]: [NodeId; 3],
+        instances: Instances<'_>,
+        out: &mut NodeValue,
+    ) -> Status {
+        let Some(guard_scalar) = scalar_of(self.program.nodes[guard.index()].value_type) else {
+            return Status::Failed(PmStatus::TYPE);
+        };
+        let truth = crate::kernel::ops::unary(crate::kernel::UnaryOp::Truth, guard_scalar);
+        let candidates = match instances {
+            Instances::Of(set) => &self.value(set).ids,
+            _ => &[-1][..],
+        };
+        let mut finders = [guard, yes, no].map(|id| Finder::new(&self.value(id).ids));
+        let mut without = MISSING;
+        for id in candidates {
+            let mut lane = |which: usize, node: NodeId| {
+                let at = if self.is_set(node) { finders[which].find(*id)? } else { 0 };
+                self.value(node).lanes.get(at).copied()
+            };
+            let Some(decision) = lane(0, guard) else { continue };
+            let (which, branch) = if truth(decision) != 0 { (1, yes) } else { (2, no) };
+            if takes_away(self.program, branch) {
+                without = Status::Empty(Reason::NoValue);
+                continue;
+            }
+            if let Some(bits) = lane(which, branch) {
+                out.ids.push(*id);
+                out.lanes.push(bits);
+            }
+        }
+        values_or(out, without)
+    }
+}
+
 struct Buffers<'a> {
     windows: &'a mut WindowStore,
     scratch: &'a mut Scratch,
@@ -200,9 +289,9 @@ struct Buffers<'a> {
     flagged: &'a mut Vec<bool>,
 }
 
-/// `Values` if there are any lanes, else the reason.
-fn values_or(value: &NodeValue, reason: Reason) -> Status {
-    if value.ids.is_empty() { Status::Empty(reason) } else { Status::Values }
+/// `Values` if there are any lanes, else that status.
+fn values_or(value: &NodeValue, without: Status) -> Status {
+    if value.ids.is_empty() { without } else { Status::Values }
 }
 
 impl Buffers<'_> {
@@ -210,14 +299,23 @@ impl Buffers<'_> {
     fn node(
         &mut self,
         around: &Surroundings<'_>,
-        values: &[NodeValue],
+        operands: Operands<'_>,
         id: NodeId,
         out: &mut NodeValue,
     ) -> Status {
         let program = around.program;
         let node = &program.nodes[id.index()];
-        let value = |id: NodeId| &values[id.index()];
-        let is_set = |id: NodeId| program.nodes[id.index()].is_set;
+        let value = |id: NodeId| operands.value(id);
+        let known = |id| Operand { status: value(id).status, is_set: operands.is_set(id) };
+        let instances = match Instances::of(program, &node.op, known) {
+            Ok(instances) => instances,
+            Err(status) => {
+                if let Op::Window { window, .. } = &node.op {
+                    self.windows.clear(*window);
+                }
+                return status;
+            }
+        };
         match &node.op {
             Op::Input(slot) => {
                 let (status, ids) = around.layout.input(*slot);
@@ -234,37 +332,30 @@ impl Buffers<'_> {
             }
             Op::Constant(bits) => single(out, *bits),
             Op::ConstantPerInstance { domain, bits } => {
-                match &around.layout.fetched[domain.index()] {
-                    Err(status) => Status::Failed(*status),
-                    Ok(domain) => {
-                        out.ids.extend(domain.instances().map(|(id, _)| id));
+                match of_domain(&around.layout.fetched, *domain) {
+                    Err(status) => status,
+                    Ok(ids) => {
+                        out.ids.extend(ids);
                         out.lanes.resize(out.ids.len(), *bits);
-                        values_or(out, Reason::InstanceMissing)
+                        values_or(out, MISSING)
                     }
                 }
             }
-            Op::Nothing | Op::NoValue => Status::Empty(Reason::NoValue),
-            Op::Map { operands, kernel, constants } => {
+            // They have no instances.
+            Op::Nothing | Op::NoValue => Status::Failed(PmStatus::BOTCH),
+            Op::Map { operands: ids, kernel, constants } => {
                 let constants = &program.constants[*constants as usize..];
                 self.flagged.clear();
                 let (one, two);
-                let lanes: &[Lanes<'_>] = match **operands {
+                let lanes: &[Lanes<'_>] = match **ids {
                     [operand] => {
-                        let a = value(operand);
-                        if a.status != Status::Values {
-                            return a.status;
-                        }
-                        out.ids.extend_from_slice(&a.ids);
-                        one = [Lanes::Column(&a.lanes)];
+                        out.ids.extend_from_slice(&value(operand).ids);
+                        one = [Lanes::Column(&value(operand).lanes)];
                         &one
                     }
                     [left, right] => {
-                        let (a, b) = (value(left), value(right));
-                        if let Some(status) = first_without(&[a.status, b.status]) {
-                            return status;
-                        }
-                        let sets = [is_set(left), is_set(right)];
-                        two = meet([a, b], sets, [self.left, self.right], &mut out.ids);
+                        let buffers = [&mut *self.left, &mut *self.right];
+                        two = operands.meet([left, right], instances, buffers, &mut out.ids);
                         &two
                     }
                     _ => return Status::Failed(PmStatus::BOTCH),
@@ -278,13 +369,10 @@ impl Buffers<'_> {
                     &mut out.lanes,
                     self.flagged,
                 );
-                values_or(out, Reason::InstanceMissing)
+                values_or(out, MISSING)
             }
             Op::Change { operand, history, baseline, kernel, constants } => {
                 let now = value(*operand);
-                if now.status != Status::Values {
-                    return now.status;
-                }
                 let time = around.clock.now(*history);
                 let (ids, lanes, elapsed) = match around.history.previous(
                     *baseline,
@@ -336,51 +424,30 @@ impl Buffers<'_> {
                     let mut keep = self.flagged.iter().map(|flagged| !flagged);
                     out.lanes.retain(|_| keep.next().unwrap_or(true));
                 }
-                values_or(out, Reason::CounterFell)
+                values_or(out, Status::Empty(Reason::CounterFell))
             }
-            Op::Choose { guard, yes, no } => self.choose(program, values, [*guard, *yes, *no], out),
-            Op::Chosen { guard, branch } => {
-                let statuses = [guard, branch].map(|id| value(*id).status);
-                match first_without(&statuses) {
-                    Some(status) => status,
-                    None => copy(value(*branch), out),
-                }
-            }
+            Op::Choose { guard, yes, no } => operands.choose([*guard, *yes, *no], instances, out),
+            Op::Chosen { branch, .. } => copy(value(*branch), out),
             Op::Reduce { op, operand } => {
-                let operand_value = value(*operand);
-                match operand_value.status {
-                    Status::Failed(status) => return Status::Failed(status),
-                    Status::Empty(reason) if !op.has_value_of_nothing() => {
-                        return Status::Empty(reason);
-                    }
-                    _ => {}
-                }
                 let operand_type = program.nodes[operand.index()].value_type;
                 let Some(scalar) = scalar_of(operand_type) else {
                     return Status::Failed(PmStatus::TYPE);
                 };
-                let lanes = &operand_value.lanes;
+                let lanes = &value(*operand).lanes;
                 single(out, reduce(*op, scalar, self.scratch, lanes.len(), |at| lanes[at]))
             }
             Op::Count(operand) => single(out, value(*operand).ids.len() as u64),
             Op::Named { operand, domain, name } => {
                 let from = value(*operand);
-                if from.status != Status::Values || !is_set(*operand) {
-                    return empty_or(from.status);
-                }
-                let domain = around.layout.names[domain.index()].as_ref().ok();
-                let id = domain.and_then(|domain| domain.lookup(name));
+                let id = named(&around.layout.names, *domain, name);
                 if let Some(at) = from.ids.iter().position(|have| Some(*have) == id) {
                     out.ids.push(from.ids[at]);
                     out.lanes.push(from.lanes[at]);
                 }
-                values_or(out, Reason::InstanceMissing)
+                values_or(out, MISSING)
             }
             Op::Matching { operand, .. } => {
                 let from = value(*operand);
-                if from.status != Status::Values || !is_set(*operand) {
-                    return empty_or(from.status);
-                }
                 // The layout has looked at all that the operand can have.
                 let taken = match around.layout.taken(id) {
                     Some(Ok(taken)) => &taken[..],
@@ -394,7 +461,7 @@ impl Buffers<'_> {
                         out.lanes.push(*bits);
                     }
                 }
-                values_or(out, Reason::InstanceMissing)
+                values_or(out, MISSING)
             }
             Op::Ranked { operand, k, top } => {
                 let from = value(*operand);
@@ -405,17 +472,10 @@ impl Buffers<'_> {
                     out.ids.push(from.ids[at]);
                     out.lanes.push(from.lanes[at]);
                 });
-                match from.status {
-                    Status::Values => values_or(out, Reason::InstanceMissing),
-                    status => status,
-                }
+                values_or(out, MISSING)
             }
             Op::Window { operand, window: id } => {
                 let from = value(*operand);
-                if from.status != Status::Values {
-                    self.windows.clear(*id);
-                    return from.status;
-                }
                 let window = &program.windows[id.index()];
                 let now = around.clock.of(&window.inputs);
                 out.ids.extend_from_slice(&from.ids);
@@ -424,19 +484,15 @@ impl Buffers<'_> {
                 Status::Values
             }
             Op::TextEqual { left, right, negated } => {
-                let (a, b) = (value(*left), value(*right));
-                if let Some(status) = first_without(&[a.status, b.status]) {
-                    return status;
-                }
-                let sets = [is_set(*left), is_set(*right)];
-                let [a, b] = meet([a, b], sets, [self.left, self.right], &mut out.ids);
+                let buffers = [&mut *self.left, &mut *self.right];
+                let [a, b] = operands.meet([*left, *right], instances, buffers, &mut out.ids);
                 let text = |lanes: Lanes<'_>, at: usize| match lanes {
                     Lanes::Single(bits) => around.text(bits),
                     Lanes::Column(bits) => around.text(bits[at]),
                 };
                 let equal = |at: usize| u64::from((text(a, at) == text(b, at)) != *negated);
                 out.lanes.extend((0..out.ids.len()).map(equal));
-                values_or(out, Reason::InstanceMissing)
+                values_or(out, MISSING)
             }
             Op::TextIs { operand, text, negated } => {
                 let is =
@@ -456,55 +512,11 @@ impl Buffers<'_> {
                     status => status,
                 }
             }
-            Op::First(operand) => match (value(*operand).status, value(*operand).lanes.first()) {
-                (Status::Values, Some(bits)) => single(out, *bits),
-                (status, _) => status,
+            Op::First(operand) => match value(*operand).lanes.first() {
+                Some(bits) => single(out, *bits),
+                None => Status::Failed(PmStatus::BOTCH),
             },
         }
-    }
-
-    fn choose(
-        &mut self,
-        program: &Program,
-        values: &[NodeValue],
-        [guard, yes, no]: [NodeId; 3],
-        out: &mut NodeValue,
-    ) -> Status {
-        let never = |id: NodeId| matches!(program.nodes[id.index()].op, Op::NoValue);
-        let is_set = |id: NodeId| program.nodes[id.index()].is_set && !never(id);
-        let value = |id: NodeId| &values[id.index()];
-        let statuses = [guard, yes, no].map(|id| match never(id) && id != guard {
-            true => Status::Values,
-            false => value(id).status,
-        });
-        if let Some(status) = first_failed(&statuses).or(first_without(&statuses)) {
-            return status;
-        }
-        let Some(guard_scalar) = scalar_of(program.nodes[guard.index()].value_type) else {
-            return Status::Failed(PmStatus::TYPE);
-        };
-        let truth = crate::kernel::ops::unary(crate::kernel::UnaryOp::Truth, guard_scalar);
-        let chooser = [guard, yes, no].into_iter().find(|id| is_set(*id));
-        let candidates = chooser.map_or(&[-1][..], |id| &value(id).ids);
-        let mut finders = [guard, yes, no].map(|id| Finder::new(&value(id).ids));
-        let mut reason = Reason::InstanceMissing;
-        for id in candidates {
-            let mut lane = |which: usize, node: NodeId| {
-                let at = if is_set(node) { finders[which].find(*id)? } else { 0 };
-                value(node).lanes.get(at).copied()
-            };
-            let Some(decision) = lane(0, guard) else { continue };
-            let (which, branch) = if truth(decision) != 0 { (1, yes) } else { (2, no) };
-            if never(branch) {
-                reason = Reason::NoValue;
-                continue;
-            }
-            if let Some(bits) = lane(which, branch) {
-                out.ids.push(*id);
-                out.lanes.push(bits);
-            }
-        }
-        values_or(out, reason)
     }
 }
 
@@ -512,43 +524,6 @@ impl Surroundings<'_> {
     /// The text that a lane refers to.
     fn text(&self, bits: u64) -> &[u8] {
         self.blobs.get(unpack_range(bits)).unwrap_or_default()
-    }
-}
-
-/// Lanes of two operands with values: those of single values for all, and of
-/// two sets those of the instances that both have. The instances go to `ids`.
-fn meet<'a>(
-    [a, b]: [&'a NodeValue; 2],
-    sets: [bool; 2],
-    [left, right]: [&'a mut Vec<u64>; 2],
-    ids: &mut Vec<InstId>,
-) -> [Lanes<'a>; 2] {
-    match sets {
-        [false, _] => {
-            ids.extend_from_slice(&b.ids);
-            [Lanes::Single(a.lanes[0]), Lanes::Column(&b.lanes)]
-        }
-        [true, false] => {
-            ids.extend_from_slice(&a.ids);
-            [Lanes::Column(&a.lanes), Lanes::Single(b.lanes[0])]
-        }
-        [true, true] if a.ids == b.ids => {
-            ids.extend_from_slice(&a.ids);
-            [Lanes::Column(&a.lanes), Lanes::Column(&b.lanes)]
-        }
-        [true, true] => {
-            left.clear();
-            right.clear();
-            let mut finder = Finder::new(&b.ids);
-            for (id, bits) in a.ids.iter().zip(&a.lanes) {
-                if let Some(at) = finder.find(*id) {
-                    ids.push(*id);
-                    left.push(*bits);
-                    right.push(b.lanes[at]);
-                }
-            }
-            [Lanes::Column(left), Lanes::Column(right)]
-        }
     }
 }
 

@@ -29,6 +29,7 @@ mod decode;
 mod evaluator;
 mod general;
 mod history;
+mod instances;
 mod lanes;
 mod layout;
 mod ranked;

@@ -10,8 +10,10 @@ use crate::model::{
     TextSubject,
 };
 
-/// What is asked of a source.
+/// What is asked of a source. A source gives those that it has no answer of its
+/// own to [`by_simpler_questions`](super::by_simpler_questions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Question<'q> {
     /// Identifier of a name (`pmLookupName(3)`): [`Fact::Pmid`]. The name of a
     /// non-leaf node gives `PM_ERR_NONLEAF`, an unknown one `PM_ERR_NAME`.

@@ -55,16 +55,16 @@ pub(super) fn answer(
     let outcome = match kind {
         PduType::Profile => fetch::profile(client, pdu),
         PduType::Fetch | PduType::HighresFetch => fetch::fetch(host, state, client, pdu),
-        PduType::Result => fetch::store(state, pdu),
+        PduType::Result => fetch::store(host, state, pdu),
         PduType::DescRequest => desc(state, pdu),
         PduType::DescIds => descs(state, pdu),
-        PduType::InstanceRequest => instances(state, pdu),
+        PduType::InstanceRequest => instances(host, state, pdu),
         PduType::TextRequest => text(state, pdu),
         PduType::PmnsNames => pmids(state, pdu),
         PduType::PmnsIds => names(state, pdu),
         PduType::PmnsChild => children(state, pdu),
         PduType::PmnsTraverse => traverse(state, pdu),
-        PduType::LabelRequest => labels(state, client, pdu),
+        PduType::LabelRequest => labels(host, state, client, pdu),
         // These come from servers, or at another time.
         PduType::Error
         | PduType::Desc
@@ -116,13 +116,13 @@ fn descs(state: &HostState, pdu: &[u8]) -> Outcome {
     }
 }
 
-fn instances(state: &HostState, pdu: &[u8]) -> Outcome {
+fn instances(host: &FakeHost, state: &HostState, pdu: &[u8]) -> Outcome {
     let request = read_instance_request(pdu)?;
     let indom = request.indom;
     if !state.agent(indom.domain())? {
         return Err(PmStatus::INDOM.into());
     }
-    let domain = state.world.metadata().instances(indom)?;
+    let domain = host.instances(state, indom)?;
     let mut reply = Vec::new();
     match (request.instance, request.name) {
         (-1, b"") => {
@@ -274,7 +274,7 @@ fn traverse(state: &HostState, pdu: &[u8]) -> Outcome {
     Ok(Answer::Reply(reply))
 }
 
-fn labels(state: &HostState, client: &Client, pdu: &[u8]) -> Outcome {
+fn labels(host: &FakeHost, state: &HostState, client: &Client, pdu: &[u8]) -> Outcome {
     let mut reader = Reader::starting_at(pdu, HEADER_BYTES, "label_req");
     let ident = reader.u32("ident")?;
     let bit = reader.u32("type")?;
@@ -293,7 +293,7 @@ fn labels(state: &HostState, client: &Client, pdu: &[u8]) -> Outcome {
         return Err(unknown.into());
     }
     if let LabelLevel::Instances(indom) = level {
-        state.world.metadata().instances(indom)?;
+        host.instances(state, indom)?;
     }
     encoded(&Labels { level, sets: state.world.labels(level).to_vec() })
 }

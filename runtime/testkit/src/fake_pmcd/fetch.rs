@@ -120,7 +120,7 @@ fn write_set(
         write_value(state, served, &moment, &mut form, writer);
         return;
     };
-    let domain = match state.world.metadata().instances(indom) {
+    let domain = match state.world.instances(indom, host.seed(), now.time) {
         Ok(domain) => domain,
         Err(status) => return writer.fail(status),
     };
@@ -186,12 +186,12 @@ const HIGHRES_EVENT: u8 = 10;
 
 /// Takes the values of a RESULT from a client. Good ones are stored even if
 /// another is not, whose status comes back.
-pub(super) fn store(state: &mut HostState, pdu: &[u8]) -> Outcome {
+pub(super) fn store(host: &FakeHost, state: &mut HostState, pdu: &[u8]) -> Outcome {
     let frame = ResultFrame::decode(pdu, Resolution::Micro, None)?;
     let part = frame.into_part(pdu.to_vec());
     let mut outcome = PmStatus(0);
     for set in part.sets() {
-        if let Err(status) = store_set(state, &set) {
+        if let Err(status) = store_set(host, state, &set) {
             outcome = status;
         }
     }
@@ -200,7 +200,7 @@ pub(super) fn store(state: &mut HostState, pdu: &[u8]) -> Outcome {
     Ok(Answer::Reply(reply))
 }
 
-fn store_set(state: &mut HostState, set: &ValueSet<'_>) -> Result<(), PmStatus> {
+fn store_set(host: &FakeHost, state: &mut HostState, set: &ValueSet<'_>) -> Result<(), PmStatus> {
     if set.is_empty() {
         return Err(PmStatus::BADSTORE);
     }
@@ -216,7 +216,7 @@ fn store_set(state: &mut HostState, set: &ValueSet<'_>) -> Result<(), PmStatus> 
         let known = match indom {
             // Every client of `pmcd.client.whoami` has an instance of its own.
             Some(indom) if indom.domain() != super::PMCD_AGENT => {
-                state.world.metadata().instances(indom)?.name(instance).is_some()
+                host.instances(state, indom)?.name(instance).is_some()
             }
             _ => true,
         };

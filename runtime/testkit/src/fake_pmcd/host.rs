@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pmderive_client::pdu::{Features, PduType};
-use pmderive_core::model::{InstId, PmStatus, Pmid, StateChange, Timestamp, Value};
+use pmderive_core::model::{
+    InDom, InstId, InstanceDomain, PmStatus, Pmid, StateChange, Timestamp, Value,
+};
 use tokio::sync::Notify;
 
 use super::fault::{Fault, Rule, Utterance, strike};
@@ -24,6 +26,13 @@ pub const FEATURES: Features =
 pub enum Clock {
     /// From the system.
     System,
+    /// From tokio, whose clock tests may stop and set forward.
+    Tokio {
+        /// Some moment of that clock.
+        since: tokio::time::Instant,
+        /// The host's time at that moment.
+        time: Timestamp,
+    },
     /// Stands still but for fetches: each is `step` later than the one before.
     Steps {
         /// Time of the first fetch.
@@ -67,6 +76,10 @@ pub(super) struct HostState {
     fetches: u64,
     /// After how many fetches the clock is set back, and how far.
     set_back: Option<(u64, Duration)>,
+    /// How far the clock is ahead of what is really the time, in nanoseconds.
+    ahead: i64,
+    /// True while pmcd does nothing at all.
+    is_stopped: bool,
     rules: Vec<Rule>,
     connections: u64,
     /// Counts the occasions on which all connections were dropped.
@@ -95,6 +108,8 @@ impl FakeHost {
                 agents_started: BTreeMap::new(),
                 fetches: 0,
                 set_back: None,
+                ahead: 0,
+                is_stopped: false,
                 rules: Vec::new(),
                 connections: 0,
                 drops: 0,
@@ -249,6 +264,41 @@ impl FakeHost {
         self.changed.notify_waiters();
     }
 
+    /// Sets the host's clock to so many nanoseconds before or behind what is
+    /// really the time, which what counts goes by.
+    pub fn set_clock_ahead(&self, nanoseconds: i64) {
+        self.lock().ahead = nanoseconds;
+    }
+
+    /// Stops pmcd, as SIGSTOP does: who connects gets no greeting, and requests
+    /// wait until [`FakeHost::go_on`].
+    pub fn stop(&self) {
+        self.lock().is_stopped = true;
+    }
+
+    /// Lets a stopped pmcd go on.
+    pub fn go_on(&self) {
+        self.lock().is_stopped = false;
+        self.changed.notify_waiters();
+    }
+
+    /// Gives it what another host has, and notice of it (`PMCD_NAMES_CHANGE`).
+    pub fn replace_world(&self, world: Arc<World>) {
+        let mut state = self.lock();
+        state.world = world;
+        state.notify(StateChange(16));
+    }
+
+    /// Number of fetches that were answered.
+    pub fn fetches(&self) -> u64 {
+        self.lock().fetches
+    }
+
+    /// Number of rules that are left.
+    pub(crate) fn rules(&self) -> usize {
+        self.lock().rules.len()
+    }
+
     /// Resets all connections.
     pub fn drop_connections(&self) {
         self.lock().drops += 1;
@@ -279,7 +329,7 @@ impl FakeHost {
 
     /// Resolves at the next occasion on which connections may have to do
     /// something on their own.
-    pub(super) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
     }
 
@@ -289,11 +339,21 @@ impl FakeHost {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Instances of a domain now.
+    pub(super) fn instances(
+        &self,
+        state: &HostState,
+        indom: InDom,
+    ) -> Result<Arc<InstanceDomain>, PmStatus> {
+        state.world.instances(indom, self.seed, self.clock.at(state.fetches))
+    }
+
     /// The time of a fetch that is answered now.
     pub(super) fn begin_fetch(&self, state: &mut HostState) -> FetchTime {
         let time = self.clock.at(state.fetches);
         let set_back = state.set_back.filter(|(fetches, _)| state.fetches >= *fetches);
         let stamp = set_back.map_or(time, |(_, by)| time - by);
+        let stamp = Timestamp::new(stamp.sec, i64::from(stamp.nsec).saturating_add(state.ahead));
         state.fetches += 1;
         FetchTime { time, stamp, fetch: state.fetches }
     }
@@ -323,6 +383,10 @@ impl HostState {
 
     pub(super) fn drops(&self) -> u64 {
         self.drops
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     pub(super) fn resumptions(&self) -> u64 {
@@ -368,7 +432,11 @@ impl HostState {
 impl Clock {
     /// The time after a number of fetches.
     fn at(self, fetches: u64) -> Timestamp {
-        let Clock::Steps { first, step } = self else { return Timestamp::now() };
+        let (first, step) = match self {
+            Clock::System => return Timestamp::now(),
+            Clock::Tokio { since, time } => return time + since.elapsed(),
+            Clock::Steps { first, step } => (first, step),
+        };
         let nanoseconds = step.as_nanos().saturating_mul(fetches.into());
         let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
         // The remainder is below 10^9.

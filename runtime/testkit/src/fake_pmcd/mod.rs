@@ -62,5 +62,6 @@ pub use fuzz::fuzz_session;
 pub use host::{Clock, FEATURES, FakeHost};
 pub use script::{Compute, Moment, Script};
 pub use server::FakePmcd;
+pub(crate) use server::{first, loopback_socket};
 pub use session::{Flow, Session};
-pub use world::{DEFAULT_AGENT, Metric, PMCD_AGENT, World};
+pub use world::{DEFAULT_AGENT, Metric, PMCD_AGENT, Populate, World};

@@ -38,6 +38,15 @@ impl Outbox {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Appends bytes, without a copy if nothing is waiting.
+    pub fn push_all(&mut self, bytes: Vec<u8>) {
+        if self.bytes.is_empty() {
+            self.bytes = bytes;
+        } else {
+            self.push(&bytes);
+        }
+    }
+
     /// The buffer, to be appended to.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -67,6 +76,10 @@ impl Outbox {
             self.rewind();
         }
         self.refill();
+        // Thousands of connections wait for most of the time, and need none.
+        if self.bytes.is_empty() {
+            self.bytes = Vec::new();
+        }
     }
 
     fn rewind(&mut self) {
@@ -75,10 +88,6 @@ impl Outbox {
             *at -= self.sent;
         }
         self.sent = 0;
-        // What one large reply took is given back.
-        if self.bytes.is_empty() && self.bytes.capacity() > ENDLESS_BYTES {
-            self.bytes = Vec::new();
-        }
     }
 
     /// What happens now, with all bytes before it sent.

@@ -12,10 +12,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use pmderive_client::context::HostSpec;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -26,8 +27,12 @@ use super::session::{Flow, Session};
 const LEAST_READ_BYTES: usize = 512;
 const MOST_READ_BYTES: usize = 64 << 10;
 
-/// Connections that may wait to be taken by a listener of many hosts.
-const MANY_WAITING: i32 = 4096;
+/// Connections that may wait to be taken by a listener of many hosts: thousands
+/// of clients may come at once, as they do not to one pmcd.
+const MANY_WAITING: u32 = 4096;
+
+/// How long a listener waits when the system has no file for a connection.
+const SHORTAGE: Duration = Duration::from_millis(100);
 
 /// A thread that plays pmcd on sockets until it is dropped.
 #[derive(Debug)]
@@ -103,19 +108,18 @@ impl FakePmcd {
         let listener = TcpListener::from_std(listener)?;
         let host = Arc::clone(host);
         self.runtime.spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                // Without it, replies are late but right.
-                drop(stream.set_nodelay(true));
+            loop {
+                let (stream, _) = accepted(&listener).await;
                 tokio::spawn(serve_tcp(stream, Session::new(&host)));
             }
         });
         Ok(address)
     }
 
-    /// Serves many hosts on one port; 0 is a free one. The address of
-    /// 127.0.0.0/8 that a client connects to tells which host it means. Who
-    /// connects from elsewhere, or to an address without a host, is not served.
-    /// Returns the port.
+    /// Serves many hosts on one port of the loopback device; 0 is a free one.
+    /// The address of 127.0.0.0/8 that a client connects to tells which host it
+    /// means; at an address without a host the connection is closed. Returns
+    /// the port.
     ///
     /// # Errors
     /// The port cannot be had.
@@ -124,19 +128,16 @@ impl FakePmcd {
         port: u16,
         host_at: impl Fn(Ipv4Addr) -> Option<Arc<FakeHost>> + Send + 'static,
     ) -> io::Result<u16> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, port))?;
-        // Thousands of clients may come at once, as they do not to one pmcd.
-        rustix::net::listen(&listener, MANY_WAITING)?;
-        listener.set_nonblocking(true)?;
-        let port = listener.local_addr()?.port();
         let _entered = self.runtime.enter();
-        let listener = TcpListener::from_std(listener)?;
+        let socket = loopback_socket(port)?;
+        let port = socket.local_addr()?.port();
+        let listener = socket.listen(MANY_WAITING)?;
         self.runtime.spawn(async move {
-            while let Ok((stream, peer)) = listener.accept().await {
+            loop {
+                let (stream, peer) = accepted(&listener).await;
                 let Ok(SocketAddr::V4(own)) = stream.local_addr() else { continue };
                 let Some(host) = host_at(*own.ip()) else { continue };
                 if peer.ip().is_loopback() && own.ip().is_loopback() {
-                    drop(stream.set_nodelay(true));
                     tokio::spawn(serve_tcp(stream, Session::new(&host)));
                 }
             }
@@ -167,6 +168,30 @@ impl Drop for FakePmcd {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
+        }
+    }
+}
+
+/// A socket for all addresses of the loopback device, and for no other: bound
+/// to the device, it cannot be reached from outside.
+pub(crate) fn loopback_socket(port: u16) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind_device(Some(b"lo"))?;
+    socket.set_reuseaddr(true)?;
+    socket.bind((Ipv4Addr::UNSPECIFIED, port).into())?;
+    Ok(socket)
+}
+
+/// The next connection. Where the system has no file for one, it waits.
+async fn accepted(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                // Without it, replies are late but right.
+                drop(stream.set_nodelay(true));
+                return (stream, peer);
+            }
+            Err(_) => tokio::time::sleep(SHORTAGE).await,
         }
     }
 }
@@ -232,7 +257,10 @@ where
 }
 
 /// What the first future gives, unless the second is done before.
-async fn first<T>(work: impl Future<Output = T>, interruption: impl Future) -> Option<T> {
+pub(crate) async fn first<T>(
+    work: impl Future<Output = T>,
+    interruption: impl Future,
+) -> Option<T> {
     let mut work = pin!(work);
     let mut interruption = pin!(interruption);
     poll_fn(|context| match work.as_mut().poll(context) {

@@ -37,6 +37,8 @@ pub struct Session {
     inbox: Vec<u8>,
     outbox: Outbox,
     client: Client,
+    /// True since pmcd was seen stopped.
+    is_stopped: bool,
     /// The host's counts when the connection last looked.
     drops: u64,
     resumptions: u64,
@@ -54,6 +56,8 @@ pub(super) struct Client {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
+    /// pmcd does not know of the connection yet.
+    Queued,
     /// The credentials are due.
     Credentials,
     /// The name of the container is due.
@@ -87,22 +91,32 @@ impl Session {
         let mut session = Session {
             host: Arc::clone(host),
             number: state.connect(),
-            phase: Phase::Credentials,
+            phase: Phase::Queued,
             inbox: Vec::new(),
             outbox: Outbox::default(),
+            is_stopped: state.is_stopped(),
             client: Client { notices: state.notices(), ..Client::default() },
             drops: state.drops(),
             resumptions: state.resumptions(),
         };
+        drop(state);
+        if !session.is_stopped {
+            session.greet();
+        }
+        session
+    }
+
+    fn greet(&mut self) {
+        self.phase = Phase::Credentials;
+        let mut state = self.host.lock();
         let mut greeting = Vec::new();
         Hello { refusal: None, version: 2, features: state.features }.encode(&mut greeting);
-        let fault = state.strike(session.number, Utterance::Greeting);
+        let fault = state.strike(self.number, Utterance::Greeting);
         drop(state);
-        session.utter(greeting, fault, |status, out| {
+        self.utter(greeting, fault, |status, out| {
             let features = Features::default();
             Hello { refusal: Some(status), version: 0, features }.encode(out);
         });
-        session
     }
 
     /// Takes bytes from the client.
@@ -128,13 +142,20 @@ impl Session {
     /// What is to be done next; to be asked again after each call of another
     /// method and whenever the host may have changed.
     pub fn flow(&mut self) -> Flow {
-        let (drops, resumptions) = {
+        let (drops, resumptions, is_stopped) = {
             let state = self.host.lock();
-            (state.drops(), state.resumptions())
+            (state.drops(), state.resumptions(), state.is_stopped())
         };
         if drops != self.drops {
             self.phase = Phase::Over;
             return Flow::Reset;
+        }
+        if is_stopped != self.is_stopped {
+            self.is_stopped = is_stopped;
+            if self.phase == Phase::Queued {
+                self.greet();
+            }
+            self.work();
         }
         if resumptions != self.resumptions {
             self.resumptions = resumptions;
@@ -178,6 +199,9 @@ impl Session {
 
     /// Answers the requests that are there.
     fn work(&mut self) {
+        if self.is_stopped {
+            return;
+        }
         let mut done = 0;
         while self.phase != Phase::Over && self.outbox.waiting() < MAX_WAITING {
             let unread = self.inbox.get(done..).unwrap_or_default();
@@ -212,7 +236,7 @@ impl Session {
             self.host.lock().count(kind);
         }
         match (self.phase, kind) {
-            (Phase::Over, _) => {}
+            (Phase::Over | Phase::Queued, _) => {}
             (Phase::Credentials, Some(PduType::Creds)) | (Phase::Ready, Some(PduType::Creds)) => {
                 self.credentials(pdu);
                 let mut state = self.host.lock();
@@ -304,7 +328,7 @@ impl Session {
         refuse: impl Fn(PmStatus, &mut Vec<u8>),
     ) {
         let greeting = self.phase == Phase::Credentials;
-        let Some(fault) = fault else { return self.outbox.push(&pdu) };
+        let Some(fault) = fault else { return self.outbox.push_all(pdu) };
         match fault {
             Fault::Stall { after } => self.interrupted(&pdu, after, Stop::Stall),
             Fault::Late { after, by } => self.interrupted(&pdu, after, Stop::Wait(by)),

@@ -6,11 +6,13 @@
 //! [`super::FakeHost`].
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
 
 use pmderive_core::memory::MemoryMetadata;
 use pmderive_core::model::{
-    InDom, InstId, LabelFlags, LabelLevel, LabelSet, LabelTextError, MetricDesc, Pmid, Semantics,
-    TextKind, TextSubject, Units, ValueType,
+    InDom, InstId, InstanceDomain, LabelFlags, LabelLevel, LabelSet, LabelTextError, MetricDesc,
+    PmStatus, Pmid, Semantics, TextKind, TextSubject, Timestamp, Units, ValueType,
 };
 use pmderive_core::source::{Freshness, MetadataSource, SourceError};
 
@@ -28,8 +30,23 @@ pub const PMCD_AGENT: u32 = 2;
 pub struct World {
     metadata: MemoryMetadata,
     metrics: HashMap<Pmid, Served>,
+    /// Domains whose instances a function says.
+    populations: HashMap<InDom, Population>,
     /// Next cluster and item, and next serial, of each agent.
     agents: BTreeMap<u32, Numbers>,
+}
+
+/// A function that says which instances a domain has, by the seed of the host
+/// and the time.
+pub type Populate = Arc<dyn Fn(u64, Timestamp) -> Arc<InstanceDomain> + Send + Sync>;
+
+#[derive(Clone)]
+struct Population(Populate);
+
+impl fmt::Debug for Population {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Population")
+    }
 }
 
 /// What a fetch needs of a metric.
@@ -138,6 +155,7 @@ impl World {
         World {
             metadata: MemoryMetadata::default(),
             metrics: HashMap::new(),
+            populations: HashMap::new(),
             agents: BTreeMap::new(),
         }
     }
@@ -241,6 +259,17 @@ impl World {
         self.metadata.set_instances(indom, instances);
     }
 
+    /// Lets a function say which instances a domain has, for each host and each
+    /// moment. Nothing else changes them from then on.
+    pub fn populate(
+        &mut self,
+        indom: InDom,
+        populate: impl Fn(u64, Timestamp) -> Arc<InstanceDomain> + Send + Sync + 'static,
+    ) {
+        self.agents.entry(indom.domain()).or_default();
+        self.populations.insert(indom, Population(Arc::new(populate)));
+    }
+
     /// Adds an instance to a domain, which is made if need be, or gives the
     /// instance another name.
     pub fn add_instance(&mut self, indom: InDom, instance: InstId, name: &str) {
@@ -320,6 +349,19 @@ impl World {
     /// What a fetch needs of a metric.
     pub(super) fn served(&self, pmid: Pmid) -> Option<&Served> {
         self.metrics.get(&pmid)
+    }
+
+    /// Instances of a domain on a host at a time.
+    pub(super) fn instances(
+        &self,
+        indom: InDom,
+        seed: u64,
+        time: Timestamp,
+    ) -> Result<Arc<InstanceDomain>, PmStatus> {
+        match self.populations.get(&indom) {
+            Some(Population(populate)) => Ok(populate(seed, time)),
+            None => self.metadata.instances(indom),
+        }
     }
 
     /// True when the domain has an agent, running or not.

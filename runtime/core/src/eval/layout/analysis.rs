@@ -190,10 +190,6 @@ impl Analysis<'_> {
         self.drafts[at].shape.nodes.push(shape);
     }
 
-    pub(super) fn is_placed(&self, id: NodeId) -> bool {
-        self.program.placements[id.index()].is_some()
-    }
-
     pub(super) fn input(&self, at: usize, slot: InputSlot) -> InputShape {
         self.drafts[at].shape.inputs[self.sections.inputs[slot.index()].at as usize]
     }

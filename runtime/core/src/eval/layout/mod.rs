@@ -42,7 +42,7 @@ pub use placed::{Copy, Placed, Save};
 pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
 pub use pool::Pool;
 pub use sections::Sections;
-pub use shape::{SetId, Shape, empty_or, first_failed, first_without};
+pub use shape::{SetId, Shape};
 
 /// What memory is filled with that nothing may depend on, in tests. Not zero, as
 /// that is what new memory holds.

@@ -5,7 +5,7 @@
 //! [`super::analysis`] finds that out.
 
 use crate::model::InstId;
-use crate::program::{Reason, Status};
+use crate::program::Status;
 
 /// A set of instances of a section, by the order in which sets appear in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,24 +81,5 @@ impl NodeShape {
 
     pub(super) fn without(status: Status, regular: bool) -> NodeShape {
         NodeShape { status, set: SetId::SINGLE, regular }
-    }
-}
-
-/// The first status that is not `Values`, in the order in which operands count.
-pub fn first_without(statuses: &[Status]) -> Option<Status> {
-    first_failed(statuses)
-        .or_else(|| statuses.iter().copied().find(|status| matches!(status, Status::Empty(_))))
-}
-
-/// The first failure.
-pub fn first_failed(statuses: &[Status]) -> Option<Status> {
-    statuses.iter().copied().find(|status| matches!(status, Status::Failed(_)))
-}
-
-/// The status of a filter over an operand that is no set with values.
-pub fn empty_or(status: Status) -> Status {
-    match status {
-        Status::Values => Status::Empty(Reason::InstanceMissing),
-        other => other,
     }
 }

@@ -1,0 +1,57 @@
+//! Derived metrics over the metrics of a fleet: two of five have a value for
+//! each instance of a domain, and all are distinct.
+
+use std::fmt::Write as _;
+
+use super::law::Kind;
+use super::plan::Plan;
+
+/// The text of so many definitions, `fleet.derived.m0` and on, in the language
+/// with libpcp's functions. The plan has domains with metrics of each kind, and
+/// single ones.
+pub fn definitions(plan: &Plan, count: u32) -> String {
+    let mut text = String::new();
+    for index in 0..count {
+        let expression = match index % 5 {
+            0 | 1 => of_domain(plan, index),
+            _ => single(plan, index),
+        };
+        // Writing to a string never fails.
+        let _ = writeln!(text, "fleet.derived.m{index} = {expression}");
+    }
+    text
+}
+
+/// With a value for each instance. The constant makes it distinct.
+fn of_domain(plan: &Plan, index: u32) -> String {
+    let d = format!("fleet.d{}", index / 5 % plan.domains.max(1));
+    match index / 5 % 8 {
+        0 => format!("{index} * rate({d}.c0)"),
+        1 => format!("delta({d}.c0) / delta({d}.c1) + {index}"),
+        2 => format!("{d}.g0 + {index} * {d}.g1"),
+        3 => format!("100 * {d}.g0 / ({d}.g0 + {d}.g1 + {index})"),
+        4 => format!("rate({d}.c0) + {index} * rate({d}.c1)"),
+        5 => format!("{d}.g0 > {index} ? {d}.g0 : {d}.g1"),
+        6 => format!("{index} * rescale({d}.b0, \"Kbyte\")"),
+        _ => format!("{index} * delta({d}.b0)"),
+    }
+}
+
+/// With one value.
+fn single(plan: &Plan, index: u32) -> String {
+    let d = format!("fleet.d{}", index % plan.domains.max(1));
+    let pick = |kind, number: u32| number % plan.singles_of(kind).max(1);
+    let [a, b] = [index, index + 1 + index / plan.singles.max(1)];
+    let [c, other_c] = [a, b].map(|number| pick(Kind::Counter, number));
+    let [g, other_g] = [a, b].map(|number| pick(Kind::Gauge, number));
+    match index / 5 % 8 {
+        0 => format!("{index} * rate(fleet.c{c})"),
+        1 => format!("delta(fleet.c{c}) / delta(fleet.c{other_c}) + {index}"),
+        2 => format!("fleet.g{g} + {index} * fleet.g{other_g}"),
+        3 => format!("100 * fleet.g{g} / (fleet.g{g} + fleet.g{other_g} + {index})"),
+        4 => format!("fleet.g{g} > {index} ? fleet.g{g} : fleet.g{other_g}"),
+        5 => format!("{index} * sum({d}.g0)"),
+        6 => format!("{index} * avg(delta({d}.c1)) + fleet.g{g}"),
+        _ => format!("{index} * delta(fleet.c{c})"),
+    }
+}

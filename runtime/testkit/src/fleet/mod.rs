@@ -1,0 +1,22 @@
+//! Fleets of invented hosts, ten thousand and more in one thread, whose every
+//! value is known beforehand.
+//!
+//! ```text
+//!   Plan       what the fleet is like: by a seed, which hosts, instances, illnesses
+//!     │        and the law that every value obeys
+//!     ▼
+//!   FakeFleet  the hosts of a plan behind sockets: a thread, or `fake-fleet`
+//! ```
+//!
+//! `cargo run --release -p pmderive-testkit --bin fake-fleet` is the program.
+
+mod definitions;
+mod law;
+mod plan;
+mod server;
+pub(crate) mod worlds;
+
+pub use definitions::definitions;
+pub use law::BaseMetric;
+pub use plan::{Fate, Plan, Shares};
+pub use server::FakeFleet;

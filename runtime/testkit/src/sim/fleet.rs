@@ -1,0 +1,370 @@
+//! A simulated fleet: lets its schedule happen, keeps the log, and knows what
+//! every answer has to be, by a model that never looks at the fake pmcds.
+
+use std::cell::RefCell;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use pmderive_client::pdu::PduType;
+use pmderive_core::model::{InstId, StateChange, Timestamp, Value};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::log::{Entry, Log, What};
+use super::schedule::{Due, Happening, Script, schedule};
+use super::socket::Socket;
+use crate::fake_pmcd::{Clock, FakeHost, Fault, Rule, World};
+use crate::fleet::worlds::{hosts, worlds};
+use crate::fleet::{BaseMetric, Fate, Plan};
+use crate::mix::mix;
+
+/// When all fleets begin, by the clocks of their hosts: one second after 2026 did.
+const BEGINNING: Timestamp = Timestamp { sec: 1_767_225_601, nsec: 0 };
+
+thread_local! {
+    /// The fleet that sockets of this thread connect to.
+    static CURRENT: RefCell<Option<Arc<Network>>> = const { RefCell::new(None) };
+}
+
+/// Fake pmcds of one thread, under the clock of its tokio runtime.
+#[derive(Debug)]
+pub struct Fleet {
+    network: Arc<Network>,
+    driver: AbortHandle,
+}
+
+/// What the fleet, its schedule and its sockets share.
+#[derive(Debug)]
+pub(super) struct Network {
+    seed: u64,
+    plan: Arc<Plan>,
+    began: Instant,
+    hosts: Vec<SimHost>,
+    worlds: Vec<Arc<World>>,
+    log: Mutex<Log>,
+}
+
+/// A host, and what is the matter with it.
+#[derive(Debug)]
+pub(super) struct SimHost {
+    pub pmcd: Arc<FakeHost>,
+    /// How far its clock is ahead when it begins, in nanoseconds.
+    offset: u64,
+    state: Mutex<Matter>,
+}
+
+#[derive(Debug)]
+struct Matter {
+    /// Occasions that are not over.
+    killed: u32,
+    refusing: u32,
+    stopped: u32,
+    absent: u32,
+    /// Delays that were drawn so far.
+    delays: u64,
+    model: Model,
+    answers: Vec<Answer>,
+}
+
+/// What the values of a host depend on, beside the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Model {
+    class: u32,
+    ahead: i64,
+}
+
+/// The reply to a fetch, as the model has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The host.
+    pub host: u32,
+    /// Time since the fleet began.
+    pub at: Duration,
+    /// What was really the time, which values go by.
+    pub time: Timestamp,
+    /// The time by the host's clock: the stamp of the reply.
+    pub stamp: Timestamp,
+    /// The class that the host was of.
+    pub class: u32,
+}
+
+/// What values a host had at a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Truth<'f> {
+    plan: &'f Plan,
+    /// When that was.
+    pub answer: Answer,
+}
+
+impl Truth<'_> {
+    /// Values of a metric of the host's class, with their instances, ascending.
+    pub fn values(&self, metric: &BaseMetric) -> Vec<(InstId, Value)> {
+        let Answer { host, time, class, .. } = self.answer;
+        let value =
+            |instance| (instance, self.plan.value_in(class, host, metric.number, instance, time));
+        match metric.desc.indom {
+            None => vec![value(-1)],
+            Some(indom) => {
+                self.instances(indom.serial()).iter().map(|(id, _)| value(*id)).collect()
+            }
+        }
+    }
+
+    /// Instances of a domain, ascending.
+    pub fn instances(&self, domain: u32) -> Vec<(InstId, Box<str>)> {
+        self.plan.instances(self.answer.host, domain, self.answer.time)
+    }
+}
+
+impl Fleet {
+    /// The hosts of a plan, to which things happen by a script from now on.
+    /// Sockets of this thread connect to this fleet until it is dropped, or
+    /// another one is made.
+    ///
+    /// # Panics
+    /// This is no task of a tokio runtime with time.
+    pub fn new(seed: u64, plan: Plan, script: &Script) -> Fleet {
+        let plan = Arc::new(Plan { seed: mix(&[seed, plan.seed]), ..plan });
+        let began = Instant::now();
+        let worlds = worlds(&plan);
+        // Fetches come at whole milliseconds, stamps need not.
+        let offset = |host: u32| mix(&[seed, host.into()]) % 1_000_000_000;
+        let clock = |host| Clock::Tokio {
+            since: began,
+            time: BEGINNING + Duration::from_nanos(offset(host)),
+        };
+        let hosts = hosts(&plan, &worlds, clock).into_iter().zip(0..);
+        let hosts = hosts.map(|(pmcd, number)| SimHost {
+            pmcd,
+            offset: offset(number),
+            state: Mutex::new(Matter {
+                killed: 0,
+                refusing: u32::from(plan.fate(number) == Fate::Refuses),
+                stopped: 0,
+                absent: u32::from(plan.fate(number) == Fate::HasVanished),
+                delays: 0,
+                model: Model { class: plan.class(number), ahead: 0 },
+                answers: Vec::new(),
+            }),
+        });
+        let network = Arc::new(Network {
+            seed,
+            began,
+            hosts: hosts.collect(),
+            worlds,
+            log: Mutex::default(),
+            plan,
+        });
+        let schedule = schedule(seed, &network.plan, script);
+        let driver = tokio::spawn(drive(Arc::clone(&network), schedule)).abort_handle();
+        CURRENT.with(|current| *current.borrow_mut() = Some(Arc::clone(&network)));
+        Fleet { network, driver }
+    }
+
+    /// What it is like; its seed is made of both seeds.
+    pub fn plan(&self) -> &Plan {
+        &self.network.plan
+    }
+
+    /// A host, to let something happen to it that is in no script.
+    ///
+    /// # Panics
+    /// There is no such host.
+    pub fn host(&self, number: u32) -> &Arc<FakeHost> {
+        &self.network.hosts[number as usize].pmcd
+    }
+
+    /// Lets something happen to a host now.
+    ///
+    /// # Panics
+    /// There is no such host.
+    pub fn happen(&self, host: u32, what: Happening) {
+        self.network.happen(host, what);
+    }
+
+    /// Connects to a host after a delay, as [`Socket`] does by its name.
+    ///
+    /// # Errors
+    /// It refuses, or does not answer in time.
+    pub async fn connect(&self, host: u32, timeout: Option<Duration>) -> io::Result<Socket> {
+        Socket::connect(Arc::clone(&self.network), host, timeout).await
+    }
+
+    /// Time since it began.
+    pub fn elapsed(&self) -> Duration {
+        self.network.began.elapsed()
+    }
+
+    /// All that has happened so far.
+    pub fn log(&self) -> Log {
+        self.network.log().clone()
+    }
+
+    /// The latest answer of a host with this stamp. After its clock was set back,
+    /// a stamp may come twice.
+    pub fn answer(&self, host: u32, stamp: Timestamp) -> Option<Answer> {
+        let state = self.network.hosts.get(host as usize)?.state();
+        state.answers.iter().rev().find(|answer| answer.stamp == stamp).copied()
+    }
+
+    /// All answers of a host so far.
+    pub fn answers(&self, host: u32) -> Vec<Answer> {
+        let state = self.network.hosts.get(host as usize).map(SimHost::state);
+        state.map_or(Vec::new(), |state| state.answers.clone())
+    }
+
+    /// What values an answer has to have.
+    pub fn truth(&self, answer: &Answer) -> Truth<'_> {
+        Truth { plan: &self.network.plan, answer: *answer }
+    }
+
+    /// What values a fetch that is answered now has to have.
+    ///
+    /// # Panics
+    /// There is no such host.
+    pub fn truth_now(&self, host: u32) -> Truth<'_> {
+        self.truth(&self.network.answer(host))
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.driver.abort();
+        let is_ours = |one: &Arc<Network>| Arc::ptr_eq(one, &self.network);
+        CURRENT.with(|current| current.borrow_mut().take_if(|one| is_ours(one)));
+    }
+}
+
+/// Lets happen what is due.
+async fn drive(network: Arc<Network>, schedule: Vec<Due>) {
+    for Due { at, host, what } in schedule {
+        tokio::time::sleep_until(network.began + at).await;
+        network.happen(host, what);
+    }
+}
+
+impl SimHost {
+    fn state(&self) -> MutexGuard<'_, Matter> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True while it is off the network.
+    pub fn is_absent(&self) -> bool {
+        self.state().absent > 0
+    }
+
+    /// True while it refuses connections.
+    pub fn refuses(&self) -> bool {
+        let state = self.state();
+        state.killed > 0 || state.refusing > 0
+    }
+}
+
+impl Network {
+    /// The fleet of this thread.
+    pub fn current() -> Option<Arc<Network>> {
+        CURRENT.with(|current| current.borrow().clone())
+    }
+
+    pub fn host(&self, number: u32) -> Option<&SimHost> {
+        self.hosts.get(number as usize)
+    }
+
+    /// The host of a name, or of an address.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let by_name = || {
+            let number = name.strip_prefix("host")?.parse().ok()?;
+            (number < self.plan.hosts && self.plan.name(number) == name).then_some(number)
+        };
+        by_name().or_else(|| self.plan.host_at(name.parse().ok()?))
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn note(&self, host: u32, what: What) {
+        let at = self.began.elapsed();
+        self.log().0.push(Entry { at, host, what });
+    }
+
+    /// Notes that a host has answered a fetch.
+    pub fn note_answer(&self, host: u32) {
+        let answer = self.answer(host);
+        self.note(host, What::Answered { stamp: answer.stamp });
+        self.hosts[host as usize].state().answers.push(answer);
+    }
+
+    /// The answer that a host would give now.
+    fn answer(&self, host: u32) -> Answer {
+        let SimHost { offset, ref state, .. } = self.hosts[host as usize];
+        let Model { class, ahead } = state.lock().unwrap_or_else(PoisonError::into_inner).model;
+        let at = self.began.elapsed();
+        let time = BEGINNING + Duration::from_nanos(offset) + at;
+        let stamp = Timestamp::new(time.sec, i64::from(time.nsec) + ahead);
+        Answer { host, at, time, stamp, class }
+    }
+
+    /// How long the network takes for something between a client and a host.
+    pub fn delay(&self, host: u32, most: Duration) -> Duration {
+        let mut state = self.hosts[host as usize].state();
+        state.delays += 1;
+        let drawn = mix(&[self.seed, host.into(), state.delays]);
+        let most = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
+        Duration::from_millis(drawn % most.saturating_add(1))
+    }
+
+    fn happen(&self, host: u32, what: Happening) {
+        let SimHost { pmcd, state, .. } = &self.hosts[host as usize];
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        match what {
+            Happening::Kill => {
+                state.killed += 1;
+                pmcd.drop_connections();
+            }
+            Happening::Start { class } => {
+                state.killed -= 1;
+                state.model.class = class;
+                pmcd.replace_world(Arc::clone(&self.worlds[class as usize]));
+            }
+            Happening::Refuse => state.refusing += 1,
+            Happening::Accept => state.refusing -= 1,
+            Happening::Stop => {
+                state.stopped += 1;
+                pmcd.stop();
+            }
+            Happening::GoOn => {
+                state.stopped -= 1;
+                if state.stopped == 0 {
+                    pmcd.go_on();
+                }
+            }
+            Happening::Leave => state.absent += 1,
+            Happening::Return => {
+                state.absent -= 1;
+                pmcd.drop_connections();
+            }
+            Happening::Reset => pmcd.drop_connections(),
+            Happening::Cut { after, by_reset: true } => inject(pmcd, Fault::Reset { after }),
+            Happening::Cut { after, by_reset: false } => inject(pmcd, Fault::Close { after }),
+            Happening::Drip { every } => inject(pmcd, Fault::Drip { every }),
+            Happening::Delay { after, by } => inject(pmcd, Fault::Late { after, by }),
+            Happening::Change { class } => {
+                state.model.class = class;
+                pmcd.replace_world(Arc::clone(&self.worlds[class as usize]));
+            }
+            Happening::Notice => pmcd.notify(StateChange(16)),
+            Happening::Jump { ahead } => {
+                state.model.ahead = ahead;
+                pmcd.set_clock_ahead(ahead);
+            }
+        }
+        drop(state);
+        self.note(host, What::Happened(what));
+    }
+}
+
+fn inject(pmcd: &FakeHost, fault: Fault) {
+    pmcd.inject(Rule::new(fault).on(PduType::HighresFetch));
+}

@@ -1,0 +1,64 @@
+//! Fleets in virtual time: fake pmcds in the very thread, under tokio's paused
+//! clock, to which things happen by a seeded schedule.
+//!
+//! ```text
+//!   Script     how often what happens
+//!     │ seed
+//!     ▼
+//!   schedule   what happens to which host, and when: known beforehand
+//!     │
+//!     ▼
+//!   Fleet      lets it happen; keeps a log, and a model of every answer
+//!     ▲
+//!   Socket     the client's end of a connection, for AsyncHostContext
+//! ```
+//!
+//! Nothing depends on anything but the seed and on what the client does, so that
+//! a seed gives the same run again, log and all, provided that the client draws
+//! nothing by chance either: `tokio::select!` has to be `biased`, and the delays of
+//! [`ConnectOptions`](pmderive_client::context::ConnectOptions) between attempts to
+//! connect have to be empty, as they are spread by chance.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use pmderive_client::context::{AsyncHostContext, ConnectOptions};
+//! use pmderive_testkit::fleet::Plan;
+//! use pmderive_testkit::sim::{Fleet, Script, Socket};
+//!
+//! let runtime = tokio::runtime::Builder::new_current_thread()
+//!     .enable_time()
+//!     .start_paused(true)
+//!     .build()?;
+//! runtime.block_on(async {
+//!     let plan = Plan { hosts: 10, classes: 2, ..Plan::default() };
+//!     let script = Script { jumps: 20.0, ..Script::calm(Duration::from_secs(3600)) };
+//!     let fleet = Fleet::new(7, plan, &script);
+//!
+//!     let options = ConnectOptions { reconnect_delays: Vec::new(), ..Default::default() };
+//!     let spec = format!("pcp://{}", fleet.plan().name(3)).parse()?;
+//!     let mut context = AsyncHostContext::<Socket>::open_with(&spec, options).await?;
+//!     let gauge = fleet.plan().metric(fleet.plan().class(3), 1);
+//!     for _ in 0..360 {
+//!         tokio::time::sleep(Duration::from_secs(10)).await;
+//!         let result = context.fetch_values(&[gauge.desc.pmid]).await?;
+//!         // However the clock jumped, each value is that of its moment.
+//!         let answer = fleet.answer(3, result.timestamp).expect("this host answered that");
+//!         let values = result.sets[0].decode(gauge.desc.value_type)?;
+//!         assert_eq!(values, fleet.truth(&answer).values(&gauge));
+//!     }
+//!     assert!(fleet.log().to_string().contains("the clock jumps to"));
+//!     Ok(())
+//! })
+//! # .map_err(|error: Box<dyn std::error::Error>| error)
+//! ```
+
+mod fleet;
+mod log;
+mod schedule;
+mod socket;
+
+pub use fleet::{Answer, Fleet, Truth};
+pub use log::{Entry, Log, What};
+pub use schedule::{Happening, Script};
+pub use socket::Socket;

@@ -1,0 +1,345 @@
+//! What happens to the hosts of a simulated fleet, and when: drawn from a seed,
+//! host by host, before anything runs.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::fleet::Plan;
+use crate::mix::mix;
+
+/// How often what happens. Numbers are those of a host in an hour, in the mean,
+/// which may be below one.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// Nothing happens after this time.
+    pub length: Duration,
+    /// pmcd is killed and started again after a while, every other time as one
+    /// of another class.
+    pub kills: f64,
+    /// Connections are refused for a while; those that are there go on.
+    pub refusals: f64,
+    /// pmcd is stopped for a while.
+    pub stops: f64,
+    /// The host is off the network for a while, and all its connections are
+    /// reset afterwards.
+    pub absences: f64,
+    /// All connections are reset.
+    pub resets: f64,
+    /// The next reply to a fetch breaks off after some bytes.
+    pub cuts: f64,
+    /// The next reply to a fetch drips.
+    pub drips: f64,
+    /// The next reply to a fetch is late.
+    pub delays: f64,
+    /// The host becomes one of another class, and gives notice.
+    pub changes: f64,
+    /// The host gives notice of changes that are none.
+    pub notices: f64,
+    /// The host's clock jumps.
+    pub jumps: f64,
+}
+
+impl Script {
+    /// Nothing happens.
+    pub const fn calm(length: Duration) -> Script {
+        Script {
+            length,
+            kills: 0.0,
+            refusals: 0.0,
+            stops: 0.0,
+            absences: 0.0,
+            resets: 0.0,
+            cuts: 0.0,
+            drips: 0.0,
+            delays: 0.0,
+            changes: 0.0,
+            notices: 0.0,
+            jumps: 0.0,
+        }
+    }
+
+    /// Everything happens to each host once an hour in the mean.
+    pub const fn rough(length: Duration) -> Script {
+        Script {
+            kills: 1.0,
+            refusals: 1.0,
+            stops: 1.0,
+            absences: 1.0,
+            resets: 1.0,
+            cuts: 1.0,
+            drips: 1.0,
+            delays: 1.0,
+            changes: 1.0,
+            notices: 1.0,
+            jumps: 1.0,
+            ..Script::calm(length)
+        }
+    }
+
+    fn rates(&self) -> [(f64, Kind); 11] {
+        [
+            (self.kills, Kind::Kill),
+            (self.refusals, Kind::Refusal),
+            (self.stops, Kind::Stop),
+            (self.absences, Kind::Absence),
+            (self.resets, Kind::Reset),
+            (self.cuts, Kind::Cut),
+            (self.drips, Kind::Drip),
+            (self.delays, Kind::Delay),
+            (self.changes, Kind::Change),
+            (self.notices, Kind::Notice),
+            (self.jumps, Kind::Jump),
+        ]
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Kill,
+    Refusal,
+    Stop,
+    Absence,
+    Reset,
+    Cut,
+    Drip,
+    Delay,
+    Change,
+    Notice,
+    Jump,
+}
+
+/// Something that happens to a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// pmcd is killed.
+    Kill,
+    /// It is started again, as one of a class.
+    Start {
+        /// The class.
+        class: u32,
+    },
+    /// From now on connections are refused.
+    Refuse,
+    /// No longer.
+    Accept,
+    /// pmcd is stopped.
+    Stop,
+    /// It goes on.
+    GoOn,
+    /// The host is off the network.
+    Leave,
+    /// It is back, and its connections are lost.
+    Return,
+    /// All connections are reset.
+    Reset,
+    /// The next reply to a fetch breaks off.
+    Cut {
+        /// After so many bytes, or at its end.
+        after: usize,
+        /// By a reset; else the stream ends.
+        by_reset: bool,
+    },
+    /// The next reply to a fetch drips.
+    Drip {
+        /// The pause after each byte.
+        every: Duration,
+    },
+    /// The next reply to a fetch is late.
+    Delay {
+        /// After so many bytes, or at its end.
+        after: usize,
+        /// By so much.
+        by: Duration,
+    },
+    /// The host becomes one of a class, and gives notice.
+    Change {
+        /// The class.
+        class: u32,
+    },
+    /// The host gives notice of changes that are none.
+    Notice,
+    /// The host's clock jumps.
+    Jump {
+        /// To so many nanoseconds before (or, if negative, behind) what is
+        /// really the time.
+        ahead: i64,
+    },
+}
+
+impl fmt::Display for Happening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Happening::Kill => f.write_str("is killed"),
+            Happening::Start { class } => write!(f, "starts as one of class {class}"),
+            Happening::Refuse => f.write_str("begins to refuse connections"),
+            Happening::Accept => f.write_str("accepts connections again"),
+            Happening::Stop => f.write_str("is stopped"),
+            Happening::GoOn => f.write_str("goes on"),
+            Happening::Leave => f.write_str("leaves the network"),
+            Happening::Return => f.write_str("returns to the network"),
+            Happening::Reset => f.write_str("resets its connections"),
+            Happening::Cut { after, by_reset } => {
+                let how = if *by_reset { "is reset" } else { "ends" };
+                write!(f, "the next reply {how} after {after} bytes")
+            }
+            Happening::Drip { every } => write!(f, "the next reply drips, a byte in {every:?}"),
+            Happening::Delay { after, by } => {
+                write!(f, "the next reply pauses for {by:?} after {after} bytes")
+            }
+            Happening::Change { class } => write!(f, "becomes one of class {class}"),
+            Happening::Notice => f.write_str("gives notice of nothing"),
+            Happening::Jump { ahead } => write!(f, "the clock jumps to {ahead:+} ns"),
+        }
+    }
+}
+
+/// When something happens to which host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Due {
+    pub at: Duration,
+    pub host: u32,
+    pub what: Happening,
+}
+
+/// Numbers of one host's schedule, one after another.
+struct Draws {
+    of: u64,
+    count: u64,
+}
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.count += 1;
+        mix(&[self.of, self.count])
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit.max(1)
+    }
+
+    /// From 0 up to but not 1.
+    fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// From some milliseconds to some minutes; each scale is as likely.
+    fn while_(&mut self) -> Duration {
+        let most = [100, 3_000, 20_000, 200_000][self.below(4) as usize];
+        Duration::from_millis(1 + self.below(most))
+    }
+}
+
+/// All that happens, in the order in which it does.
+pub(super) fn schedule(seed: u64, plan: &Plan, script: &Script) -> Vec<Due> {
+    let mut all = Vec::new();
+    for host in 0..plan.hosts {
+        for (rate, kind) in script.rates() {
+            let mut draws = Draws { of: mix(&[seed, host.into(), kind as u64]), count: 0 };
+            let mean = rate * script.length.as_secs_f64() / 3600.0;
+            // Means are small numbers, and a count of zero is for all below it.
+            let times = (mean + draws.share()) as u32;
+            for _ in 0..times {
+                let length = script.length.as_millis().try_into().unwrap_or(u64::MAX);
+                let at = Duration::from_millis(draws.below(length));
+                happen(plan, kind, at, host, &mut draws, &mut all);
+            }
+        }
+    }
+    // What is due at the same time stays in the order in which it was drawn.
+    all.sort_by_key(|due: &Due| due.at);
+    all
+}
+
+/// Adds what one occasion consists of.
+fn happen(plan: &Plan, kind: Kind, at: Duration, host: u32, draws: &mut Draws, all: &mut Vec<Due>) {
+    let mut due = |at, what| all.push(Due { at, host, what });
+    match kind {
+        Kind::Kill => {
+            due(at, Happening::Kill);
+            let is_upgraded = draws.below(2) == 0;
+            let class = if is_upgraded {
+                draws.below(plan.classes.into())
+            } else {
+                plan.class(host).into()
+            };
+            due(at + draws.while_(), Happening::Start { class: class as u32 });
+        }
+        Kind::Refusal => {
+            due(at, Happening::Refuse);
+            due(at + draws.while_(), Happening::Accept);
+        }
+        Kind::Stop => {
+            due(at, Happening::Stop);
+            due(at + draws.while_(), Happening::GoOn);
+        }
+        Kind::Absence => {
+            due(at, Happening::Leave);
+            due(at + draws.while_(), Happening::Return);
+        }
+        Kind::Reset => due(at, Happening::Reset),
+        Kind::Cut => {
+            let by_reset = draws.below(2) == 0;
+            due(at, Happening::Cut { after: draws.below(2_000) as usize, by_reset });
+        }
+        Kind::Drip => {
+            let every = Duration::from_millis(1 + draws.below(1_000));
+            due(at, Happening::Drip { every });
+        }
+        Kind::Delay => {
+            let after = draws.below(2_000) as usize;
+            due(at, Happening::Delay { after, by: draws.while_() });
+        }
+        Kind::Change => {
+            let class = draws.below(plan.classes.into()) as u32;
+            due(at, Happening::Change { class });
+        }
+        Kind::Notice => due(at, Happening::Notice),
+        Kind::Jump => {
+            // From a nanosecond to some hours, back as often as forward.
+            let size = (draws.next() >> (20 + draws.below(40))).cast_signed();
+            let ahead = if draws.below(2) == 0 { size } else { -size };
+            due(at, Happening::Jump { ahead });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_seed_gives_the_same_schedule_again_and_no_other_does() {
+        let plan = Plan { hosts: 50, classes: 3, ..Plan::default() };
+        let script = Script::rough(HOUR);
+        assert_eq!(schedule(1, &plan, &script), schedule(1, &plan, &script));
+        assert_ne!(schedule(1, &plan, &script), schedule(2, &plan, &script));
+        assert_eq!(schedule(1, &plan, &Script::calm(HOUR)), []);
+    }
+
+    #[test]
+    fn everything_happens_as_often_as_it_should() {
+        let plan = Plan { hosts: 400, classes: 3, ..Plan::default() };
+        let script = Script { kills: 0.25, jumps: 3.5, cuts: 0.0, ..Script::rough(2 * HOUR) };
+        let all = schedule(1, &plan, &script);
+        assert!(all.is_sorted_by_key(|due| due.at));
+        let count = |is: fn(&Happening) -> bool| all.iter().filter(|due| is(&due.what)).count();
+        assert!((150..250).contains(&count(|what| matches!(what, Happening::Kill))));
+        assert_eq!(count(|what| matches!(what, Happening::Jump { .. })), 2_800);
+        assert_eq!(count(|what| matches!(what, Happening::Cut { .. })), 0);
+        for host in 0..400 {
+            // What begins ends, and the end comes later.
+            let mut stopped = 0;
+            for due in all.iter().filter(|due| due.host == host) {
+                match due.what {
+                    Happening::Stop => stopped += 1,
+                    Happening::GoOn => stopped -= 1,
+                    _ => {}
+                }
+                assert!(stopped >= 0);
+            }
+            assert_eq!(stopped, 0);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What the names in expressions stand for in one source.
+
+use std::sync::Arc;
+
+use pmderive_runtime::model::{MetricDesc, PmStatus};
+use rustc_hash::FxHashMap;
+
+use super::equivalent_domains::EquivalentDomains;
+use super::questions::Found;
+use crate::check::typed::Desc;
+
+/// What a name stands for in one source.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Name {
+    /// A metric of the source.
+    Metric(MetricDesc),
+    /// Not a metric of the source; why.
+    Unknown(PmStatus),
+    /// A metric whose descriptor is not to be had; why.
+    NoDescriptor(PmStatus),
+    /// Another derived metric.
+    Derived,
+    /// Another derived metric that may be an operand.
+    Nested {
+        /// Its metadata.
+        desc: Desc,
+        /// Its position among the definitions that are checked together.
+        definition: usize,
+    },
+    /// Another derived metric that might be an operand if its definition were right.
+    Unusable,
+}
+
+/// Names with what they stand for.
+#[derive(Debug, Default)]
+pub struct Names {
+    known: FxHashMap<Box<str>, Name>,
+    /// Instance domains of these metrics that count as the same.
+    pub equivalent_domains: Arc<EquivalentDomains>,
+    missing_is_novalue: bool,
+    /// Derived metrics as libpcp sees them where it lets them be operands:
+    /// metrics of a domain that no source serves.
+    derived: FxHashMap<Box<str>, MetricDesc>,
+}
+
+impl Names {
+    /// What names stand for by a source's answers, which are parallel to
+    /// them. `is_derived` tells which names are derived metrics, unless the
+    /// source has a metric of that name.
+    pub(crate) fn new(
+        names: &[&str],
+        found: &[Found],
+        is_derived: impl Fn(&str) -> bool,
+        equivalent_domains: Arc<EquivalentDomains>,
+    ) -> Names {
+        let meaning = |(name, found): (&&str, &Found)| {
+            let meaning = match *found {
+                Found::Metric(desc) => Name::Metric(desc),
+                Found::NoDescriptor(status) => Name::NoDescriptor(status),
+                Found::Unknown(_) if is_derived(name) => Name::Derived,
+                Found::Unknown(status) => Name::Unknown(status),
+            };
+            (Box::from(*name), meaning)
+        };
+        let known = names.iter().zip(found).map(meaning).collect();
+        Names { known, equivalent_domains, ..Names::default() }
+    }
+
+    /// Lets operands that are not metrics of the source count as `novalue()`,
+    /// or not (`PCP_DERIVED_OPTION_NOVALUE` of pmSetDerivedControl(3)). For
+    /// `defined()` they are missing all the same.
+    pub fn treat_missing_as_novalue(&mut self, wanted: bool) {
+        self.missing_is_novalue = wanted;
+    }
+
+    /// True for an operand that counts as `novalue()` because it is missing.
+    pub fn is_novalue(&self, name: &str) -> bool {
+        self.missing_is_novalue && matches!(self.get(name), Name::Unknown(_))
+    }
+
+    /// Says what the metadata of a derived metric are.
+    pub(crate) fn describe(&mut self, name: &str, desc: MetricDesc) {
+        if self.get(name) == Name::Derived {
+            self.derived.insert(name.into(), desc);
+        }
+    }
+
+    /// Metadata of a derived metric, if it can be used.
+    pub fn derived(&self, name: &str) -> Option<MetricDesc> {
+        self.derived.get(name).copied()
+    }
+
+    /// Says what is known of a derived metric now that it is checked; `None`
+    /// if it cannot be used.
+    pub(crate) fn define(&mut self, name: &str, checked: Option<(Desc, usize)>) {
+        if let Some(meaning @ Name::Derived) = self.known.get_mut(name) {
+            *meaning = match checked {
+                Some((desc, definition)) => Name::Nested { desc, definition },
+                None => Name::Unusable,
+            };
+        }
+    }
+
+    /// Names that are unknown because their definition was refused stand for
+    /// derived metrics that cannot be used.
+    pub(crate) fn refuse(&mut self, is_refused: impl Fn(&str) -> bool) {
+        for (name, meaning) in &mut self.known {
+            if matches!(meaning, Name::Unknown(_)) && is_refused(name) {
+                *meaning = Name::Unusable;
+            }
+        }
+    }
+
+    /// What a name stands for; unknown if it was not among those looked up.
+    pub fn get(&self, name: &str) -> Name {
+        self.known.get(name).copied().unwrap_or(Name::Unknown(PmStatus::NAME))
+    }
+}

@@ -1,0 +1,57 @@
+//! How many metrics are asked for together.
+//!
+//! A round trip answers for as many metrics as possible: a group of them is
+//! looked up together, and then fetched batch by batch. PCP's tools fetch the
+//! metrics of an archive one by one, as each has its own first record.
+
+use clap::Args;
+
+/// Metrics fetched at a time.
+const BATCH: usize = 128;
+
+/// Metrics that are looked up together.
+const GROUP: usize = 4096;
+
+/// The option that chooses the size of a batch.
+#[derive(Debug, Args)]
+pub struct BatchArgument {
+    /// Metrics that are fetched at a time [default: 128, of an archive always 1].
+    #[arg(short, long, value_name = "N", value_parser = batch)]
+    pub batch: Option<usize>,
+}
+
+/// The argument of `-b`.
+fn batch(text: &str) -> Result<usize, String> {
+    let batch = text.parse().ok().filter(|batch| *batch > 0);
+    batch.ok_or_else(|| "-b requires numeric argument".to_owned())
+}
+
+impl BatchArgument {
+    /// The batches of a source.
+    pub fn of(&self, is_archive: bool) -> Batches {
+        Batches { size: if is_archive { 1 } else { self.batch.unwrap_or(BATCH) } }
+    }
+}
+
+/// How lists of metrics are divided.
+#[derive(Clone, Copy)]
+pub struct Batches {
+    size: usize,
+}
+
+impl Batches {
+    /// Groups of whole batches, the last one excepted.
+    pub fn groups<M>(self, metrics: &[M]) -> std::slice::Chunks<'_, M> {
+        metrics.chunks(GROUP.div_ceil(self.size) * self.size)
+    }
+
+    /// The batches of a group, or of what is parallel to it.
+    pub fn of_group<M>(self, group: &[M]) -> std::slice::Chunks<'_, M> {
+        group.chunks(self.size)
+    }
+
+    /// How many of a number of metrics make whole batches.
+    pub fn whole(self, metrics: usize) -> usize {
+        metrics / self.size * self.size
+    }
+}

@@ -1,0 +1,129 @@
+//! Fetches for commands that look at a source once: values of metrics in the
+//! order of a list, the instance domains that they need, and their text form.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_runtime::model::{InDom, InstanceDomain, PmStatus, Pmid, RawValue, ValueType};
+use pmderive_runtime::result::{FetchResult, InstanceValue, ResultBatch};
+use pmderive_runtime::source::{FetchList, FetchSource, Freshness, MetadataSource, SourceError};
+
+use super::source::{Attempt, Source};
+use crate::cli::Stop;
+use crate::cli::messages::Messages;
+use crate::cli::terminal::Output;
+
+/// The values of a metric, or why there are none.
+pub type Values = Result<Vec<InstanceValue>, PmStatus>;
+
+/// A domain, or why it cannot be had.
+pub type Domain = Result<Arc<InstanceDomain>, PmStatus>;
+
+/// Instance domains that were asked for.
+pub struct Domains {
+    known: HashMap<InDom, Domain>,
+    /// True where a domain is asked for again after others.
+    keeps_one: bool,
+    /// True where instances of other times count as well.
+    of_all_times: bool,
+}
+
+impl Domains {
+    /// None is known. In archives domains change with the time of the values,
+    /// and PCP's tools keep only the one that they asked for last.
+    pub fn new(is_archive: bool) -> Domains {
+        Domains { known: HashMap::new(), keeps_one: is_archive, of_all_times: false }
+    }
+
+    /// None is known. Those of an archive will have all instances that it has
+    /// ever seen.
+    pub fn of_all_times() -> Domains {
+        Domains { known: HashMap::new(), keeps_one: false, of_all_times: true }
+    }
+
+    /// A domain as it was when it was asked for first.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn get(&mut self, source: &mut Source, indom: InDom) -> Result<Domain, SourceError> {
+        if let Some(known) = self.known.get(&indom) {
+            return Ok(known.clone());
+        }
+        let domain = match self.of_all_times {
+            true => source.context.known_instances(indom)?,
+            false => source.context.instance_domain(indom, Freshness::Current)?,
+        };
+        if self.keeps_one {
+            self.known.clear();
+        }
+        self.known.insert(indom, domain.clone());
+        Ok(domain)
+    }
+}
+
+/// Fetches metrics, each as often as it is in the list, from where an archive
+/// stands. Domains that are not known come along with the values of a live
+/// source, which is tried again while it fails and patience lasts. The inner
+/// error: the fetch as a whole failed.
+///
+/// # Errors
+/// The source failed.
+pub fn fetch(
+    source: &mut Source,
+    pmids: &[Pmid],
+    indoms: impl Iterator<Item = InDom>,
+    domains: &mut Domains,
+    messages: &Messages,
+) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
+    let mut distinct: Vec<Pmid> = Vec::new();
+    let mut places: HashMap<Pmid, usize> = HashMap::new();
+    for pmid in pmids {
+        places.entry(*pmid).or_insert_with(|| {
+            distinct.push(*pmid);
+            distinct.len() - 1
+        });
+    }
+    let mut wanted: Vec<InDom> = Vec::new();
+    if !source.is_archive() {
+        for indom in indoms {
+            if !domains.known.contains_key(&indom) && !wanted.contains(&indom) {
+                wanted.push(indom);
+            }
+        }
+    }
+    let list = FetchList::new(distinct, wanted);
+    let mut batch = ResultBatch::default();
+    let Source { context, sampler, .. } = source;
+    let fetched = sampler.take(&mut Attempt { context, messages }, |attempt| {
+        Ok(attempt.context.fetch(&list, &mut batch)?)
+    });
+    let events = match fetched {
+        Ok(Some(events)) => events,
+        Ok(None) => return Ok(Err(PmStatus::EOL)),
+        Err(Stop::Source(SourceError::Status { status, .. })) => return Ok(Err(status)),
+        Err(Stop::Source(error @ SourceError::Damaged { .. })) => {
+            let status = error.status();
+            source.note_damage(error);
+            return Ok(Err(status));
+        }
+        Err(stop) => return Err(stop),
+    };
+    domains.known.extend(list.domains().iter().copied().zip(batch.domains.drain(..)));
+    let result = FetchResult::of_batch(&batch, events.changes);
+    let outcome = |pmid: &Pmid| match result.sets.get(places[pmid]) {
+        Some(set) => set.outcome.clone(),
+        None => Err(PmStatus::IPC),
+    };
+    Ok(Ok(pmids.iter().map(outcome).collect()))
+}
+
+/// Writes a value as pmPrintValue(3) does, without padding, on one line.
+pub fn print_value(out: &mut Output, source: &Source, value_type: ValueType, value: &RawValue) {
+    let clock = |time, digits| match digits {
+        9 => source.zone.clock_nanos(time),
+        _ => source.zone.clock_millis(time),
+    };
+    let mut printed = Vec::new();
+    value.print(&mut printed, value_type, 1, &clock);
+    out.text(&printed);
+}

@@ -1,0 +1,100 @@
+//! Everything that is known of a group of metrics, looked up in a few round
+//! trips.
+
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, TextKind, TextSubject};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use crate::engine::Session;
+
+use super::Shown;
+use crate::cli::pcp::source::AnyNamed;
+
+/// What is known of a metric.
+pub struct Described<'n> {
+    /// The name that was asked for.
+    pub name: &'n str,
+    /// Its identifier, if the name has one.
+    pub pmid: Result<Pmid, PmStatus>,
+    /// Its descriptor, if it was asked for.
+    pub desc: Result<MetricDesc, PmStatus>,
+    /// One line of help, if it was asked for.
+    pub one_line: Result<Box<str>, PmStatus>,
+    /// The help text, if it was asked for.
+    pub help: Result<Box<str>, PmStatus>,
+}
+
+impl Shown {
+    /// True if descriptors are needed.
+    pub fn needs_desc(&self) -> bool {
+        self.prints_desc() || self.desc_oneline || self.needs_values() || self.labels || self.series
+    }
+
+    /// True if values are needed.
+    pub fn needs_values(&self) -> bool {
+        self.prints_values() || self.verifies()
+    }
+
+    /// True if only what is wrong with metrics is printed.
+    pub fn verifies(&self) -> bool {
+        self.verify || self.metadata_errors
+    }
+
+    /// True if the lines of a descriptor are printed.
+    pub fn prints_desc(&self) -> bool {
+        self.desc || self.fullindom
+    }
+
+    /// True if values are printed.
+    pub fn prints_values(&self) -> bool {
+        self.fetch || self.fetchall || self.events
+    }
+}
+
+/// Looks everything up that is shown of metrics.
+///
+/// # Errors
+/// The source failed.
+pub fn describe<'n>(
+    context: &mut Session<AnyNamed>,
+    names: &[&'n str],
+    shown: &Shown,
+) -> Result<Vec<Described<'n>>, SourceError> {
+    let is_bare = !(shown.needs_desc() || shown.pmid || shown.fullpmid);
+    let needs_pmid = !is_bare || shown.oneline || shown.helptext;
+    let mut found: Vec<Described<'n>> = names
+        .iter()
+        .map(|name| Described {
+            name,
+            pmid: Err(PmStatus::NAME),
+            desc: Err(PmStatus::PMID),
+            one_line: Err(PmStatus::TEXT),
+            help: Err(PmStatus::TEXT),
+        })
+        .collect();
+    if !needs_pmid {
+        return Ok(found);
+    }
+    for (one, pmid) in found.iter_mut().zip(context.lookup_names(names)?) {
+        one.pmid = pmid;
+    }
+    // As in libpcp, questions about a metric that is none are asked all the same.
+    let pmids: Vec<Pmid> = found.iter().map(|one| one.pmid.unwrap_or(Pmid::NULL)).collect();
+    if shown.needs_desc() {
+        for (one, desc) in found.iter_mut().zip(context.lookup_descs(&pmids)?) {
+            one.desc = desc;
+        }
+    }
+    if shown.verifies() {
+        return Ok(found);
+    }
+    let subjects: Vec<TextSubject> = pmids.iter().map(|pmid| TextSubject::Metric(*pmid)).collect();
+    if shown.oneline {
+        let texts = context.text_of_each(&subjects, TextKind::OneLine)?;
+        found.iter_mut().zip(texts).for_each(|(one, text)| one.one_line = text);
+    }
+    if shown.helptext {
+        let texts = context.text_of_each(&subjects, TextKind::Help)?;
+        found.iter_mut().zip(texts).for_each(|(one, text)| one.help = text);
+    }
+    Ok(found)
+}

@@ -1,0 +1,274 @@
+//! `pmderive info`: what pminfo(1) prints of the metrics of a source.
+//!
+//! ```text
+//! names ──► walk ──► metrics ──► lookup ──► Described ──► report ──► standard output
+//!                                                 │
+//!                                                 ├──► labels: labels and identifiers of series
+//!                                                 └──► values: values and event records
+//! ```
+//!
+//! A round trip answers for as many metrics as possible: all that is known of
+//! a group of those that an argument stands for is looked up before the first of
+//! them is printed.
+
+mod labels;
+mod lookup;
+mod report;
+mod values;
+
+use std::fmt;
+
+use clap::Args;
+use pmderive_runtime::model::{InDom, PmStatus, Pmid};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use self::report::Report;
+use crate::cli::messages::Messages;
+use crate::cli::pcp::batches::{BatchArgument, Batches};
+use crate::cli::pcp::mistakes::UnreadableFiles;
+use crate::cli::pcp::options::PcpOptions;
+use crate::cli::pcp::source::Source;
+use crate::cli::pcp::walk;
+use crate::cli::samples::window::WindowOptions;
+use crate::cli::{Outcome, Stop};
+use crate::engine::Backend;
+
+/// Arguments of `info`.
+#[derive(Debug, Args)]
+pub struct InfoArguments {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub options: PcpOptions,
+    /// From when in an archive values are.
+    #[command(flatten)]
+    pub window: WindowOptions,
+    /// How many metrics are fetched together.
+    #[command(flatten)]
+    pub batch: BatchArgument,
+    /// What is printed.
+    #[command(flatten)]
+    pub shown: Shown,
+    /// A derived metric besides, as in `-r 'my.ratio = a / b'`.
+    #[arg(short, long, value_name = "NAME=EXPRESSION")]
+    pub register: Vec<String>,
+    /// Metrics or nodes of the name space, identifiers of metrics (29.0.5) or of
+    /// instance domains (29.1); without any, all metrics.
+    #[arg(value_name = "METRIC|PMID|INDOM")]
+    pub names: Vec<String>,
+}
+
+/// What of a metric is printed.
+#[derive(Clone, Debug, Args)]
+pub struct Shown {
+    /// Type, instance domain, semantics and units.
+    #[arg(short, long)]
+    pub desc: bool,
+    /// The same in one line: name, type, instance domain, semantics, units, with tabs between.
+    #[arg(short = '1', long = "desc-oneline")]
+    pub desc_oneline: bool,
+    /// Only metrics that can never have values, and metadata that contradict themselves.
+    #[arg(short = 'e', long)]
+    pub metadata_errors: bool,
+    /// Values of all instances.
+    #[arg(short, long)]
+    pub fetch: bool,
+    /// Values of all instances, of domains that cannot be enumerated as well.
+    #[arg(short = 'F', long)]
+    pub fetchall: bool,
+    /// Identifiers of instance domains in all their forms.
+    #[arg(short = 'I', long)]
+    pub fullindom: bool,
+    /// Labels of metrics and instances.
+    #[arg(short, long)]
+    pub labels: bool,
+    /// Identifiers of metrics.
+    #[arg(short = 'm', long)]
+    pub pmid: bool,
+    /// Identifiers of metrics in all their forms.
+    #[arg(short = 'M', long)]
+    pub fullpmid: bool,
+    /// Identifiers of the series of values of source, metrics and instances.
+    #[arg(short, long)]
+    pub series: bool,
+    /// One line of help.
+    #[arg(short = 't', long)]
+    pub oneline: bool,
+    /// The help text.
+    #[arg(short = 'T', long)]
+    pub helptext: bool,
+    /// Values, and what event records hold.
+    #[arg(short = 'x', long)]
+    pub events: bool,
+    /// Only that metrics have no values, and why.
+    #[arg(short, long)]
+    pub verify: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &InfoArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let options = arguments.options.with_source_of(&arguments.window)?;
+    let asked = &arguments.names;
+    let mut source = options.open(asked, Backend::Interp, UnreadableFiles::Told, messages)?;
+    source.start_at(&arguments.window, messages)?;
+    let mut outcome = Outcome::Good;
+    for definition in &arguments.register {
+        outcome = outcome.max(register(definition, &mut source, messages)?);
+    }
+    let batches = arguments.batch.of(source.is_archive());
+    let mut progress = Progress {
+        report: Report::new(arguments.shown.clone(), batches, &mut source, messages),
+        batches,
+        waiting: Vec::new(),
+        asked,
+        outcome,
+    };
+    let done = progress.run();
+    let outcome = progress.outcome.max(source.outcome());
+    let outcome = outcome.max(source.tell_damage(messages));
+    match done {
+        Ok(()) => Ok(outcome),
+        Err(stop) => Err(stop.after(outcome)),
+    }
+}
+
+/// Adds a derived metric to the source's own (`NAME=EXPRESSION`). What is wrong
+/// with it is told.
+fn register(
+    definition: &str,
+    source: &mut Source,
+    messages: &mut Messages,
+) -> Result<Outcome, Stop> {
+    let Some((name, expression)) = definition.split_once('=') else {
+        return Err(messages.misuse(&format_args!(
+            "-r wants a name and an expression with = between them, not \"{definition}\""
+        )));
+    };
+    match source.context.add_derived(name.trim(), expression.trim())? {
+        Ok(_) => Ok(Outcome::Good),
+        Err(refused) => {
+            messages.diagnostics(refused.diagnostics, &refused.sources);
+            Ok(Outcome::Failed)
+        }
+    }
+}
+
+/// A run, argument after argument. As in pminfo, metrics wait until there is a
+/// batch of them, and instance domains do not: what an argument stands for, and
+/// what is said of it, depends on the metrics that were looked at before.
+struct Progress<'p> {
+    report: Report<'p>,
+    batches: Batches,
+    waiting: Vec<String>,
+    /// The arguments.
+    asked: &'p [String],
+    outcome: Outcome,
+}
+
+impl Progress<'_> {
+    fn run(&mut self) -> Result<(), Stop> {
+        let asked = self.asked;
+        if asked.is_empty() {
+            self.all()?;
+        }
+        for name in asked {
+            self.argument(name)?;
+        }
+        self.report_on(self.waiting.len())?;
+        self.report.finish()
+    }
+
+    /// Takes all metrics.
+    fn all(&mut self) -> Result<(), Stop> {
+        match self.below("")? {
+            Ok(names) if names.is_empty() => self.error(&"PMNS appears to be empty!"),
+            Ok(names) => self.metrics(names)?,
+            Err(status) => {
+                let text = self.report.text(status);
+                self.error(&format_args!("Error: {text}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what an argument stands for.
+    fn argument(&mut self, name: &str) -> Result<(), Stop> {
+        let found = match identifier(name) {
+            Some(Identifier::Domain(indom)) => return self.report.domain(indom),
+            // pmNameID(3) gives one of the names only.
+            Some(Identifier::Metric(pmid)) => match self.report.source().context.names_of(pmid)? {
+                Ok(names) => match names.first() {
+                    Some(name) => self.below(name)?,
+                    None => Err(PmStatus::PMID),
+                },
+                Err(status) => Err(status),
+            },
+            None => self.below(name)?,
+        };
+        match found {
+            Ok(names) => self.metrics(names)?,
+            Err(status) => {
+                let text = self.report.text(status);
+                self.error(&format_args!("Error: {name}: {text}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn below(&mut self, node: &str) -> Result<Result<Vec<String>, PmStatus>, SourceError> {
+        let found = walk::known_metrics_below(self.report.source(), node);
+        self.tell_mistakes();
+        found
+    }
+
+    fn error(&mut self, error: &dyn fmt::Display) {
+        self.report.complain(error);
+        self.outcome = Outcome::Failed;
+    }
+
+    fn tell_mistakes(&mut self) {
+        self.report.tell_mistakes(self.asked);
+    }
+
+    /// Lets metrics wait, and reports on all whole batches.
+    fn metrics(&mut self, names: Vec<String>) -> Result<(), Stop> {
+        self.waiting.extend(names);
+        self.report_on(self.batches.whole(self.waiting.len()))
+    }
+
+    fn report_on(&mut self, count: usize) -> Result<(), Stop> {
+        let names: Vec<String> = self.waiting.drain(..count).collect();
+        for group in self.batches.groups(&names) {
+            let group: Vec<&str> = group.iter().map(String::as_str).collect();
+            let reported = self.report.metrics(&group);
+            self.tell_mistakes();
+            reported?;
+        }
+        Ok(())
+    }
+}
+
+/// An argument in dotted notation.
+enum Identifier {
+    Metric(Pmid),
+    Domain(InDom),
+}
+
+/// Reads an argument as pminfo does, which looks no further than it has to.
+fn identifier(text: &str) -> Option<Identifier> {
+    let mut numbers = Vec::new();
+    let mut rest = text;
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let Ok(number) = rest[..digits].parse::<u32>() else { break };
+        numbers.push(number);
+        match rest[digits..].strip_prefix('.') {
+            Some(after) if numbers.len() < 3 => rest = after,
+            _ => break,
+        }
+    }
+    match numbers[..] {
+        [domain, cluster, item] => Some(Identifier::Metric(Pmid::new(domain, cluster, item))),
+        [domain, serial] => Some(Identifier::Domain(InDom::new(domain, serial))),
+        _ => None,
+    }
+}

@@ -1,0 +1,373 @@
+//! `pmderive probe`: which metrics have values, as pmprobe(1) prints it.
+
+use std::io::Write;
+
+use clap::Args;
+use pmderive_runtime::model::{InDom, MetricDesc, PmStatus, Pmid};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use crate::cli::messages::Messages;
+use crate::cli::pcp::batches::{BatchArgument, Batches};
+use crate::cli::pcp::fetch::{Domain, Domains, Values, fetch, print_value};
+use crate::cli::pcp::mistakes::UnreadableFiles;
+use crate::cli::pcp::options::PcpOptions;
+use crate::cli::pcp::source::Source;
+use crate::cli::pcp::walk;
+use crate::cli::samples::window::WindowOptions;
+use crate::cli::terminal::{Output, Purpose};
+use crate::cli::{Outcome, Stop};
+use crate::dialect::Dialect;
+use crate::engine::Backend;
+
+/// Arguments of `probe`.
+#[derive(Debug, Args)]
+pub struct ProbeArguments {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub options: PcpOptions,
+    /// From when in an archive values are.
+    #[command(flatten)]
+    pub window: WindowOptions,
+    /// How many metrics are fetched together.
+    #[command(flatten)]
+    pub batch: BatchArgument,
+    /// What is printed.
+    #[command(flatten)]
+    pub shown: Shown,
+    /// Metrics or nodes of the name space; without any, all metrics.
+    #[arg(value_name = "METRIC")]
+    pub names: Vec<String>,
+}
+
+/// What is printed besides the number of values.
+#[derive(Debug, Args)]
+pub struct Shown {
+    /// All instances that there are, whether they have values or not.
+    #[arg(short, long)]
+    pub force: bool,
+    /// Treat the names as metrics, and do not look below them.
+    #[arg(short = 'F', long)]
+    pub faster: bool,
+    /// Identifiers of instances.
+    #[arg(short, long)]
+    pub internal: bool,
+    /// Names of instances.
+    #[arg(short = 'I', long)]
+    pub external: bool,
+    /// Values.
+    #[arg(short, long)]
+    pub values: bool,
+    /// Accepted only to explain why it does not help here.
+    #[arg(short = 'V', long, hide = true)]
+    pub verbose: bool,
+}
+
+impl Shown {
+    fn instances(&self) -> bool {
+        self.internal || self.external
+    }
+
+    fn needs_desc(&self) -> bool {
+        self.instances() || self.values
+    }
+}
+
+/// A metric to look at, which is `PM_ID_NULL` for a name that is none.
+type Metric = (String, Pmid);
+
+/// Runs the command. The exit status is 0 whatever happens to single metrics,
+/// and 1 if an archive is damaged.
+pub fn run(arguments: &ProbeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let shown = &arguments.shown;
+    if shown.values && shown.instances() {
+        return Err(messages.misuse(&"at most one of -v and (-i or -I) allowed"));
+    }
+    if shown.verbose {
+        let wrong = "-V counts messages of libpcp, which pmderive does not exchange";
+        return Err(Stop::tool(&[&wrong]));
+    }
+    let options = arguments.options.with_source_of(&arguments.window)?;
+    let mut source =
+        options.open(&arguments.names, Backend::Interp, UnreadableFiles::Fatal, messages)?;
+    source.start_at(&arguments.window, messages)?;
+    let mut out = messages.output(Purpose::Exact);
+    let metrics = match shown.faster && !arguments.names.is_empty() {
+        true => look_up(&mut source, arguments.names.clone(), &mut out)?,
+        false => {
+            let names = below(&mut source, &arguments.names, &mut out);
+            source.tell_mistakes(&arguments.names, messages);
+            let names = names?;
+            look_up(&mut source, names, &mut out)?
+        }
+    };
+    let batches = arguments.batch.of(source.is_archive());
+    let mut probe = Probe { shown, domains: Domains::of_all_times(), source, messages, out };
+    for group in batches.groups(&metrics) {
+        let probed = probe.group(group, batches);
+        probe.source.tell_mistakes(&arguments.names, probe.messages);
+        if let Err(stop) = probed {
+            return Err(stop.after(probe.source.outcome()));
+        }
+    }
+    probe.out.flush()?;
+    Ok(probe.source.outcome().max(probe.source.tell_damage(probe.messages)))
+}
+
+/// All metrics at or below the nodes. What is no node is printed.
+fn below(source: &mut Source, nodes: &[String], out: &mut Output) -> Result<Vec<String>, Stop> {
+    let root = [String::new()];
+    let nodes = if nodes.is_empty() { &root } else { nodes };
+    let mut names = Vec::new();
+    for node in nodes {
+        match walk::metrics_below(source, node)? {
+            Ok(below) => names.extend(below),
+            Err(status) => print_status(out, source.dialect, node, status, ""),
+        }
+    }
+    Ok(names)
+}
+
+/// Identifiers of metrics. An unknown name is printed only if it is the only
+/// name: libpcp tells no more.
+fn look_up(
+    source: &mut Source,
+    names: Vec<String>,
+    out: &mut Output,
+) -> Result<Vec<Metric>, SourceError> {
+    let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let pmids = source.context.lookup_names(&texts)?;
+    if let [Err(status)] = pmids[..] {
+        print_status(out, source.dialect, &names[0], status, "");
+        return Ok(Vec::new());
+    }
+    Ok(names.into_iter().zip(pmids.into_iter().map(|pmid| pmid.unwrap_or(Pmid::NULL))).collect())
+}
+
+fn print_status(out: &mut Output, dialect: Dialect, name: &str, status: PmStatus, function: &str) {
+    // Writing to a vector does not fail.
+    let (name, text) = (out.escaping().text(name), dialect.text(status));
+    let _ = writeln!(out, "{name} {} {text}{function}", status.0);
+}
+
+/// Prints what is found.
+struct Probe<'a> {
+    shown: &'a Shown,
+    source: Source,
+    messages: &'a mut Messages,
+    domains: Domains,
+    out: Output,
+}
+
+impl Probe<'_> {
+    fn group(&mut self, metrics: &[Metric], batches: Batches) -> Result<(), Stop> {
+        let pmids: Vec<Pmid> = metrics.iter().map(|(_, pmid)| *pmid).collect();
+        let descs = match self.shown.needs_desc() {
+            true => self.source.context.lookup_descs(&pmids)?,
+            false => vec![Err(PmStatus::PMID); metrics.len()],
+        };
+        let shown = self.shown;
+        let both = batches.of_group(metrics).zip(batches.of_group(&descs));
+        for (metrics, descs) in both {
+            if shown.force && shown.instances() {
+                for ((name, _), desc) in metrics.iter().zip(descs) {
+                    self.known_instances(name, *desc)?;
+                }
+            } else {
+                self.batch(metrics, descs)?;
+            }
+            self.out.flush()?;
+        }
+        Ok(())
+    }
+
+    /// All instances that a metric may have values for.
+    fn known_instances(
+        &mut self,
+        name: &str,
+        desc: Result<MetricDesc, PmStatus>,
+    ) -> Result<(), SourceError> {
+        let indom = match desc {
+            Err(status) => {
+                self.print_status(name, status, " (pmLookupDesc)");
+                return Ok(());
+            }
+            Ok(desc) => desc.indom,
+        };
+        let Some(indom) = indom else {
+            // pmprobe says it for each of the two forms.
+            let twice =
+                self.source.dialect != Dialect::Fixed && self.shown.internal && self.shown.external;
+            self.out.text(name.as_bytes());
+            self.out.extend_from_slice(b" 1 PM_IN_NULL");
+            self.out.extend_from_slice(if twice { b" PM_IN_NULL\n" } else { b"\n" });
+            return Ok(());
+        };
+        match self.domains.get(&mut self.source, indom)? {
+            Err(status) => self.print_status(name, status, " (pmGetInDom)"),
+            Ok(domain) => {
+                self.out.text(name.as_bytes());
+                let _ = write!(self.out, " {}", domain.len());
+                for (instance, _) in domain.instances() {
+                    self.print_instance(instance, domain.name_in_bytes(instance).as_deref());
+                }
+                self.out.push(b'\n');
+            }
+        }
+        Ok(())
+    }
+
+    fn print_status(&mut self, name: &str, status: PmStatus, function: &str) {
+        print_status(&mut self.out, self.source.dialect, name, status, function);
+    }
+
+    fn print_instance(&mut self, instance: i32, name: Option<&[u8]>) {
+        if self.shown.internal {
+            let _ = write!(self.out, " ?{instance}");
+        }
+        match name.filter(|_| self.shown.external) {
+            Some(name) => {
+                self.out.extend_from_slice(b" \"");
+                self.out.text(name);
+                self.out.push(b'"');
+            }
+            None if self.shown.external => {
+                let _ = write!(self.out, " ?{instance}");
+            }
+            None => {}
+        }
+    }
+
+    fn batch(
+        &mut self,
+        metrics: &[Metric],
+        descs: &[Result<MetricDesc, PmStatus>],
+    ) -> Result<(), Stop> {
+        if let ([(name, Pmid::NULL)], true) = (metrics, self.source.dialect != Dialect::Fixed)
+            && let Err(status) = self.fetch(&[Pmid::NULL], std::iter::empty())?
+        {
+            // pmprobe fetches first, which fails in an archive for a name that is none.
+            self.print_status(name, status, " (pmFetch)");
+            return Ok(());
+        }
+        let needs_desc = self.shown.needs_desc();
+        let is_fetched = |desc: &Result<MetricDesc, PmStatus>| !needs_desc || desc.is_ok();
+        let both = || metrics.iter().zip(descs);
+        let pmids = both().filter(|(_, desc)| is_fetched(desc)).map(|((_, pmid), _)| *pmid);
+        let pmids: Vec<Pmid> = pmids.collect();
+        let indoms = descs.iter().filter_map(|desc| desc.ok()?.indom);
+        let indoms = indoms.filter(|_| self.shown.external);
+        let mut fetched = match pmids.is_empty() {
+            true => Ok(Vec::new()),
+            false => self.fetch(&pmids, indoms)?,
+        };
+        if let (true, Ok(values)) = (self.shown.instances(), &mut fetched) {
+            self.look_ahead(&pmids, values)?;
+        }
+        if let (true, Ok(fetched)) = (self.is_answered_by_the_archive(), &mut fetched) {
+            for (pmid, values) in pmids.iter().zip(fetched) {
+                let is_unusable = matches!(values, Err(PmStatus::NOAGENT | PmStatus::PMID));
+                if pmid.is_derived() && is_unusable {
+                    *values = Ok(Vec::new());
+                }
+            }
+        }
+        let mut values = fetched.as_ref().map(|fetched| fetched.iter()).map_err(|status| *status);
+        for ((name, _), desc) in both() {
+            match (desc, &mut values) {
+                (Err(status), _) if needs_desc => {
+                    self.print_status(name, *status, " (pmLookupDesc)");
+                }
+                (_, Err(status)) => self.print_status(name, *status, " (pmFetch)"),
+                (desc, Ok(values)) => match values.next() {
+                    Some(values) => self.metric(name, desc.ok(), values)?,
+                    None => self.print_status(name, PmStatus::IPC, " (pmFetch)"),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Fetches metrics from where values are to be.
+    fn fetch(
+        &mut self,
+        pmids: &[Pmid],
+        indoms: impl Iterator<Item = InDom>,
+    ) -> Result<Result<Vec<Values>, PmStatus>, Stop> {
+        self.source.rewind()?;
+        fetch(&mut self.source, pmids, indoms, &mut self.domains, self.messages)
+    }
+
+    /// Whether derived metrics that cannot be used have no values, rather than a
+    /// status: libpcp asks the archive for such a metric, if it is alone in a
+    /// fetch, and no record has it.
+    fn is_answered_by_the_archive(&mut self) -> bool {
+        self.source.is_archive() && self.source.dialect != Dialect::Fixed
+    }
+
+    /// Derived metrics that need a sample before have none in the first one:
+    /// their instances are those of the next. libpcp says that there are none.
+    fn look_ahead(&mut self, pmids: &[Pmid], first: &mut [Values]) -> Result<(), Stop> {
+        let is_open = |pmid: &Pmid, values: &Values| {
+            pmid.is_derived() && values.as_ref().is_ok_and(Vec::is_empty)
+        };
+        let any_is_open = pmids.iter().zip(&*first).any(|(pmid, values)| is_open(pmid, values));
+        if self.source.dialect != Dialect::Fixed || !any_is_open {
+            return Ok(());
+        }
+        let none = std::iter::empty();
+        let Ok(next) = fetch(&mut self.source, pmids, none, &mut self.domains, self.messages)?
+        else {
+            return Ok(());
+        };
+        for ((pmid, first), next) in pmids.iter().zip(first).zip(next) {
+            if is_open(pmid, first) && next.is_ok() {
+                *first = next;
+            }
+        }
+        Ok(())
+    }
+
+    fn metric(
+        &mut self,
+        name: &str,
+        desc: Option<MetricDesc>,
+        values: &Values,
+    ) -> Result<(), SourceError> {
+        let values = match values {
+            Err(status) => {
+                self.print_status(name, *status, "");
+                return Ok(());
+            }
+            Ok(values) => values,
+        };
+        self.out.text(name.as_bytes());
+        let _ = write!(self.out, " {}", values.len());
+        let indom = desc.and_then(|desc| desc.indom);
+        let domain: Domain = match indom {
+            Some(indom) if self.shown.external && !values.is_empty() => {
+                self.domains.get(&mut self.source, indom)?
+            }
+            _ => Err(PmStatus::INDOM),
+        };
+        for one in values {
+            match (desc, indom) {
+                (Some(desc), _) if self.shown.values => {
+                    self.out.push(b' ');
+                    print_value(&mut self.out, &self.source, desc.value_type, &one.value);
+                }
+                (_, Some(_)) => {
+                    let domain = domain.as_ref().ok();
+                    let name = domain.and_then(|domain| domain.name_in_bytes(one.instance));
+                    self.print_instance(one.instance, name.as_deref());
+                }
+                (Some(_), None) => {
+                    let kinds = usize::from(self.shown.internal) + usize::from(self.shown.external);
+                    self.out.extend_from_slice(" PM_IN_NULL".repeat(kinds).as_bytes());
+                }
+                (None, None) => {}
+            }
+        }
+        self.out.push(b'\n');
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! The instances that a report has columns for.
+//!
+//! These are all that the source knows, or those that were asked for. They are
+//! in ascending order of their identifiers, as the values of a sample are.
+
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::{InDom, InstId, InstanceProfile};
+use pmderive_runtime::source::{FetchSource, MetadataSource};
+
+use crate::cli::Stop;
+use crate::cli::pcp::source::AnyNamed;
+use crate::engine::Session;
+use crate::escape::Foreign;
+use crate::text::Escaping;
+
+/// The columns of a metric with an instance domain.
+pub struct Instances {
+    indom: InDom,
+    /// True when none was asked for by name.
+    are_all: bool,
+    /// Identifiers, ascending.
+    ids: Vec<InstId>,
+    /// Parallel to `ids`, names as they are shown.
+    names: Vec<Box<[u8]>>,
+    /// How names in the bytes that the source has are shown.
+    escaping: Escaping,
+}
+
+impl Instances {
+    /// All instances of a domain: those of now, or of an archive all that it
+    /// ever saw.
+    ///
+    /// # Errors
+    /// The source failed, or knows no such domain.
+    pub fn all(
+        source: &mut Session<AnyNamed>,
+        indom: InDom,
+        escaping: Escaping,
+    ) -> Result<Instances, Stop> {
+        let (ids, names) = (Vec::new(), Vec::new());
+        let mut instances = Instances { indom, are_all: true, ids, names, escaping };
+        instances.refresh(source)?;
+        Ok(instances)
+    }
+
+    /// Instances by name, as often as they are named. From now on fetches
+    /// deliver no others.
+    ///
+    /// # Errors
+    /// The source failed, or has no instance of one of the names.
+    pub fn named(
+        source: &mut Session<AnyNamed>,
+        indom: InDom,
+        names: &[String],
+        escaping: Escaping,
+    ) -> Result<Instances, Stop> {
+        let mut shown: Vec<(InstId, Box<[u8]>)> = Vec::new();
+        for name in names {
+            let id = match source.source().source() {
+                // Of any time, not only of its beginning.
+                Context::Archive(_) => {
+                    source.known_instances(indom)?.ok().and_then(|domain| domain.lookup(name))
+                }
+                Context::Host(_) | Context::Local(_) => source.lookup_instance(indom, name)?.ok(),
+            };
+            let id =
+                id.ok_or_else(|| Stop::tool(&[&"instance ", &Foreign(name), &" not available"]))?;
+            shown.push((id, escaping.bytes(name.as_bytes()).into()));
+        }
+        let mut profile = InstanceProfile::default();
+        let ids: Vec<InstId> = shown.iter().map(|(id, _)| *id).collect();
+        match ids.is_empty() {
+            true => profile.include_all(indom),
+            false => profile.include(indom, &ids),
+        }
+        source.set_profile(&profile)?;
+        shown.sort_by_key(|(id, _)| *id);
+        let (ids, names) = shown.into_iter().unzip();
+        Ok(Instances { indom, are_all: false, ids, names, escaping })
+    }
+
+    /// Asks for the instances of now.
+    fn refresh(&mut self, source: &mut Session<AnyNamed>) -> Result<(), Stop> {
+        let domain = source
+            .known_instances(self.indom)?
+            .map_err(|status| Stop::tool(&[&"pmGetInDom(", &self.indom, &"): ", &status]))?;
+        let name = |id| domain.name_in_bytes(id).unwrap_or_default();
+        self.ids = domain.instances().map(|(id, _)| id).collect();
+        self.ids.sort();
+        self.names = self.ids.iter().map(|id| self.escaping.bytes(&name(*id)).into()).collect();
+        Ok(())
+    }
+
+    /// Asks again for all instances if one of `found`, ascending, is not among
+    /// them; true if that was so.
+    ///
+    /// # Errors
+    /// As for [`Instances::all`].
+    pub fn follow(
+        &mut self,
+        source: &mut Session<AnyNamed>,
+        found: &[InstId],
+    ) -> Result<bool, Stop> {
+        let found_too = found.iter().map(|id| (*id, ()));
+        let has_news = self.ids != found && self.without_column(found_too).next().is_some();
+        if has_news {
+            self.refresh(source)?;
+        }
+        Ok(has_news)
+    }
+
+    /// Those of the values of instances, ascending, that should have a column
+    /// and have none.
+    pub fn without_column<V>(
+        &self,
+        values: impl Iterator<Item = (InstId, V)>,
+    ) -> impl Iterator<Item = (InstId, V)> {
+        let mut at = 0;
+        values.filter(move |(id, _)| {
+            while self.ids.get(at).is_some_and(|column| column < id) {
+                at += 1;
+            }
+            self.are_all && self.ids.get(at).is_none_or(|column| column != id)
+        })
+    }
+
+    /// The name of an instance that has a column.
+    pub fn name(&self, id: InstId) -> Option<&[u8]> {
+        let at = self.ids.binary_search(&id).ok()?;
+        Some(&self.names[at])
+    }
+
+    /// The instances of the columns, ascending.
+    pub fn ids(&self) -> &[InstId] {
+        &self.ids
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> impl Iterator<Item = (InstId, &[u8])> {
+        self.ids.iter().zip(&self.names).map(|(id, name)| (*id, &**name))
+    }
+}
+
+/// The names in a list of instances (`-i`): between commas and blanks, or
+/// between quotes of either kind, then with what they hold.
+pub fn names_in(list: &str) -> Vec<String> {
+    let is_between = |c: char| matches!(c, ',' | ' ' | '\t' | '\n');
+    let mut names = Vec::new();
+    let mut rest = list.trim_start_matches(is_between);
+    while let Some(first) = rest.chars().next() {
+        let (name, after) = match first {
+            '"' | '\'' => {
+                let quoted = &rest[1..];
+                quoted.split_once(first).unwrap_or((quoted, ""))
+            }
+            _ => rest.split_at(rest.find(is_between).unwrap_or(rest.len())),
+        };
+        names.push(name.to_owned());
+        // What stands right behind a closing quote counts for nothing.
+        let mut after = after.chars();
+        after.next();
+        rest = after.as_str().trim_start_matches(is_between);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_taken_apart_as_pmval_does_it() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            (" ,\t", &[]),
+            ("one", &["one"]),
+            ("one,two three", &["one", "two", "three"]),
+            (",one,,two,", &["one", "two"]),
+            ("'1 minute','5 minute'", &["1 minute", "5 minute"]),
+            ("\"1 minute\" \"5 minute\"", &["1 minute", "5 minute"]),
+            ("\"it's\" 'a \"b\"'", &["it's", "a \"b\""]),
+            ("'open end", &["open end"]),
+            ("''", &[""]),
+            ("mid\"quote x", &["mid\"quote", "x"]),
+            ("'a'xb,c", &["a", "b", "c"]),
+            ("\u{e9}t\u{e9} 'h\u{f4}te'\u{e9}x", &["\u{e9}t\u{e9}", "h\u{f4}te", "x"]),
+        ];
+        for (list, expected) in cases {
+            assert_eq!(names_in(list), *expected, "{list:?}");
+        }
+    }
+}

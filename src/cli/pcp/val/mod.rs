@@ -1,0 +1,362 @@
+//! `pmderive val`: what pmval(1) prints of one metric, sample after sample.
+//!
+//! ```text
+//! arguments ──► source, window, metric ──► header ──┐
+//!                                                   ├──► standard output
+//!           samples ──► report ──► table, events ───┘
+//! ```
+
+mod arguments;
+mod events;
+mod header;
+mod instances;
+mod moment;
+mod number;
+mod report;
+mod row;
+mod sample;
+mod table;
+
+use std::io::Write;
+use std::time::Duration;
+
+use pmderive_runtime::archive::InterpolationRules;
+use pmderive_runtime::context::HostSpec;
+use pmderive_runtime::model::{
+    MetricDesc, MetricSpec, PmStatus, RawValue, Semantics, SpecSource, Timestamp, Value, ValueType,
+};
+use pmderive_runtime::result::{InstanceValue, MetricValues};
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, Mode};
+
+use self::arguments::DEFAULT_INTERVAL;
+pub use self::arguments::ValArguments;
+use self::header::Header;
+use self::instances::{Instances, names_in};
+pub use self::moment::Detail;
+use self::number::NumberFormat;
+use self::report::{Asked, Form, Report, State, elapsed};
+use self::table::Table;
+use crate::cli::args::{BackendArgument, SourceArguments};
+use crate::cli::lines::Lines;
+use crate::cli::messages::Messages;
+use crate::cli::pcp::arguments::refused_host;
+use crate::cli::pcp::mistakes::UnreadableFiles;
+use crate::cli::pcp::options::{ARCHIVES_ONLY, NO_ZONE, PcpOptions, archives_of_this_host};
+use crate::cli::pcp::source::{Attempt, Source};
+use crate::cli::samples::pace::Pace;
+use crate::cli::terminal::{Purpose, shows_output};
+use crate::cli::{Outcome, Stop};
+use crate::dialect::Dialect;
+use crate::escape::{self, Foreign};
+use crate::text::Escaping;
+
+/// Runs the command.
+pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let (mut options, spec) = with_source(arguments, messages)?;
+    options.is_followed = arguments.follow.is_given();
+    let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
+    check(arguments, &options, messages)?;
+    let backend = BackendArgument::Auto.for_samples(arguments.samples);
+    let names = [spec.metric.to_string()];
+    let open =
+        |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
+    let mut source = arguments.follow.open(|| open(messages))?;
+    let host = {
+        let Source { context, sampler, .. } = &mut source;
+        let mut attempt = Attempt { context, messages };
+        sampler.take(&mut attempt, |attempt| Ok(attempt.context.host_name()?))?.unwrap_or_default()
+    };
+    let mut out = messages.output(Purpose::Exact);
+    let escaping = out.escaping();
+    if let Some(note) = &source.zone_note {
+        writeln!(out, "{}\n", escaping.text(note))?;
+    }
+    out.flush()?;
+    let mut window = source.window(&arguments.window.window(), messages)?;
+    if arguments.follow.follow.is_some() && arguments.window.finish.is_none() {
+        // The present end is none.
+        window.end = None;
+    }
+    if source.dialect != Dialect::Fixed {
+        // As to pmval, the first second of 1970 is no end.
+        window.end = window.end.filter(|end| end.sec != 0);
+    }
+    let name = spec.metric.as_str();
+    let desc = describe(&mut source, name);
+    source.tell_mistakes(std::slice::from_ref(&spec.metric), messages);
+    let desc = desc?;
+    let instances = choose_instances(arguments, &spec, &mut source, desc, escaping)?;
+    if let Some(filter) = arguments.filter.as_ref().filter(|_| archive.is_none()) {
+        store(&mut source, filter, desc, instances.as_ref())?;
+    }
+    let is_event = matches!(desc.value_type, ValueType::Event | ValueType::HighResEvent);
+    let by_record = archive.is_some() && (arguments.nointerp.is_some() || is_event);
+    let interval = arguments.interval.unwrap_or(DEFAULT_INTERVAL);
+    let samples = match (arguments.samples, window.end) {
+        (None, Some(end)) if !by_record && !is_event => {
+            Some(samples_until(end, window.origin, interval, source.dialect))
+        }
+        (samples, _) => samples,
+    };
+    let step = step(interval, source.dialect);
+    if archive.is_some() {
+        let mode = if by_record { Mode::Forward } else { Mode::Interpolated { step } };
+        let origin = match source.dialect {
+            Dialect::Fixed => window.origin,
+            // pmval drops what is finer than microseconds.
+            _ => Timestamp { nsec: window.origin.nsec / 1000 * 1000, ..window.origin },
+        };
+        source.context.set_mode(mode, Some(origin))?;
+    }
+    source.sampler.follower = arguments.follow.begin(source.kind(), messages)?;
+    if source.zone_note.is_none() && !is_event {
+        writeln!(out)?;
+    }
+    // What stands there already is printed even if the columns make no sense.
+    out.flush()?;
+    let format = number_format(arguments, desc)?;
+    let detail = arguments.detail();
+    let has_exact_bounds = source.dialect != Dialect::Pcp6_0 && detail != Detail::Clock;
+    let bound = |time| match has_exact_bounds {
+        true => detail.of(time, &source.zone),
+        false => source.zone.ctime(time),
+    };
+    let name = &*escaping.text(name);
+    let header = Header {
+        metric: (!is_event).then_some((name, desc)),
+        is_raw: arguments.raw,
+        archive: archive
+            .as_deref()
+            .map(|archive| (escaping.text(archive), bound(window.origin), window.end.map(&bound))),
+        host: &escaping.text(&host),
+        samples,
+        interval: (!by_record).then_some(interval),
+    };
+    write!(out, "{header}")?;
+    let shows_rates = desc.semantics == Semantics::Counter && !arguments.raw;
+    let margin = if archive.is_some() { detail.width() } else { 0 };
+    let table = Table::new(desc, format, shows_rates, margin, source.dialect, escaping);
+    let is_paced = archive.is_none() || arguments.delay;
+    source.sampler.pace = is_paced.then(|| Pace::new(interval));
+    if let Some(error) = InterpolationRules::mistake_in_environment()
+        && archive.is_some()
+        && !by_record
+        && messages.are_of_tool()
+    {
+        let variable = "Warning: bad $PCP_IGNORE_MARK_RECORDS";
+        let format = "not in pmParseInterval(3) format";
+        messages.error_lines(&[&variable, &": ", &format, &":\n", &error, &"\n"]);
+    }
+    let mut report = Report {
+        source,
+        name,
+        desc,
+        instances,
+        form: match (is_event, shows_rates) {
+            (true, _) => Form::Events(events::Parameters::default()),
+            (false, true) => Form::Rates(table),
+            (false, false) => Form::Values(table),
+        },
+        asked: Asked {
+            list: FetchList::new(vec![desc.pmid], Vec::new()),
+            by_record,
+            step,
+            rows: samples,
+            end: window.end,
+            is_all: arguments.samples.is_none() && arguments.window.finish.is_none(),
+        },
+        detail: archive.is_some().then_some(detail),
+        is_verbose: arguments.verbose,
+        is_terminal: shows_output(),
+        messages,
+        out,
+        state: State::new(desc.value_type),
+    };
+    let outcome = report.run()?;
+    Ok(outcome.max(report.source.outcome()))
+}
+
+/// How numbers are laid out in columns for the metric's type.
+fn number_format(arguments: &ValArguments, desc: MetricDesc) -> Result<NumberFormat, Stop> {
+    let ValArguments { width, precision, .. } = *arguments;
+    let width = width.or_else(|| table::width(desc.value_type)).ok_or_else(|| {
+        Stop::tool(&[&"unknown performance metric value type ", &desc.value_type])
+    })?;
+    match precision.filter(|digits| *digits > 0 && *digits + 2 > width) {
+        Some(digits) => {
+            Err(Stop::tool(&[&format_args!("-f {digits} too large for column width {width}")]))
+        }
+        None => Ok(NumberFormat { width, precision }),
+    }
+}
+
+/// Checks that the options fit the source, before it is opened.
+fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) -> Result<(), Stop> {
+    let is_archive = !options.source.archive.is_empty();
+    if !is_archive && !arguments.window.window().is_live() {
+        messages.error(&ARCHIVES_ONLY);
+        if options.zone.hostzone && options.source.local {
+            messages.error(&NO_ZONE);
+        }
+        return Err(messages.usage());
+    }
+    if arguments.nointerp.is_some() && options.source.local {
+        let wrong = "uninterpolated mode can only be used with archives";
+        if messages.are_of_tool() {
+            // pmval does not end the line.
+            messages.text(&Lines::of(&[&"pmval: ", &wrong]));
+            return Err(messages.usage());
+        }
+        return Err(Stop::tool(&[&wrong]));
+    }
+    if arguments.delay && !is_archive {
+        return Err(messages.misuse(&"delay can only be used with archives"));
+    }
+    if arguments.delay && arguments.guimode {
+        return Err(messages.misuse(&"guiflag cannot be used with delay"));
+    }
+    if arguments.guimode || arguments.guiport.is_some() {
+        return Err(Stop::tool(&[
+            &"-g and -p let pmtime control a report, and pmderive does not speak with it; \
+             -d replays an archive as time goes by",
+        ]));
+    }
+    Ok(())
+}
+
+/// How many samples there are at an interval until the end of a window.
+fn samples_until(end: Timestamp, origin: Timestamp, interval: Duration, dialect: Dialect) -> u64 {
+    let intervals = elapsed(origin, end, dialect) / header::seconds(interval);
+    // One is at the origin itself.
+    if intervals <= -1.0 { 0 } else { (intervals as u64).saturating_add(1) }
+}
+
+/// Nanoseconds between samples that an archive interpolates.
+fn step(interval: Duration, dialect: Dialect) -> i64 {
+    const MOST_MILLISECONDS: u64 = i32::MAX as u64 / 1000;
+    let interval = match dialect {
+        // Milliseconds or, of long intervals, seconds.
+        Dialect::Pcp6_0 if interval.as_secs() < MOST_MILLISECONDS => {
+            Duration::new(interval.as_secs(), interval.subsec_millis() * 1_000_000)
+        }
+        Dialect::Pcp6_0 => Duration::from_secs(interval.as_secs()),
+        Dialect::Pcp7_2 => Duration::new(interval.as_secs(), interval.subsec_micros() * 1000),
+        Dialect::Fixed => interval,
+    };
+    i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The descriptor of a metric.
+fn describe(source: &mut Source, name: &str) -> Result<MetricDesc, Stop> {
+    let dialect = source.dialect;
+    let pmid = source.context.lookup_names(&[name])?.pop().unwrap_or(Err(PmStatus::NAME));
+    let pmid = pmid.map_err(|status| {
+        Stop::tool(&[&"pmLookupName(", &Foreign(name), &"): ", &dialect.text(status)])
+    })?;
+    let desc = source.context.lookup_descs(&[pmid])?.pop().unwrap_or(Err(PmStatus::PMID));
+    desc.map_err(|status| Stop::tool(&[&"pmLookupDesc: ", &dialect.text(status)]))
+}
+
+/// The instances to show, if the metric has any.
+fn choose_instances(
+    arguments: &ValArguments,
+    spec: &MetricSpec,
+    source: &mut Source,
+    desc: MetricDesc,
+    escaping: Escaping,
+) -> Result<Option<Instances>, Stop> {
+    let Some(indom) = desc.indom else {
+        return match spec.instances.is_empty() {
+            true => Ok(None),
+            false => {
+                let name = Foreign(&spec.metric);
+                Err(Stop::tool(&[&name, &": singular metrics do not have instances"]))
+            }
+        };
+    };
+    let names = match spec.instances.is_empty() {
+        true => arguments.instances.iter().flat_map(|list| names_in(list)).collect(),
+        false => spec.instances.clone(),
+    };
+    let instances = match spec.instances.is_empty() && arguments.instances.is_empty() {
+        true => Instances::all(&mut source.context, indom, escaping),
+        false => Instances::named(&mut source.context, indom, &names, escaping),
+    };
+    instances.map(Some)
+}
+
+/// Stores a value for the metric, that of each instance shown if it has an
+/// instance domain (pmStore(3)).
+fn store(
+    source: &mut Source,
+    text: &str,
+    desc: MetricDesc,
+    instances: Option<&Instances>,
+) -> Result<(), Stop> {
+    let value = match desc.value_type {
+        ValueType::Event | ValueType::HighResEvent => Ok(Value::Text(text.into())),
+        value_type => Value::parse(text, value_type),
+    };
+    let value_type = desc.value_type;
+    let text = Foreign(text);
+    let value = value.map_err(|status| {
+        let (what, problem) = match status {
+            PmStatus::TYPE => ("filter", "incompatible with metric type"),
+            _ => ("filter value", "is out of range for metric data type"),
+        };
+        let ending = format!("\" {problem} (PM_TYPE_{value_type})");
+        Stop::tool(&[&what, &" \"", &text, &ending])
+    })?;
+    let value = RawValue::encode(&value);
+    let of = |instance| InstanceValue { instance, value: value.clone() };
+    let values = match instances.filter(|instances| instances.columns().next().is_some()) {
+        Some(instances) => instances.columns().map(|(id, _)| of(id)).collect(),
+        None => vec![of(-1)],
+    };
+    let sets = [MetricValues { pmid: desc.pmid, outcome: Ok(values) }];
+    source
+        .context
+        .store(&sets)?
+        .map_err(|status| Stop::tool(&[&"store value \"", &text, &"\" failed: ", &status]))
+}
+
+/// The options, with the source that the metric came with if it did.
+fn with_source(
+    arguments: &ValArguments,
+    messages: &Messages,
+) -> Result<(PcpOptions, MetricSpec), Stop> {
+    let spec = MetricSpec::parse(&arguments.metric, SpecSource::Host(None));
+    let spec = spec.map_err(|error| Stop::tool(&[&error]))?;
+    let mut options = arguments.options.clone();
+    let given = &mut options.source;
+    given.archive.extend(arguments.nointerp.iter().filter(|_| !given.local).cloned());
+    let (has_host, has_archive) = (given.host.is_some(), !given.archive.is_empty());
+    let is_second = match &spec.source {
+        SpecSource::Host(None) | SpecSource::Archive(None) => false,
+        SpecSource::Host(Some(_)) => has_archive || given.local,
+        SpecSource::Archive(Some(_)) => has_host || given.local,
+        // To pmval this machine comes before other sources.
+        SpecSource::Local => (has_host || has_archive) && !messages.are_of_tool(),
+    };
+    if is_second {
+        return Err(messages.misuse(&"only one host or archive allowed"));
+    }
+    match &spec.source {
+        SpecSource::Host(Some(host)) => {
+            let refused = refused_host(host).filter(|_| messages.are_of_tool());
+            if let Some((reason, failure)) = refused {
+                messages.text(&reason);
+                return Err(Stop::tool(&[&Foreign(&failure)]));
+            }
+            given.host = Some(host.parse().map_err(|error| Stop::tool(&[&error]))?);
+        }
+        SpecSource::Archive(Some(archive)) => given.archive = vec![archive.into()],
+        SpecSource::Local => {
+            *given = SourceArguments { local: true, ..SourceArguments::default() };
+        }
+        _ if given.is_given() => {}
+        _ if arguments.window.origin.is_some() => given.archive = vec![archives_of_this_host()?],
+        _ => given.host = Some(HostSpec::local()),
+    }
+    Ok((options, spec))
+}

@@ -1,0 +1,457 @@
+//! Fetches sample after sample, and prints a row for each.
+//!
+//! It keeps what a row needs of the sample before; [`Table`] and [`Events`]
+//! know how rows look.
+
+use std::io::Write;
+
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid, Timestamp, ValueType};
+use pmderive_runtime::result::{FetchResult, ResultBatch};
+use pmderive_runtime::source::{FetchList, FetchSource, MetadataSource, SourceError};
+
+use super::events::{Events, Parameters};
+use super::instances::Instances;
+use super::moment::{Clock, Detail};
+use super::sample::Sample;
+use super::table::Table;
+use crate::cli::messages::Messages;
+use crate::cli::pcp::source::{AnyNamed, Attempt, Source};
+use crate::cli::samples::{Sampled, Sampler};
+use crate::cli::source::check_rest;
+use crate::cli::terminal::Output;
+use crate::cli::{Outcome, Stop};
+use crate::dialect::Dialect;
+use crate::engine::Session;
+use crate::escape::Foreign;
+
+/// A report that goes on from sample to sample.
+pub struct Report<'r> {
+    /// Where values come from.
+    pub source: Source,
+    /// The metric's name, as it is shown.
+    pub name: &'r str,
+    /// Its descriptor.
+    pub desc: MetricDesc,
+    /// Its instances, if it has an instance domain.
+    pub instances: Option<Instances>,
+    /// How values become text.
+    pub form: Form,
+    /// Which samples are shown.
+    pub asked: Asked,
+    /// In front of values, for archives.
+    pub detail: Option<Detail>,
+    /// Say that there are no event records.
+    pub is_verbose: bool,
+    /// Rows are read as they come.
+    pub is_terminal: bool,
+    /// Where failures of the metric are told.
+    pub messages: &'r Messages,
+    /// What is to be printed.
+    pub out: Output,
+    /// How far it has come.
+    pub state: State,
+}
+
+/// How values become text.
+pub enum Form {
+    /// As they are.
+    Values(Table),
+    /// Their growth per time.
+    Rates(Table),
+    /// Event records.
+    Events(Parameters),
+}
+
+/// Which samples are shown.
+pub struct Asked {
+    /// The metric.
+    pub list: FetchList,
+    /// True for the records of an archive as they are, marks included.
+    pub by_record: bool,
+    /// Nanoseconds between samples that an archive interpolates.
+    pub step: i64,
+    /// Rows to print; `None` for as many as there are.
+    pub rows: Option<u64>,
+    /// Samples after this are not shown.
+    pub end: Option<Timestamp>,
+    /// Nothing bounds them but the end of an archive.
+    pub is_all: bool,
+}
+
+/// What a report knows of the samples before.
+pub struct State {
+    /// The sample before, if there were values in it.
+    before: Option<Box<Sample>>,
+    /// A fetch came to nothing since the last row.
+    has_missed: bool,
+    /// A row was printed since the start, or since logging was suspended.
+    has_reported: bool,
+    /// A sample was taken.
+    has_sampled: bool,
+    /// A live source began anew since the sample before.
+    has_gap: bool,
+    batch: ResultBatch,
+    clock: Clock,
+    /// Its buffers are those of the next sample.
+    spare: Option<Box<Sample>>,
+    value_type: ValueType,
+}
+
+impl State {
+    /// Before the first sample of a metric of type `value_type`.
+    pub fn new(value_type: ValueType) -> State {
+        State {
+            before: None,
+            has_missed: false,
+            has_reported: false,
+            has_sampled: false,
+            has_gap: false,
+            batch: ResultBatch::default(),
+            clock: Clock::default(),
+            spare: None,
+            value_type,
+        }
+    }
+
+    /// The next sample at an interval.
+    fn next_sample(
+        &mut self,
+        context: &mut Session<AnyNamed>,
+        list: &FetchList,
+    ) -> Result<Next, SourceError> {
+        self.has_gap = context.fetch(list, &mut self.batch)?.gap;
+        let mut sample = self.take_spare();
+        let outcome = sample.read_batch(&self.batch).map(|()| Some(sample));
+        Ok(Next { time: self.batch.timestamp(), outcome })
+    }
+
+    /// The next record of an archive that has the metric or is a mark.
+    fn next_record(&mut self, context: &mut Context, pmid: Pmid) -> Result<Next, SourceError> {
+        let Context::Archive(archive) = context else {
+            return Err(SourceError::Status { target: context.name(), status: PmStatus::MODE });
+        };
+        loop {
+            let FetchResult { timestamp: time, sets, .. } = archive.next_record()?;
+            if sets.is_empty() {
+                return Ok(Next { time, outcome: Ok(None) });
+            }
+            let mut sets = sets.into_iter();
+            if let Some(set) = sets.find(|set| set.pmid == pmid) {
+                let mut sample = self.take_spare();
+                let outcome = set.outcome.map(|values| {
+                    sample.read_values(&values);
+                    Some(sample)
+                });
+                return Ok(Next { time, outcome });
+            }
+        }
+    }
+
+    /// A sample to fill, in buffers that were used before.
+    fn take_spare(&mut self) -> Box<Sample> {
+        self.spare.take().unwrap_or_else(|| Box::new(Sample::new(self.value_type)))
+    }
+}
+
+/// What the source delivers next.
+struct Next {
+    time: Timestamp,
+    /// Values, or why there can be none; `None` for a mark.
+    outcome: Result<Option<Box<Sample>>, PmStatus>,
+}
+
+/// What a fetch came to.
+enum Fetched {
+    Sample(Box<Sample>),
+    /// Nothing; what there is to say was said.
+    Nothing,
+    /// The end of what is shown.
+    End,
+}
+
+impl Report<'_> {
+    /// Prints rows until there are no more.
+    ///
+    /// # Errors
+    /// The source failed, or a value makes no sense.
+    pub fn run(&mut self) -> Result<Outcome, Stop> {
+        let mut outcome = Outcome::Good;
+        let mut rows = 0..self.asked.rows.unwrap_or(u64::MAX);
+        while rows.next().is_some() {
+            let goes_on = self.turn();
+            if self.is_awaited() || self.out.len() >= FULL || goes_on.is_err() {
+                self.out.flush()?;
+            }
+            outcome = outcome.max(self.tell_warnings()?);
+            if !goes_on? {
+                break;
+            }
+        }
+        self.out.flush()?;
+        // pmval does not look beyond the last row.
+        if self.asked.is_all && self.source.dialect == Dialect::Fixed {
+            let rest = check_rest(self.source.kind());
+            outcome = outcome.max(self.tell_warnings()?);
+            rest.map_err(|error| self.failed(&error))?;
+        }
+        Ok(outcome)
+    }
+
+    /// One row, which for the first rate takes two samples. False at the end.
+    fn turn(&mut self) -> Result<bool, Stop> {
+        if self.state.before.is_none() {
+            match self.fetch()? {
+                Fetched::End => return Ok(false),
+                Fetched::Nothing => self.state.has_missed = true,
+                Fetched::Sample(sample) => {
+                    self.write_labels();
+                    if !matches!(self.form, Form::Rates(_)) {
+                        self.write_row(None, &sample)?;
+                        self.state.before = Some(sample);
+                        return Ok(true);
+                    }
+                    // Rows have begun, but this one lacks a sample before it.
+                    if self.state.has_missed || self.state.has_reported {
+                        self.write_nothing(sample.time);
+                    }
+                    self.state.has_missed = false;
+                    self.state.before = Some(sample);
+                }
+            }
+        }
+        if self.source.sampler.pace.is_some() {
+            self.out.flush()?;
+            self.source.sampler.wait();
+        }
+        let Some(before) = self.state.before.take() else { return Ok(true) };
+        match self.fetch()? {
+            Fetched::End => return Ok(false),
+            Fetched::Nothing => {}
+            Fetched::Sample(sample) => {
+                self.follow_instances(&sample)?;
+                match self.state.has_gap && matches!(self.form, Form::Rates(_)) {
+                    true => self.write_nothing(sample.time),
+                    false => self.write_row(Some(&before), &sample)?,
+                }
+                self.state.before = Some(sample);
+            }
+        }
+        self.state.spare = Some(before);
+        Ok(true)
+    }
+
+    /// Gives new instances columns.
+    fn follow_instances(&mut self, sample: &Sample) -> Result<(), Stop> {
+        let Some(instances) = &mut self.instances else { return Ok(()) };
+        // pmval leaves out the records of instances that come later.
+        if matches!(self.form, Form::Events(_)) && self.source.dialect != Dialect::Fixed {
+            return Ok(());
+        }
+        if instances.follow(&mut self.source.context, sample.instances())? {
+            self.write_labels();
+        }
+        Ok(())
+    }
+
+    fn write_labels(&mut self) {
+        if let (Some(instances), Form::Values(table) | Form::Rates(table)) =
+            (&self.instances, &mut self.form)
+        {
+            table.write_labels(&mut self.out, instances);
+        }
+    }
+
+    fn write_row(&mut self, before: Option<&Sample>, sample: &Sample) -> Result<(), Stop> {
+        self.write_time(sample.time);
+        let instances = self.instances.as_ref();
+        let written = match (&mut self.form, before) {
+            (Form::Events(parameters), _) => {
+                if self.detail.is_some() {
+                    self.out.extend_from_slice(b"  ");
+                }
+                let Source { context, zone, .. } = &mut self.source;
+                let (metric, value_type) = (self.name, self.desc.value_type);
+                let events = Events { metric, value_type, instances, zone };
+                events.write(&mut self.out, sample, parameters, context)?;
+                Ok(())
+            }
+            (Form::Rates(table), Some(before)) => {
+                let elapsed = elapsed(before.time, sample.time, self.source.dialect);
+                // A clock that stands still, or goes back, tells nothing per
+                // second; pmval divides all the same.
+                let is_told = elapsed > 0.0 || self.source.dialect != Dialect::Fixed;
+                let nothing = (!is_told).then(|| Sample::new(self.desc.value_type));
+                let before = nothing.as_ref().unwrap_or(before);
+                table.write_rates(&mut self.out, instances, before, sample, elapsed)
+            }
+            (Form::Values(table) | Form::Rates(table), before) => {
+                table.write_values(&mut self.out, instances, before, sample)
+            }
+        };
+        self.state.has_reported = true;
+        let dialect = self.source.dialect;
+        written.map_err(|status| Stop::tool(&[&"pmExtractValue: ", &dialect.text(status)]))
+    }
+
+    fn write_time(&mut self, time: Timestamp) {
+        if let Some(detail) = self.detail {
+            self.state.clock.write(&mut self.out, detail, time, &self.source.zone);
+        }
+    }
+
+    fn write_nothing(&mut self, time: Timestamp) {
+        let is_events = matches!(self.form, Form::Events(_));
+        if is_events && !self.is_verbose && self.source.dialect == Dialect::Fixed {
+            return;
+        }
+        self.write_time(time);
+        self.out.extend_from_slice(if self.detail.is_some() { b"  " } else { b"" });
+        let _ = match (is_events, self.is_verbose) {
+            (false, _) => writeln!(self.out, "No values available"),
+            (true, true) => writeln!(self.out, "{}: No values available", self.name),
+            // pmval does not even end the line.
+            (true, false) => Ok(()),
+        };
+    }
+
+    /// Takes the next sample.
+    fn fetch(&mut self) -> Result<Fetched, Stop> {
+        let Some(Next { time, outcome }) = self.next()? else { return Ok(Fetched::End) };
+        let outcome = match outcome {
+            Ok(None) => {
+                self.write_time(time);
+                self.out.extend_from_slice(b"  Archive logging suspended\n");
+                self.state.has_reported = false;
+                return Ok(Fetched::Nothing);
+            }
+            Ok(Some(sample)) => Ok(sample),
+            Err(status) => Err(status),
+        };
+        if self.asked.end.is_some_and(|end| time > end) {
+            return Ok(Fetched::End);
+        }
+        match outcome {
+            Ok(sample) if sample.is_empty() => {
+                self.write_nothing(time);
+                Ok(Fetched::Nothing)
+            }
+            Ok(mut sample) => {
+                sample.time = time;
+                Ok(Fetched::Sample(sample))
+            }
+            Err(status) => {
+                self.out.flush()?;
+                let text = self.source.dialect.text(status);
+                self.messages.failed_fetch(&[&self.asked.call(), &": ", &text]);
+                match status {
+                    // What cannot be read is no matter of this metric.
+                    PmStatus::LOGREC => Err(Stop::Said),
+                    _ => Ok(Fetched::Nothing),
+                }
+            }
+        }
+    }
+
+    /// True when somebody may be waiting for each row.
+    fn is_awaited(&self) -> bool {
+        let Sampler { pace, follower, .. } = &self.source.sampler;
+        pace.is_some() || follower.is_some() || self.is_terminal
+    }
+
+    /// What was printed until then stands in front of the warnings.
+    fn tell_warnings(&mut self) -> Result<Outcome, Stop> {
+        let has_warnings = match self.source.kind() {
+            Context::Archive(archive) => archive.has_warnings(),
+            Context::Host(_) | Context::Local(_) => false,
+        };
+        if !has_warnings {
+            return Ok(Outcome::Good);
+        }
+        self.out.flush()?;
+        Ok(self.source.tell_damage(self.messages))
+    }
+}
+
+impl Report<'_> {
+    /// The next values of the metric; `None` at the end of an archive.
+    fn next(&mut self) -> Result<Option<Next>, Stop> {
+        let Source { context, sampler, .. } = &mut self.source;
+        let (asked, state, out) = (&self.asked, &mut self.state, &mut self.out);
+        let next = sampler.take(&mut Attempt { context, messages: self.messages }, |attempt| {
+            let next = match asked.by_record {
+                true => state.next_record(attempt.context(), self.desc.pmid),
+                false => state.next_sample(attempt.context, &asked.list),
+            };
+            if next.as_ref().is_err_and(SourceError::is_end_of_archive) {
+                // It may be long until there is more.
+                out.flush()?;
+            }
+            Ok(next?)
+        });
+        match next {
+            Ok(Some(mut next)) if !asked.by_record => {
+                next.time = self.as_shown(next.time);
+                // pmval knows of no gaps, and archives have marks.
+                self.state.has_gap &=
+                    self.detail.is_none() && self.source.dialect == Dialect::Fixed;
+                self.state.has_sampled = true;
+                Ok(Some(next))
+            }
+            Err(Stop::Source(error)) => Err(self.failed(&error)),
+            next => next,
+        }
+    }
+
+    /// The end of a run whose source failed, which is told.
+    fn failed(&mut self, error: &SourceError) -> Stop {
+        if let Err(error) = self.out.flush() {
+            return error.into();
+        }
+        let (call, text) = (self.asked.call(), self.source.dialect.text(error.status()));
+        match error {
+            SourceError::Status { .. } => {
+                self.messages.failed_fetch(&[&call, &": ", &text]);
+            }
+            _ if self.messages.are_of_tool() => {
+                self.messages.failed_fetch(&[&call, &": ", &text]);
+            }
+            _ => {
+                let error = error.to_string();
+                self.messages.failed_fetch(&[&call, &": ", &text, &"\n", &Foreign(&error)]);
+            }
+        }
+        Stop::Said
+    }
+
+    /// libpcp counts on to a full second without carrying it over.
+    fn as_shown(&self, time: Timestamp) -> Timestamp {
+        let is_fractional = self.asked.step % NSEC_PER_SEC != 0;
+        let is_exact = self.source.dialect == Dialect::Fixed;
+        if is_fractional && !is_exact && time.nsec == 0 && self.state.has_sampled {
+            return Timestamp { sec: time.sec - 1, nsec: 1_000_000_000 };
+        }
+        time
+    }
+}
+
+impl Asked {
+    /// The function of libpcp that takes a sample, for messages.
+    fn call(&self) -> &'static str {
+        if self.by_record { "pmFetchArchive" } else { "pmFetch" }
+    }
+}
+
+const NSEC_PER_SEC: i64 = 1_000_000_000;
+
+/// As many bytes are printed at once when nobody waits for rows.
+const FULL: usize = 1 << 15;
+
+/// Seconds from one time to another; of libpcp's versions with the precision
+/// that seconds since the epoch have as a floating-point number.
+pub fn elapsed(from: Timestamp, to: Timestamp, dialect: Dialect) -> f64 {
+    match dialect {
+        Dialect::Fixed => to.seconds_since(from),
+        Dialect::Pcp6_0 | Dialect::Pcp7_2 => to.to_seconds() - from.to_seconds(),
+    }
+}

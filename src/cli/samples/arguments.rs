@@ -1,0 +1,155 @@
+//! The options that `eval` and `export` share: metrics of a source, and which
+//! samples of them.
+
+use clap::Args;
+use pmderive_runtime::context::Context;
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
+use crate::cli::definitions::Definitions;
+use crate::cli::messages::Messages;
+use crate::cli::positional::refuse_files;
+use crate::cli::samples::following::FollowArgument;
+use crate::cli::samples::patience::RetryArgument;
+use crate::cli::samples::time::TimeArguments;
+use crate::cli::{Outcome, Stop};
+use crate::engine::Registry;
+use crate::syntax::name_mistake;
+
+/// Which samples of which metrics.
+#[derive(Debug, Args)]
+pub struct SampleArguments {
+    /// Where metrics come from.
+    #[command(flatten)]
+    pub source: SourceArguments,
+    /// Definitions.
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Number of samples [default: 1, of an archive all].
+    #[arg(short, long, value_name = "SAMPLES", value_parser = samples)]
+    pub samples: Option<u64>,
+    /// Which samples are taken.
+    #[command(flatten)]
+    pub time: TimeArguments,
+    /// What to do at the end.
+    #[command(flatten)]
+    pub follow: FollowArgument,
+    /// What to do when a live source fails.
+    #[command(flatten)]
+    pub retry: RetryArgument,
+    /// Words of diagnostics.
+    #[arg(long, value_enum, default_value_t)]
+    pub diag: DiagWords,
+    /// How expressions are computed.
+    #[arg(long, value_enum, default_value_t)]
+    pub backend: BackendArgument,
+    /// Derived metrics by name, and expressions; without any, all metrics that
+    /// the definition files define.
+    #[arg(value_name = "NAME|EXPRESSION")]
+    pub metrics: Vec<String>,
+}
+
+/// The argument of `-s`.
+///
+/// # Errors
+/// It is not a number of samples.
+pub fn samples(text: &str) -> Result<u64, String> {
+    let samples = text.trim().parse().ok().filter(|samples| *samples > 0);
+    samples.ok_or_else(|| "a number of samples is 1 or more".to_owned())
+}
+
+impl SampleArguments {
+    /// Reads the definitions.
+    ///
+    /// # Errors
+    /// Nothing is asked for, or an argument is a definition file.
+    pub fn read(&self, messages: &mut Messages) -> Result<Definitions, Stop> {
+        if self.definitions.configs.is_empty() && self.metrics.is_empty() {
+            return Err(Stop::Usage(
+                "nothing to evaluate: give a definition file (-c CONFIG) or an expression"
+                    .to_owned(),
+            ));
+        }
+        messages.set_words(self.diag);
+        let definitions = Definitions::read(&self.definitions);
+        refuse_files(&self.metrics, &definitions.registry)?;
+        Ok(definitions)
+    }
+
+    /// Opens the source. What is wrong with an archive that is followed is told
+    /// later.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn open_source(&self, messages: &Messages) -> Result<Context, SourceError> {
+        let dialect = self.definitions.language().dialect;
+        match self.follow.is_given() {
+            true => self.source.open_untold(dialect, messages),
+            false => self.source.open(dialect, messages),
+        }
+    }
+
+    /// Selects what the arguments name; what is wrong with the definitions is
+    /// told, and makes the outcome. Nothing may be selected then. With a
+    /// source, the name of a group of metrics stands for all of it.
+    ///
+    /// # Errors
+    /// There is nothing to evaluate, and no mistake is the cause; the source failed.
+    pub fn select(
+        &self,
+        definitions: &mut Definitions,
+        groups: Option<&mut dyn MetadataSource>,
+        messages: &mut Messages,
+    ) -> Result<Outcome, Stop> {
+        match (self.metrics.is_empty(), groups) {
+            (true, _) => definitions.select_all(),
+            (false, None) => definitions.select(&self.metrics),
+            (false, Some(source)) => {
+                let names = without_groups(&self.metrics, &definitions.registry, source)?;
+                let of_groups = names.iter().filter(|name| !self.metrics.contains(name));
+                definitions.make_optional(of_groups.map(|name| name.as_str().into()));
+                definitions.select(&names);
+            }
+        }
+        let mut outcome = Outcome::Good;
+        let mistakes = std::mem::take(&mut definitions.diagnostics);
+        if mistakes.errors() > 0 {
+            outcome = Outcome::Mistake;
+        }
+        definitions.warn_of_system_mistakes(messages);
+        messages.diagnostics(mistakes, &definitions.sources);
+        if definitions.selection().is_empty() && outcome == Outcome::Good {
+            return Err(Stop::Usage("nothing to evaluate: no metric is defined".to_owned()));
+        }
+        Ok(outcome)
+    }
+}
+
+/// Replaces the name of a group by the group's metrics, derived ones last. `.`
+/// stands for all metrics, as in `record`, and is not the number zero.
+fn without_groups(
+    texts: &[String],
+    registry: &Registry,
+    source: &mut dyn MetadataSource,
+) -> Result<Vec<String>, SourceError> {
+    let mut names = Vec::new();
+    for text in texts {
+        let name = text.trim();
+        let before = names.len();
+        let is_everything = name == ".";
+        let is_name = name_mistake(name).is_none() && registry.definition(name).is_none();
+        if is_everything || is_name {
+            let node = if is_everything { "" } else { name };
+            if source.children(node)?.is_ok_and(|children| !children.is_empty()) {
+                names.extend(source.traverse(node)?);
+            }
+            let group = if is_everything { String::new() } else { format!("{name}.") };
+            let derived = registry.beginning_with(&group).iter();
+            names.extend(derived.map(|one| one.name.to_string()));
+        }
+        if names.len() == before {
+            names.push(text.clone());
+        }
+    }
+    Ok(names)
+}

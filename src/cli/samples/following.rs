@@ -1,0 +1,124 @@
+//! Archives that are still written: `--follow`.
+//!
+//! A command that has come to the end of such an archive waits until there is
+//! more, as tail(1) does. Nobody says that a writer has finished: it ends when
+//! nothing was appended for as long as the user gave.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use pmderive_runtime::context::Context;
+use pmderive_runtime::model::PmStatus;
+use pmderive_runtime::source::SourceError;
+
+use super::pace::{Clock, Pace, SystemClock};
+use crate::cli::Stop;
+use crate::cli::args::interval;
+use crate::cli::messages::Messages;
+
+/// Time between looks at the archive.
+const LOOKS: Duration = Duration::from_millis(100);
+
+/// Whether to follow an archive.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FollowArgument {
+    /// At the end of an archive wait for more, if TIME is given until nothing was written for that
+    /// long. Interpolated samples wait for the values that follow them.
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = interval)]
+    pub follow: Option<Option<Duration>>,
+}
+
+/// Waits for the writer of an archive.
+pub struct Follower {
+    /// How long to wait in vain; `None` for ever.
+    limit: Option<Duration>,
+    pace: Pace,
+    /// When something was found last.
+    found: Instant,
+}
+
+impl FollowArgument {
+    /// Opens a source. While too little of an archive is there it tries again.
+    ///
+    /// # Errors It cannot be opened for another reason.
+    pub fn open<S>(&self, mut open: impl FnMut() -> Result<S, Stop>) -> Result<S, Stop> {
+        let mut waiting = None;
+        loop {
+            let error = match open() {
+                Err(Stop::Source(error)) => error,
+                opened => return opened,
+            };
+            let is_early = matches!(error.status(), PmStatus::NODATA | PmStatus::LOGREC);
+            let Some(limit) = self.follow.filter(|_| is_early) else {
+                return Err(error.into());
+            };
+            let waiting = waiting.get_or_insert_with(|| Follower::new(limit));
+            if waiting.is_over() {
+                return Err(error.into());
+            }
+            waiting.pace.wait(&SystemClock);
+        }
+    }
+
+    /// True if an archive is to be followed.
+    pub fn is_given(&self) -> bool {
+        self.follow.is_some()
+    }
+
+    /// Begins to follow the source, if that is wanted.
+    ///
+    /// # Errors
+    /// It is no archive, or cannot be read.
+    pub fn begin(
+        &self,
+        source: &mut Context,
+        messages: &Messages,
+    ) -> Result<Option<Follower>, Stop> {
+        let Some(limit) = self.follow else { return Ok(None) };
+        let Context::Archive(archive) = source else {
+            let wrong = "--follow is for archives (-a ARCHIVE): other sources have no end";
+            return Err(Stop::Usage(wrong.to_owned()));
+        };
+        if !archive.can_grow() {
+            messages.warning(&"the archive is compressed, so that nothing can be appended to it");
+            return Ok(None);
+        }
+        archive.follow()?;
+        Ok(Some(Follower::new(limit)))
+    }
+}
+
+impl Follower {
+    fn new(limit: Option<Duration>) -> Follower {
+        Follower { limit, pace: Pace::new(LOOKS), found: Instant::now() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.limit.is_some_and(|limit| self.found.elapsed() >= limit)
+    }
+
+    /// Waits until something was appended to the archive. False if nothing was
+    /// for too long: then the archive is no longer followed, and what was
+    /// withheld because more was expected can be read. Waits no longer than the
+    /// `clock` has time.
+    ///
+    /// # Errors
+    /// The archive cannot be read.
+    pub fn wait(&mut self, source: &mut Context, clock: &dyn Clock) -> Result<bool, SourceError> {
+        let Context::Archive(archive) = source else { return Ok(false) };
+        loop {
+            if archive.look()? {
+                self.found = Instant::now();
+                return Ok(true);
+            }
+            if self.is_over() {
+                archive.stop_following()?;
+                return Ok(false);
+            }
+            self.pace.wait(clock);
+            if clock.is_over() {
+                return Ok(true);
+            }
+        }
+    }
+}

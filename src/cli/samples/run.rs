@@ -1,0 +1,388 @@
+//! Samples of a selection of metrics, one after the other: what `eval` prints
+//! and `export` writes.
+//!
+//! Damage that an archive is read behind is told, and makes the outcome that of
+//! a source that failed. What becomes of a sample is the affair of a [`Sink`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_runtime::context::Context as AnySource;
+use pmderive_runtime::model::{InstanceDomain, PmStatus};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+use pmderive_runtime::time::TimeZone;
+
+use crate::bind::equivalent_domains::EquivalentDomains;
+use crate::check::typed::Desc;
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::engine::{Engine, Finding, Metric, Registered, Sample, Session, Shown, Space};
+
+use super::arguments::SampleArguments;
+use super::pace::Pace;
+use super::time::{Course, DEFAULT_INTERVAL};
+use super::{Sampled, Sampler};
+use crate::cli::definitions::{Definitions, Subject};
+use crate::cli::ending::Ending;
+use crate::cli::messages::Messages;
+use crate::cli::missing::LeftOut;
+use crate::cli::progress::Progress;
+use crate::cli::source::{check_rest, tell_warnings};
+use crate::cli::{Outcome, Stop};
+
+/// Takes samples, one after the other.
+pub trait Sink {
+    /// Called after the first fetch and before the first sample, or at the end
+    /// if there is none; again until it succeeds.
+    ///
+    /// # Errors The source fails, or the text before the samples cannot be
+    /// written.
+    fn begin(&mut self, metrics: &[Metric], source: &mut AnySource) -> Result<(), Stop> {
+        let _ = (metrics, source);
+        Ok(())
+    }
+
+    /// Takes a sample.
+    ///
+    /// # Errors It cannot be written.
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), Stop>;
+
+    /// False for one that has no place for metrics that fail.
+    fn shows_failures(&self) -> bool {
+        true
+    }
+}
+
+/// One run over one source.
+pub struct Run<'r> {
+    selected: Selected<'r>,
+    sampler: Sampler,
+    /// Samples to take; `None` for all that there are.
+    samples: Option<u64>,
+    /// True if the first sample of all only serves the next one.
+    is_primed: bool,
+}
+
+/// The selection, and how it is evaluated over the source.
+struct Selected<'r> {
+    definitions: &'r Definitions,
+    selection: Vec<&'r Registered>,
+    /// Definitions that the arguments do not name one by one and whose operands
+    /// are missing.
+    left_out: LeftOut,
+    engine: Arc<Engine>,
+    session: Session<AnySource>,
+    /// What is wrong with metrics that cannot be used; parallel to the selection.
+    mistakes: Vec<Option<String>>,
+    /// Which samples are taken.
+    course: Course,
+    /// True once the sink has begun.
+    has_begun: bool,
+    /// How much of an archive has been read.
+    progress: Progress,
+    space: Space,
+    messages: &'r mut Messages,
+    domains: Vec<Option<Arc<InstanceDomain>>>,
+    /// Failures that the sink has no place for, by metric; told once.
+    failures: Vec<Option<PmStatus>>,
+}
+
+impl<'r> Run<'r> {
+    /// Compiles the selection for a source that is open, and says what is
+    /// wrong with it there. `is_reverse` goes through an archive towards its start.
+    ///
+    /// # Errors
+    /// The source failed, or the options about time make no sense.
+    pub fn open(
+        arguments: &SampleArguments,
+        is_reverse: bool,
+        definitions: &'r Definitions,
+        mut source: AnySource,
+        messages: &'r mut Messages,
+    ) -> Result<Run<'r>, Stop> {
+        let is_live = !matches!(source, AnySource::Archive(_));
+        let course = arguments.time.choose(&mut source, is_reverse, messages)?;
+        course.begin(&mut source)?;
+        let follower = arguments.follow.begin(&mut source, messages)?;
+        let mut samples = match (arguments.samples, course.live_samples()) {
+            (Some(samples), Some(until)) => Some(samples.min(until)),
+            (samples, until) => samples.or(until).or(is_live.then_some(1)),
+        };
+        let backend = arguments.backend.for_samples(samples);
+        let engine = Arc::new(
+            Engine::new(arguments.definitions.language(), backend)
+                .with_equivalent_domains(EquivalentDomains::of_this_machine()),
+        );
+        let mut selection = definitions.selection();
+        let mut diagnostics = Diagnostics::default();
+        let mut session = Session::new(Arc::clone(&engine), definitions.shared(), source);
+        session.choose(&selection, &mut diagnostics)?;
+        let mut diagnostics = definitions.without_hidden_ones_of_system(diagnostics);
+        let left_out = definitions.leave_out(&mut diagnostics);
+        if left_out.len() > 0 {
+            selection.retain(|one| !left_out.has(&one.name));
+            let told = &mut Diagnostics::default();
+            session.choose(&selection, told)?;
+        }
+        let mistakes = mistakes(&selection, &diagnostics);
+        messages.diagnostics(diagnostics, &definitions.sources);
+        if follower.is_none() && session.metrics().iter().all(|metric| metric.output.is_none()) {
+            // More samples would say the same.
+            samples = Some(1);
+        }
+        // Differences need a sample that comes before the first one.
+        let is_primed = session.needs_two_samples() && !course.is_reverse();
+        let mut sampler = Sampler::new(arguments.retry.patience());
+        sampler.pace = is_live.then(|| Pace::new(course.interval.unwrap_or(DEFAULT_INTERVAL)));
+        sampler.follower = follower;
+        let selected = Selected {
+            definitions,
+            selection,
+            left_out,
+            engine,
+            session,
+            mistakes,
+            course,
+            has_begun: false,
+            progress: Progress::default(),
+            space: Space::default(),
+            messages,
+            domains: Vec::new(),
+            failures: Vec::new(),
+        };
+        Ok(Run { selected, sampler, samples, is_primed })
+    }
+
+    /// Tells which definitions are left out as their operands are missing.
+    pub fn tell_left_out(&self, verbose: bool) {
+        self.selected.left_out.tell(verbose, self.selected.messages);
+    }
+
+    /// Number of samples that will be taken, if that is known.
+    pub fn samples(&self) -> Option<u64> {
+        self.samples
+    }
+
+    /// The zone that times are to be shown in, if one was asked for.
+    pub fn zone(&self) -> Option<TimeZone> {
+        self.selected.course.zone.clone()
+    }
+
+    /// Shows how much of an archive has been read. `visible` is false where
+    /// samples go to the terminal themselves.
+    ///
+    /// # Errors
+    /// The archive has no end.
+    pub fn show_progress(&mut self, visible: bool) -> Result<(), Stop> {
+        let Selected { session, course, progress, .. } = &mut self.selected;
+        *progress = Progress::of(session.source(), course.last(), visible)?;
+        Ok(())
+    }
+
+    /// Also gives the first sample of an archive, in which differences have no
+    /// values yet.
+    pub fn take_all_of_archive(&mut self) {
+        self.is_primed &= self.sampler.pace.is_some();
+    }
+
+    /// Lets signals end the samples.
+    pub fn end_by(&mut self, ending: Ending) {
+        self.sampler.clock = Box::new(ending);
+    }
+
+    /// True if the source is damaged, which was told.
+    pub fn have_told_damage(&self) -> bool {
+        self.selected.messages.have_told_damage()
+    }
+
+    /// True if a signal has ended the samples.
+    pub fn is_ended_by_signal(&self) -> bool {
+        self.sampler.clock.is_over()
+    }
+
+    /// Leaves metrics out of the selection, and says so.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn leave_out(
+        &mut self,
+        is_unwanted: impl Fn(&Metric) -> bool,
+        say: impl Fn(&Metric, &Messages),
+    ) -> Result<Outcome, Stop> {
+        let Selected { session, selection, messages, .. } = &mut self.selected;
+        let unwanted: Vec<bool> = session.metrics().iter().map(is_unwanted).collect();
+        if !unwanted.contains(&true) {
+            return Ok(Outcome::Good);
+        }
+        let of_selection = session.metrics().iter().zip(&unwanted);
+        of_selection.filter(|(_, leave)| **leave).for_each(|(metric, _)| say(metric, messages));
+        let mut leave = unwanted.into_iter();
+        selection.retain(|_| leave.next() != Some(true));
+        self.selected.compile()?;
+        Ok(Outcome::Failed)
+    }
+
+    /// Brings all samples to a sink.
+    ///
+    /// # Errors
+    /// The source or the sink failed.
+    pub fn run(&mut self, sink: &mut dyn Sink) -> Result<Outcome, Stop> {
+        let Run { selected, sampler, samples, is_primed } = self;
+        let source = selected.session.source().name();
+        let mut outcome = Outcome::Good;
+        let mut taken = 0;
+        let mut is_first = true;
+        let mut is_priming = *is_primed;
+        while samples.is_none_or(|samples| taken < samples) {
+            if !is_first {
+                sampler.wait();
+            }
+            let sampled = sampler.take(selected, |selected| {
+                let sampled = selected.sample(&source, (!is_priming).then_some(&mut *sink));
+                tell_warnings(selected.session.source(), selected.messages);
+                sampled
+            });
+            match sampled.map_err(|stop| stop.after(outcome))?.flatten() {
+                Some(sample) => {
+                    outcome = outcome.max(sample);
+                    taken += u64::from(!is_priming);
+                    is_priming = false;
+                }
+                None => {
+                    selected.progress.finish();
+                    if taken == 0 && !sampler.clock.is_over() {
+                        selected.nothing_found(!is_first);
+                        outcome = outcome.max(Outcome::Failed);
+                    }
+                    break;
+                }
+            }
+            is_first = false;
+            if let Some(warning) = selected.engine.take_warning() {
+                selected.messages.warning(&warning);
+            }
+        }
+        if !selected.has_begun {
+            let (metrics, source) = selected.session.metrics_and_source();
+            sink.begin(metrics, source)?;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Sampled for Selected<'_> {
+    fn context(&mut self) -> &mut AnySource {
+        self.session.source()
+    }
+
+    fn messages(&self) -> &Messages {
+        self.messages
+    }
+}
+
+impl Selected<'_> {
+    /// Compiles the selection anew.
+    fn compile(&mut self) -> Result<(), Stop> {
+        let mut diagnostics = Diagnostics::default();
+        self.session.choose(&self.selection, &mut diagnostics)?;
+        let diagnostics = self.definitions.without_hidden_ones_of_system(diagnostics);
+        self.mistakes = mistakes(&self.selection, &diagnostics);
+        self.messages.diagnostics(diagnostics, &self.definitions.sources);
+        Ok(())
+    }
+
+    /// Fetches; without a sink the values only serve the next sample. `None`
+    /// after the last one that the options ask for.
+    fn sample(
+        &mut self,
+        source: &str,
+        sink: Option<&mut dyn Sink>,
+    ) -> Result<Option<Outcome>, Stop> {
+        if self.session.is_stale() {
+            self.compile()?;
+        }
+        let mut sample = match self.session.sample(&mut self.space) {
+            Ok(sample) if self.course.is_over(sample.values.timestamp()) => return Ok(None),
+            Ok(sample) => sample,
+            Err(error) if error.is_end_of_archive() => {
+                self.progress.finish();
+                check_rest(self.session.source())?;
+                return Err(error.into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.progress.at(sample.values.timestamp());
+        let Some(sink) = sink else { return Ok(Some(Outcome::Good)) };
+        if !self.has_begun {
+            sink.begin(sample.metrics, sample.source)?;
+            self.has_begun = true;
+        }
+        self.domains.clear();
+        for metric in sample.metrics {
+            let domain = instances(metric, &mut sample)?;
+            self.domains.push(domain);
+        }
+        let shown = Shown {
+            source,
+            metrics: sample.metrics,
+            values: &sample.values,
+            domains: &self.domains,
+            mistakes: &self.mistakes,
+        };
+        let taken = sink.sample(&shown);
+        let mut outcome = Outcome::Good;
+        self.failures.resize(shown.metrics.len(), None);
+        for ((metric, finding), before) in shown.findings().zip(&mut self.failures) {
+            let failure = match finding {
+                Finding::Values(_) | Finding::Empty(_) => None,
+                Finding::Failed(status) | Finding::Unusable(status, _) => Some(status),
+            };
+            outcome = outcome.max(failure.map_or(Outcome::Good, |_| Outcome::Failed));
+            if let Some(status) = failure.filter(|_| !sink.shows_failures())
+                && *before != failure
+            {
+                self.messages.error(&format_args!("{}: {status}", metric.name));
+            }
+            *before = failure;
+        }
+        taken.map(|()| Some(outcome)).map_err(|stop| stop.after(outcome))
+    }
+
+    /// The archive ended before there was a sample.
+    fn nothing_found(&mut self, is_primed: bool) {
+        let archive = self.session.source().name();
+        let found = match is_primed {
+            true => "only one sample holds values of the metrics, and a difference needs two",
+            false => "no record holds a value of the metrics",
+        };
+        let part = if self.course.is_part() { "in this part of its time " } else { "" };
+        self.messages.error(&format_args!("{archive}: {part}{found}"));
+    }
+}
+
+/// What is wrong with each definition of a selection, if anything is.
+fn mistakes(selection: &[&Registered], diagnostics: &Diagnostics) -> Vec<Option<String>> {
+    let mut found: HashMap<Subject<'_>, &Diagnostic> = HashMap::new();
+    for diagnostic in diagnostics {
+        let worst = found.entry(Subject::of(diagnostic)).or_insert(diagnostic);
+        if diagnostic.severity > worst.severity {
+            *worst = diagnostic;
+        }
+    }
+    let mistake = |one: &&Registered| Some(found.get(&Subject::from(*one))?.message.clone());
+    selection.iter().map(mistake).collect()
+}
+
+/// The instances of a metric's domain, if it has both a domain and values.
+fn instances(
+    metric: &Metric,
+    sample: &mut Sample<'_, AnySource>,
+) -> Result<Option<Arc<InstanceDomain>>, SourceError> {
+    let (Ok(Desc { indom: Some(indom), .. }), Some(output)) = (metric.desc, metric.output) else {
+        return Ok(None);
+    };
+    let values = sample.values.get(output);
+    if values.is_empty() {
+        return Ok(None);
+    }
+    Ok(sample.instance_names(indom, values.instances)?.ok())
+}

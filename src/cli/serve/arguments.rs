@@ -1,0 +1,92 @@
+//! The arguments of `serve`: a configuration file, or flags for the simple case,
+//! which stand for the text of one.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::Stop;
+use crate::cli::args::interval;
+use crate::fleet::plan::Origin;
+
+/// Said after the options.
+const NOTES: &str = "\
+For example:
+  pmderive serve --targets hosts.json -c shop.conf --interval 10s --listen 127.0.0.1:9464
+  pmderive serve --config serve.toml --check
+
+hosts.json has the form of Prometheus' file_sd_configs:
+  [{ \"targets\": [\"web1\", \"web2\"], \"labels\": { \"rack\": \"a\" } }]
+
+Files are read again when they change, and at SIGHUP. SIGTERM ends it, SIGUSR1 has it open
+the files that it writes to anew.";
+
+/// Arguments of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = NOTES)]
+pub struct ServeArguments {
+    /// Do what this file says.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "definitions", "interval", "listen", "export"])]
+    config: Option<PathBuf>,
+    /// Watch the hosts of this file, a list of targets in JSON.
+    #[arg(long, value_name = "FILE", requires = "definitions")]
+    targets: Vec<String>,
+    /// Read definitions from this file.
+    #[arg(short = 'c', long, value_name = "FILE", requires = "targets")]
+    definitions: Vec<String>,
+    /// Fetch each host so often [default: 10 sec].
+    #[arg(short = 't', long, value_name = "INTERVAL", value_parser = interval)]
+    interval: Option<Duration>,
+    /// Serve /metrics here; without it, values are lines of JSON on standard output.
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Export these metrics, by name or pattern [default: those that the files mark].
+    #[arg(long, value_name = "METRIC")]
+    export: Vec<String>,
+    /// Say what is wrong with all these files, and start nothing.
+    #[arg(long)]
+    pub check: bool,
+    /// When told to end, wait so long for values to be delivered.
+    #[arg(long, value_name = "TIME", value_parser = interval, default_value = "5 sec")]
+    pub drain: Duration,
+}
+
+impl ServeArguments {
+    /// Where the configuration is from.
+    pub fn origin(&self) -> Result<Origin, Stop> {
+        if let Some(path) = &self.config {
+            return Ok(Origin::File(path.clone()));
+        }
+        if self.targets.is_empty() {
+            let usage = "what is to be watched? --config FILE, or --targets FILE and -c FILE";
+            return Err(Stop::Usage(usage.to_owned()));
+        }
+        let list = |texts: &[String]| {
+            let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+            texts.join(", ")
+        };
+        let mut text = String::new();
+        if let Some(interval) = self.interval {
+            let _ = writeln!(text, "interval = \"{} sec\"", interval.as_secs_f64());
+        }
+        if let Some(listen) = &self.listen {
+            let _ = writeln!(text, "listen = {}", quoted(listen));
+        }
+        let (targets, definitions) = (list(&self.targets), list(&self.definitions));
+        let _ = writeln!(text, "[[group]]\nname = \"fleet\"\ntargets = [{targets}]");
+        let _ = writeln!(text, "definitions = [{definitions}]");
+        if !self.export.is_empty() {
+            let _ = writeln!(text, "export = [{}]", list(&self.export));
+        }
+        let kind = if self.listen.is_some() { "prometheus" } else { "json-lines" };
+        let _ = writeln!(text, "[[sink]]\nkind = \"{kind}\"");
+        Ok(Origin::Arguments(text))
+    }
+}
+
+/// A text as TOML has it: JSON's form is one of TOML's.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

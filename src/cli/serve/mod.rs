@@ -1,0 +1,92 @@
+//! `pmderive serve`: watches a fleet until it is told to end.
+//!
+//! What it does is in [`crate::fleet`]; here are its arguments, its signals and its
+//! end.
+
+mod arguments;
+mod signals;
+
+use std::time::{Duration, Instant};
+
+use crate::fleet::plan::{Loaded, load};
+use crate::fleet::server::{Reload, Server};
+
+use super::messages::{Messages, counted};
+use super::terminal::{Purpose, shows_errors};
+use super::{Outcome, Stop};
+pub use arguments::ServeArguments;
+use signals::{Signal, Signals};
+
+/// How often files are looked at for changes.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Runs the command.
+pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcome, Stop> {
+    let origin = arguments.origin()?;
+    let mut loaded = load(&origin);
+    tell(&mut loaded, messages);
+    let Some(plan) = loaded.plan.take() else { return Ok(Outcome::Mistake) };
+    if arguments.check {
+        let count = |count, noun| counted(count, noun);
+        let exported: usize = plan.groups.iter().map(|group| group.exports.len()).sum();
+        let line = format!(
+            "{} in {}, {}, {} exported, {}\n",
+            count(plan.targets.len(), "host"),
+            count(plan.groups.len(), "group"),
+            count(plan.groups.iter().map(|group| group.selection.len()).sum(), "definition"),
+            exported,
+            count(plan.config.sinks.len(), "sink"),
+        );
+        messages.output(Purpose::Text).print(line)?;
+        return Ok(Outcome::Good);
+    }
+    // Signals first: from the first line of the log on they mean what they should.
+    let signals = Signals::watch().map_err(Stop::Output)?;
+    let is_coloured =
+        shows_errors() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty());
+    let log = tracing_subscriber::fmt().with_writer(log_stream).with_target(false);
+    // A second one in this process would change nothing.
+    let _ = log.with_ansi(is_coloured).try_init();
+    let (hosts, groups) = (plan.targets.len(), plan.groups.len());
+    let server = match Server::start(origin, plan, loaded.files) {
+        Ok(server) => server,
+        Err(problem) => {
+            messages.error(&problem);
+            return Ok(Outcome::Mistake);
+        }
+    };
+    tracing::info!(hosts, groups, "watching");
+    loop {
+        match signals.wait(LOOK) {
+            Some(Signal::End) => break,
+            Some(Signal::Reload) => reload(&server),
+            Some(Signal::Reopen) => server.reopen(),
+            None if server.files_changed() => reload(&server),
+            None => {}
+        }
+    }
+    tracing::info!("ending");
+    server.stop(Instant::now() + arguments.drain);
+    Ok(Outcome::Good)
+}
+
+#[allow(clippy::disallowed_methods, reason = "the log escapes what a terminal would obey")]
+fn log_stream() -> std::io::Stderr {
+    std::io::stderr()
+}
+
+fn reload(server: &Server) {
+    match server.reload() {
+        Reload::Done { hosts } => tracing::info!(hosts, "read again"),
+        Reload::Refused(report) => {
+            tracing::error!("refused; what was read before stays in force\n{}", report.trim_end());
+        }
+    }
+}
+
+fn tell(loaded: &mut Loaded, messages: &mut Messages) {
+    for problem in &loaded.problems {
+        messages.error(problem);
+    }
+    messages.diagnostics(std::mem::take(&mut loaded.diagnostics), &loaded.sources);
+}

@@ -1,0 +1,76 @@
+//! How a host is, for those who look at the fleet from outside.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::numbers::Reason;
+use super::slot::{Nanos, Slot};
+use super::target::Target;
+
+/// How a host is. Its task writes it, once in a slot; anybody may read it.
+#[derive(Debug)]
+pub struct Condition {
+    target: Arc<Target>,
+    latest: Mutex<Latest>,
+}
+
+/// What became of the latest slots of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latest {
+    /// What it is doing.
+    pub state: State,
+    /// The latest slot that came to an end.
+    pub slot: Option<Slot>,
+    /// When that was.
+    pub at: Nanos,
+    /// How late it began.
+    pub lateness: Duration,
+    /// How long it took.
+    pub took: Duration,
+    /// By how much the host's clock is ahead of ours, in seconds; negative behind.
+    pub skew: f64,
+    /// The latest failure, in words.
+    pub error: Option<Arc<str>>,
+    /// A number of its kind: hosts of one kind share a program.
+    pub kind: Option<u64>,
+    /// Series of the latest frame.
+    pub series: usize,
+}
+
+/// What a host is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Its first slot has not come.
+    #[default]
+    New,
+    /// Its latest slot was answered.
+    Up,
+    /// Its latest slot failed.
+    Failing(Reason),
+}
+
+impl Condition {
+    /// Of a host that is new.
+    pub fn new(target: Arc<Target>) -> Condition {
+        Condition { target, latest: Mutex::default() }
+    }
+
+    /// The host.
+    pub fn target(&self) -> &Arc<Target> {
+        &self.target
+    }
+
+    /// What became of its latest slots.
+    pub fn latest(&self) -> Latest {
+        self.lock().clone()
+    }
+
+    /// Writes down what became of a slot.
+    pub fn update(&self, change: impl FnOnce(&mut Latest)) {
+        change(&mut self.lock());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

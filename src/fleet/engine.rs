@@ -1,0 +1,202 @@
+//! Carries out a plan: threads with hosts, and the way from one plan to the next.
+//!
+//! ```text
+//!             ┌─► thread ─► hosts of its virtual shards, a task each
+//! plan ── Fleet             │
+//!             └─► thread ─► ...
+//! ```
+//!
+//! A host lives in the thread of its virtual shard, and stays there. The next plan
+//! reaches those alone that it changes something for; each goes over to it at its
+//! own moment, so that binding is spread over an interval.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::LocalSet;
+
+use super::condition::Condition;
+use super::config::Limits;
+use super::host::{Desk, Orders, Shared, live};
+use super::numbers::Numbers;
+use super::outlets::Outlets;
+use super::plan::{Group, Plan};
+use super::target::{SHARDS, Target};
+use super::world::World;
+use crate::engine::Engine;
+
+/// A fleet being watched.
+#[derive(Debug)]
+pub struct Fleet {
+    threads: Vec<Thread>,
+    watched: BTreeMap<Box<str>, Watched>,
+    numbers: Arc<Numbers>,
+}
+
+/// A host, as it was told.
+#[derive(Debug)]
+struct Watched {
+    target: Arc<Target>,
+    group: Arc<Group>,
+    condition: Arc<Condition>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    orders: UnboundedSender<Order>,
+    handle: JoinHandle<()>,
+}
+
+/// What a thread is told.
+#[derive(Debug)]
+enum Order {
+    /// To watch a host, or to do so in another way.
+    Watch(Orders),
+    /// To watch it no longer.
+    Leave(Box<str>),
+    /// Other sinks and limits.
+    Sinks(Outlets, Limits),
+}
+
+impl Fleet {
+    /// Threads without hosts.
+    ///
+    /// # Errors
+    /// The system has no more threads or descriptors.
+    pub fn start<W: World>(
+        engine: &Arc<Engine>,
+        threads: usize,
+        limits: Limits,
+        outlets: &Outlets,
+    ) -> io::Result<Fleet> {
+        let numbers = Arc::new(Numbers::default());
+        let start = |at: usize| {
+            let (sender, receiver) = unbounded_channel();
+            let (engine, numbers) = (Arc::clone(engine), Arc::clone(&numbers));
+            let outlets = outlets.clone();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let work = move || {
+                let shared = Rc::new(Shared::new(engine, numbers, limits, outlets));
+                let local = LocalSet::new();
+                local.block_on(&runtime, obey::<W>(receiver, shared));
+            };
+            let name = format!("fleet-{at}");
+            let handle = std::thread::Builder::new().name(name).spawn(work)?;
+            Ok(Thread { orders: sender, handle })
+        };
+        let threads = (0..threads.clamp(1, SHARDS)).map(start).collect::<io::Result<_>>()?;
+        Ok(Fleet { threads, watched: BTreeMap::new(), numbers })
+    }
+
+    /// What hosts have counted.
+    pub fn numbers(&self) -> &Arc<Numbers> {
+        &self.numbers
+    }
+
+    /// How the hosts are, by name.
+    pub fn conditions(&self) -> Vec<Arc<Condition>> {
+        self.watched.values().map(|one| Arc::clone(&one.condition)).collect()
+    }
+
+    /// Goes over to a plan, with sinks that are new or those of before.
+    pub fn follow(&mut self, plan: &Plan, outlets: &Outlets) {
+        for thread in &self.threads {
+            thread.tell(Order::Sinks(outlets.clone(), plan.limits()));
+        }
+        let mut gone: Vec<Box<str>> = self.watched.keys().cloned().collect();
+        let listed: HashMap<&str, &Arc<Target>> =
+            plan.targets.iter().map(|target| (&*target.name, target)).collect();
+        gone.retain(|name| !listed.contains_key(&**name));
+        for name in gone {
+            if let Some(left) = self.watched.remove(&name) {
+                self.thread_of(&left.target).tell(Order::Leave(name));
+            }
+        }
+        for target in &plan.targets {
+            let mut group = Arc::clone(plan.group_of(target));
+            let mut target = Arc::clone(target);
+            let mut condition = None;
+            if let Some(known) = self.watched.get(&target.name) {
+                let is_same = known.group.is_same(&group);
+                if is_same && *known.target == *target {
+                    continue;
+                }
+                // What is the same stays the same one, so that nothing is bound again.
+                if is_same {
+                    group = Arc::clone(&known.group);
+                }
+                if *known.target == *target {
+                    target = Arc::clone(&known.target);
+                    condition = Some(Arc::clone(&known.condition));
+                }
+            }
+            let condition =
+                condition.unwrap_or_else(|| Arc::new(Condition::new(Arc::clone(&target))));
+            let orders = Orders {
+                target: Arc::clone(&target),
+                group: Arc::clone(&group),
+                condition: Arc::clone(&condition),
+            };
+            self.thread_of(&target).tell(Order::Watch(orders));
+            self.watched.insert(target.name.clone(), Watched { target, group, condition });
+        }
+    }
+
+    /// Ends all threads. No series is marked stale.
+    pub fn stop(self) {
+        let handles: Vec<JoinHandle<()>> = self
+            .threads
+            .into_iter()
+            .map(|thread| {
+                drop(thread.orders);
+                thread.handle
+            })
+            .collect();
+        for handle in handles {
+            // One that panicked has said so.
+            let _ = handle.join();
+        }
+    }
+
+    fn thread_of(&self, target: &Target) -> &Thread {
+        &self.threads[usize::from(target.shard()) % self.threads.len()]
+    }
+}
+
+impl Thread {
+    fn tell(&self, order: Order) {
+        // A thread that is gone has nothing to obey any more.
+        let _ = self.orders.send(order);
+    }
+}
+
+/// Runs hosts as the orders say, until nobody can give any.
+async fn obey<W: World>(mut orders: UnboundedReceiver<Order>, shared: Rc<Shared>) {
+    let mut desks: HashMap<Box<str>, Rc<Desk>> = HashMap::new();
+    while let Some(order) = orders.recv().await {
+        match order {
+            Order::Watch(orders) => match desks.get(&orders.target.name) {
+                Some(desk) => desk.change(Some(orders)),
+                None => {
+                    let name = orders.target.name.clone();
+                    let desk = Rc::new(Desk::new(orders));
+                    desks.insert(name, Rc::clone(&desk));
+                    tokio::task::spawn_local(live::<W>(desk, Rc::clone(&shared)));
+                }
+            },
+            Order::Leave(name) => {
+                if let Some(desk) = desks.remove(&name) {
+                    desk.change(None);
+                }
+            }
+            Order::Sinks(outlets, limits) => {
+                *shared.outlets.borrow_mut() = outlets;
+                shared.limits.set(limits);
+            }
+        }
+    }
+}

@@ -1,0 +1,439 @@
+//! The life of a host: a task that waits for its moment in each slot, connects,
+//! binds, fetches, evaluates, and offers what came of it to sinks.
+//!
+//! ```text
+//!             ┌───────────────────── orders: group, target, leave
+//!             ▼
+//! wait ──► connect ──► bind ──► fetch ──► evaluate ──► columns ──► names ──► frame
+//!   ▲     (if broken)  (if metadata or        │            │ of instances not seen before
+//!   └──────────────────  definitions changed) └────────────┴─► failed: all its series are stale
+//! ```
+//!
+//! All hosts of a thread share what is in [`Shared`]. Nothing here takes longer than
+//! some microseconds but by waiting for the host.
+
+mod columns;
+mod failure;
+mod names;
+mod series;
+mod view;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive_runtime::context::AsyncHostContext;
+use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
+use pmderive_runtime::model::LabelLevel;
+use pmderive_runtime::result::ResultBatch;
+use pmderive_runtime::source::{FetchEvents, SourceError};
+use tokio::sync::{Notify, Semaphore};
+
+use super::condition::{Condition, State};
+use super::config::Limits;
+use super::frame::{Frame, StaleReason};
+use super::labels::Labels;
+use super::log::Limiter;
+use super::numbers::Numbers;
+use super::outlets::Outlets;
+use super::plan::Group;
+use super::slot::{Due, Nanos, Slot};
+use super::target::Target;
+use super::world::World;
+use crate::engine::{Engine, Selection};
+use columns::Found;
+use failure::Failure;
+use series::Series;
+use view::{View, Views};
+
+/// What the hosts of a thread share.
+pub struct Shared {
+    /// What compiles definitions.
+    pub engine: Arc<Engine>,
+    /// What is counted.
+    pub numbers: Arc<Numbers>,
+    /// What is refused.
+    pub limits: Cell<Limits>,
+    /// Where frames go.
+    pub outlets: RefCell<Outlets>,
+    /// Connections that may be made at once.
+    connects: Semaphore,
+    views: RefCell<Views>,
+    /// For lines about single hosts.
+    log: Limiter,
+    batches: RefCell<Vec<ResultBatch>>,
+    buffers: RefCell<Vec<Buffers>>,
+}
+
+impl Shared {
+    /// For the hosts of a thread.
+    pub fn new(
+        engine: Arc<Engine>,
+        numbers: Arc<Numbers>,
+        limits: Limits,
+        outlets: Outlets,
+    ) -> Shared {
+        Shared {
+            engine,
+            numbers,
+            limits: Cell::new(limits),
+            outlets: RefCell::new(outlets),
+            connects: Semaphore::new(limits.connects.min(Semaphore::MAX_PERMITS)),
+            views: RefCell::default(),
+            log: Limiter::default(),
+            batches: RefCell::default(),
+            buffers: RefCell::default(),
+        }
+    }
+}
+
+impl Shared {
+    /// Writes a line about a host into the log, unless there are too many.
+    fn tell(&self, line: impl FnOnce()) {
+        if let Some(left_out) = self.log.pass() {
+            if left_out > 0 {
+                tracing::warn!(
+                    "and {left_out} more lines about hosts; `/-/targets` shows all of them"
+                );
+            }
+            line();
+        }
+    }
+}
+
+/// What a host is to do, and who tells it.
+#[derive(Debug)]
+pub struct Desk {
+    orders: RefCell<Option<Orders>>,
+    changed: Notify,
+}
+
+/// What a host is to do.
+#[derive(Clone, Debug)]
+pub struct Orders {
+    /// The host, with its labels of now.
+    pub target: Arc<Target>,
+    /// Its group.
+    pub group: Arc<Group>,
+    /// Where it writes how it is.
+    pub condition: Arc<Condition>,
+}
+
+impl Desk {
+    /// With the first orders.
+    pub fn new(orders: Orders) -> Desk {
+        Desk { orders: RefCell::new(Some(orders)), changed: Notify::new() }
+    }
+
+    /// Gives other orders; without any the host leaves.
+    pub fn change(&self, orders: Option<Orders>) {
+        *self.orders.borrow_mut() = orders;
+        self.changed.notify_one();
+    }
+
+    /// The host's target of now.
+    pub fn target(&self) -> Option<Arc<Target>> {
+        Some(Arc::clone(&self.orders.borrow().as_ref()?.target))
+    }
+}
+
+/// A host.
+struct Host<W: World> {
+    context: AsyncHostContext<W::Transport>,
+    bound: Option<Bound>,
+    /// The series that sinks know of it.
+    series: Series,
+    /// The latest slot failed: what comes next is behind a gap.
+    is_behind_gap: bool,
+}
+
+/// Definitions bound to a host.
+struct Bound {
+    evaluator: Evaluator,
+    selection: Arc<Selection>,
+    /// The metadata that they were bound to.
+    epoch: u64,
+    /// Which of them sinks want.
+    view: Arc<View>,
+    host_labels: Labels,
+}
+
+/// Lives as long as there are orders.
+pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
+    let Some(mut orders) = desk.orders.borrow().clone() else { return };
+    let mut host = Host::<W>::new(&orders);
+    let mut latest: Option<Slot> = None;
+    loop {
+        let due = Due::new(orders.group.interval, orders.target.hash);
+        let now = W::now();
+        let next = due.next(now);
+        // A clock that was set back far must not stop the host for as long.
+        let slot = match latest {
+            Some(latest) if latest >= next && latest.0 - next.0 <= 1 => Slot(latest.0 + 1),
+            _ => next,
+        };
+        let is_due = tokio::select! {
+            () = tokio::time::sleep(due.at(slot).since(now)) => true,
+            () = desk.changed.notified() => false,
+        };
+        if !is_due {
+            let new = desk.orders.borrow().clone();
+            let Some(new) = new else {
+                host.leave(&orders, due.slot_of(W::now()), W::now(), &shared);
+                return;
+            };
+            if !Arc::ptr_eq(&new.group, &orders.group) && !new.group.is_same(&orders.group) {
+                latest = latest.filter(|_| new.group.interval == orders.group.interval);
+            }
+            host.follow(&orders, &new, due.slot_of(W::now()), W::now(), &shared);
+            orders = new;
+            continue;
+        }
+        let begun = W::now();
+        let lateness = begun.since(due.at(slot));
+        if begun < due.at(slot) {
+            continue; // The clock was set back meanwhile.
+        }
+        if lateness >= orders.group.interval {
+            // The slot is over; nobody begins it any more.
+            let over = due.next(begun).0.saturating_sub(slot.0);
+            shared.numbers.missed.add(over);
+            latest = Some(Slot(slot.0 + over.saturating_sub(1)));
+            continue;
+        }
+        if let Some(latest) = latest.filter(|latest| *latest < slot) {
+            shared.numbers.missed.add(slot.0 - latest.0 - 1);
+        }
+        latest = Some(slot);
+        shared.numbers.started.add(1);
+        shared.numbers.lateness.add(lateness);
+        let left = orders.group.deadline.saturating_sub(lateness);
+        let outcome = {
+            // The future is large, and most hosts are idle most of the time.
+            let work = Box::pin(host.slot(slot, &orders, &shared));
+            match tokio::time::timeout(left, work).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(Failure::late(&orders.target.name, orders.group.deadline)),
+            }
+        };
+        let took = W::now().since(begun);
+        match outcome {
+            Ok(answer) => {
+                shared.numbers.answered.add(1);
+                orders.condition.update(|latest| {
+                    if let State::Failing(_) = latest.state {
+                        shared
+                            .tell(|| tracing::info!(host = &*orders.target.name, "answers again"));
+                    }
+                    latest.state = State::Up;
+                    latest.slot = Some(slot);
+                    latest.skew = answer.skew;
+                    latest.kind = Some(answer.kind);
+                    latest.series = answer.series;
+                    (latest.at, latest.lateness, latest.took) = (W::now(), lateness, took);
+                });
+            }
+            Err(failure) => {
+                shared.numbers.failed(failure.reason);
+                host.failed(&failure, slot, W::now(), &orders, &shared);
+                orders.condition.update(|latest| {
+                    if !matches!(latest.state, State::Failing(_)) {
+                        shared.tell(|| {
+                            tracing::warn!(host = &*orders.target.name, "{}", failure.words)
+                        });
+                    }
+                    latest.state = State::Failing(failure.reason);
+                    latest.slot = Some(slot);
+                    latest.error = Some(Arc::clone(&failure.words));
+                    latest.series = 0;
+                    (latest.at, latest.lateness, latest.took) = (W::now(), lateness, took);
+                });
+            }
+        }
+    }
+}
+
+/// What a slot came to.
+struct Answer {
+    skew: f64,
+    kind: u64,
+    series: usize,
+}
+
+impl<W: World> Host<W> {
+    fn new(orders: &Orders) -> Host<W> {
+        let (spec, options) = (orders.target.spec.clone(), Arc::clone(&orders.group.options));
+        Host {
+            context: AsyncHostContext::unconnected(spec, options),
+            bound: None,
+            series: Series::default(),
+            is_behind_gap: false,
+        }
+    }
+
+    /// Goes over to other orders. What did not change goes on.
+    fn follow(&mut self, old: &Orders, new: &Orders, slot: Slot, at: Nanos, shared: &Shared) {
+        if new.target.spec != old.target.spec || new.group.options != old.group.options {
+            let (spec, options) = (new.target.spec.clone(), Arc::clone(&new.group.options));
+            self.context = AsyncHostContext::unconnected(spec, options);
+            // Whoever answers there has other metadata, and other previous samples.
+            self.bound = None;
+        }
+        if new.target.labels != old.target.labels {
+            // Series with the old labels do not go on.
+            let outlets = &shared.outlets.borrow();
+            self.series.end(&old.target, slot, at, StaleReason::TargetRemoved, outlets);
+        }
+    }
+
+    /// The host is no target any more.
+    fn leave(&mut self, orders: &Orders, slot: Slot, at: Nanos, shared: &Shared) {
+        let outlets = &shared.outlets.borrow();
+        self.series.end(&orders.target, slot, at, StaleReason::TargetRemoved, outlets);
+    }
+
+    fn failed(
+        &mut self,
+        failure: &Failure,
+        slot: Slot,
+        at: Nanos,
+        orders: &Orders,
+        shared: &Shared,
+    ) {
+        self.is_behind_gap = true;
+        let reason = StaleReason::Failed(Arc::clone(&failure.words));
+        self.series.end(&orders.target, slot, at, reason, &shared.outlets.borrow());
+    }
+
+    /// Does all that a slot is for.
+    async fn slot(
+        &mut self,
+        slot: Slot,
+        orders: &Orders,
+        shared: &Shared,
+    ) -> Result<Answer, Failure> {
+        let was_connected = self.context.is_connected();
+        let mut batch = shared.batches.borrow_mut().pop().unwrap_or_default();
+        let mut fetched = self.fetch(orders, shared, &mut batch).await;
+        if was_connected
+            && !self.context.is_connected()
+            && matches!(fetched, Err(SourceError::Io { .. }))
+        {
+            // It broke while nobody looked; whether the host is there is still open.
+            fetched = self.fetch(orders, shared, &mut batch).await;
+        }
+        let events = fetched?;
+        let at = W::now();
+        let answer = self.evaluate(slot, at, events, &batch, orders, shared).await;
+        shared.batches.borrow_mut().push(batch);
+        answer
+    }
+
+    /// Fetches what the definitions need, on a new connection if there is none,
+    /// and binds them before if metadata or definitions have changed.
+    async fn fetch(
+        &mut self,
+        orders: &Orders,
+        shared: &Shared,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        if !self.context.is_connected() {
+            // A closed semaphore would be a mistake of ours, and harms nobody.
+            let _permit = shared.connects.acquire().await;
+            Box::pin(self.context.reconnect()).await?;
+            shared.numbers.connects.add(1);
+        }
+        let selection = &orders.group.selection;
+        let is_bound = self.bound.as_ref().is_some_and(|bound| {
+            bound.epoch == self.context.metadata_epoch()
+                && (Arc::ptr_eq(&bound.selection, selection) || bound.selection == *selection)
+                && bound.view.is_of(&orders.group)
+        });
+        if !is_bound {
+            Box::pin(self.bind(orders, shared)).await?;
+        }
+        let Some(bound) = &mut self.bound else { return Ok(FetchEvents::default()) };
+        batch.clear();
+        let before = tokio::time::Instant::now();
+        let mut events = self.context.fetch(bound.evaluator.requests(), batch).await?;
+        shared.numbers.fetch.add(before.elapsed());
+        events.gap |= std::mem::take(&mut self.is_behind_gap);
+        Ok(events)
+    }
+
+    async fn bind(&mut self, orders: &Orders, shared: &Shared) -> Result<(), SourceError> {
+        let selection = &orders.group.selection;
+        let epoch = self.context.metadata_epoch();
+        let compiled = shared.engine.bind_host(selection, &mut self.context).await?;
+        shared.numbers.binds.add(1);
+        let view = shared.views.borrow_mut().of(&compiled, &orders.group, &orders.target);
+        let labels = self.context.labels(LabelLevel::Context).await?;
+        let host_labels = names::labels_of(labels.unwrap_or_default().first());
+        let evaluator = match self.bound.take() {
+            Some(mut bound) => {
+                compiled.put_into(&mut bound.evaluator);
+                bound.evaluator
+            }
+            None => compiled.evaluator(),
+        };
+        let selection = Arc::clone(selection);
+        self.bound = Some(Bound { evaluator, selection, epoch, view, host_labels });
+        Ok(())
+    }
+
+    /// Evaluates what was fetched, and offers it to sinks.
+    async fn evaluate(
+        &mut self,
+        slot: Slot,
+        at: Nanos,
+        events: FetchEvents,
+        batch: &ResultBatch,
+        orders: &Orders,
+        shared: &Shared,
+    ) -> Result<Answer, Failure> {
+        let Host { context, bound, series, .. } = self;
+        let Some(bound) = bound else {
+            return Err(Failure::late(&orders.target.name, Duration::ZERO));
+        };
+        let mut buffers = shared.buffers.borrow_mut().pop().unwrap_or_default();
+        let before = tokio::time::Instant::now();
+        let mut step = bound.evaluator.evaluate(batch, events, &mut buffers);
+        let evaluation = loop {
+            match step.map_err(|error| error.of_source(context.spec().to_string()))? {
+                Step::Done(evaluation) => break evaluation,
+                Step::Needs(mut pending) => {
+                    let Asked { questions, answers } = pending.asked();
+                    context.ask(&questions, answers).await?;
+                    step = pending.proceed();
+                }
+            }
+        };
+        let stamp = evaluation.timestamp();
+        let limit = shared.limits.get().instances;
+        let Found { columns, unnamed, too_many } =
+            columns::find(&evaluation, &bound.view, series, limit);
+        shared.numbers.evaluate.add(before.elapsed());
+        shared.numbers.too_many_instances.add(too_many);
+        shared.buffers.borrow_mut().push(buffers);
+        shared.engine.evaluated(&bound.evaluator);
+        let mut columns = columns;
+        if !unnamed.is_empty() {
+            Box::pin(names::name(&mut columns, unnamed, &bound.view, context)).await?;
+        }
+        let ours = at.0 as f64 / 1e9;
+        let skew = stamp.sec as f64 + f64::from(stamp.nsec) / 1e9 - ours;
+        let frame = Frame {
+            target: Arc::clone(&orders.target),
+            host_labels: bound.host_labels.clone(),
+            slot,
+            at,
+            stamp,
+            schema: Arc::clone(&bound.view.schema),
+            columns: columns.into(),
+        };
+        let count = frame.columns.iter().map(|column| column.instances.ids.len()).sum();
+        series.go_on(frame, bound.view.sinks, &shared.outlets.borrow());
+        Ok(Answer { skew, kind: bound.view.kind, series: count })
+    }
+}

@@ -1,0 +1,120 @@
+//! Asks a host for the names and labels of instances that were not in the frame
+//! before.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use pmderive_runtime::context::AsyncHostContext;
+use pmderive_runtime::model::{InDom, InstId, InstanceDomain, LabelLevel, LabelSet};
+use pmderive_runtime::source::{Freshness, SourceError};
+use pmderive_runtime::transport::Transport;
+
+use super::columns::Unnamed;
+use super::view::View;
+use crate::fleet::frame::{Column, Instances, Lanes};
+use crate::fleet::labels::Labels;
+
+/// What a host says of a domain.
+struct Known {
+    domain: Arc<InstanceDomain>,
+    labels: Labels,
+    of_instances: HashMap<InstId, Labels>,
+}
+
+/// Gives columns their instances. An instance that the host has no name for is
+/// called by its number.
+pub async fn name<T: Transport>(
+    columns: &mut [Column],
+    unnamed: Vec<Unnamed>,
+    _view: &View,
+    host: &mut AsyncHostContext<T>,
+) -> Result<(), SourceError> {
+    let mut indoms: Vec<InDom> = unnamed.iter().map(|one| one.indom).collect();
+    indoms.sort_unstable();
+    indoms.dedup();
+    let mut known = ask(&indoms, Freshness::Cached, host).await?;
+    let lacks = |one: &Unnamed, known: &HashMap<InDom, Known>| {
+        let known = known.get(&one.indom);
+        known.is_none_or(|known| one.ids.iter().any(|id| known.domain.name(*id).is_none()))
+    };
+    let mut lacking: Vec<InDom> =
+        unnamed.iter().filter(|one| lacks(one, &known)).map(|one| one.indom).collect();
+    lacking.sort_unstable();
+    lacking.dedup();
+    if !lacking.is_empty() {
+        known.extend(ask(&lacking, Freshness::Current, host).await?);
+    }
+    let mut made: Vec<(InDom, Arc<Instances>)> = Vec::new();
+    for one in unnamed {
+        let same = made
+            .iter()
+            .find(|(indom, instances)| *indom == one.indom && *instances.ids == *one.ids);
+        let instances = match same {
+            Some((_, instances)) => Arc::clone(instances),
+            None => {
+                let instances = Arc::new(instances(one.ids, known.get(&one.indom)));
+                made.push((one.indom, Arc::clone(&instances)));
+                instances
+            }
+        };
+        columns[one.column].instances = instances;
+    }
+    debug_assert!(columns.iter().all(|column| match &column.lanes {
+        Lanes::Numbers(lanes) => lanes.len() == column.instances.ids.len(),
+        Lanes::Texts(lanes) => lanes.len() == column.instances.ids.len(),
+    }));
+    Ok(())
+}
+
+async fn ask<T: Transport>(
+    indoms: &[InDom],
+    freshness: Freshness,
+    host: &mut AsyncHostContext<T>,
+) -> Result<HashMap<InDom, Known>, SourceError> {
+    let domains = host.instance_domain_of_each(indoms, freshness).await?;
+    let of_domains: Vec<LabelLevel> =
+        indoms.iter().map(|indom| LabelLevel::InDom(*indom)).collect();
+    let of_instances: Vec<LabelLevel> =
+        indoms.iter().map(|indom| LabelLevel::Instances(*indom)).collect();
+    let levels = [of_domains, of_instances].concat();
+    let labels = host.labels_of_each(&levels).await?;
+    let (of_domains, of_instances) = labels.split_at(indoms.len());
+    let mut known = HashMap::new();
+    for (((indom, domain), labels), each) in
+        indoms.iter().zip(domains).zip(of_domains).zip(of_instances)
+    {
+        let Ok(domain) = domain else { continue };
+        let labels = labels_of(labels.as_deref().unwrap_or_default().first());
+        let each = each.as_deref().unwrap_or_default().iter();
+        let of_instances = each.map(|set| (set.instance(), labels_of(Some(set))));
+        let of_instances = of_instances.filter(|(_, labels)| !labels.is_empty()).collect();
+        known.insert(*indom, Known { domain, labels, of_instances });
+    }
+    Ok(known)
+}
+
+fn instances(ids: Box<[InstId]>, known: Option<&Known>) -> Instances {
+    let name = |id: &InstId| match known.and_then(|known| known.domain.name(*id)) {
+        Some(name) => Arc::from(name),
+        None => Arc::from(id.to_string()),
+    };
+    let names = ids.iter().map(name).collect();
+    let labels = match known.filter(|known| !known.of_instances.is_empty()) {
+        Some(known) => {
+            ids.iter().map(|id| known.of_instances.get(id).cloned().unwrap_or_default()).collect()
+        }
+        None => Box::default(),
+    };
+    let domain_labels = known.map(|known| known.labels.clone()).unwrap_or_default();
+    Instances { ids, names, domain_labels, labels }
+}
+
+/// The labels of a set: texts without their quotes, other values as JSON has them.
+pub fn labels_of(set: Option<&LabelSet>) -> Labels {
+    let labels = set.into_iter().flat_map(LabelSet::labels);
+    let label = |label: pmderive_runtime::model::Label<'_>| {
+        let text = serde_json::from_str::<String>(label.value);
+        (label.name.to_owned(), text.unwrap_or_else(|_| label.value.to_owned()))
+    };
+    labels.map(label).collect()
+}

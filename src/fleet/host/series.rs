@@ -1,0 +1,178 @@
+//! The series of a host that sinks know: what ends is told once.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use pmderive_runtime::model::InstId;
+
+use super::columns::NONE;
+use crate::fleet::frame::{Column, Event, Frame, Instances, Schema, Stale, StaleReason};
+use crate::fleet::labels::Labels;
+use crate::fleet::outlets::Outlets;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::fleet::target::Target;
+
+/// The series of the latest frame.
+#[derive(Debug, Default)]
+pub struct Series(Option<Latest>);
+
+#[derive(Debug)]
+struct Latest {
+    schema: Arc<Schema>,
+    host_labels: Labels,
+    /// Parallel to the schema's metrics.
+    instances: Box<[Arc<Instances>]>,
+    sinks: u64,
+}
+
+impl Series {
+    /// The instances that a metric of the schema had in the latest frame.
+    pub fn instances(&self, schema: &Arc<Schema>, metric: usize) -> Option<&Arc<Instances>> {
+        let latest = self.0.as_ref().filter(|latest| Arc::ptr_eq(&latest.schema, schema))?;
+        latest.instances.get(metric)
+    }
+
+    /// Offers a frame, and before it tells what is not in it any more.
+    pub fn go_on(&mut self, frame: Frame, sinks: u64, outlets: &Outlets) {
+        let is_same = |latest: &Latest| {
+            Arc::ptr_eq(&latest.schema, &frame.schema) && latest.host_labels == frame.host_labels
+        };
+        match &mut self.0 {
+            Some(latest) if is_same(latest) => {
+                let ended = latest.advance(&frame.columns);
+                if !ended.is_empty() {
+                    let stale = latest.stale(
+                        &frame.target,
+                        frame.slot,
+                        frame.at,
+                        StaleReason::Vanished,
+                        ended,
+                    );
+                    outlets.offer(Event::Stale(stale), sinks);
+                }
+            }
+            _ => {
+                self.change(&frame, outlets);
+                self.0 = Some(Latest {
+                    schema: Arc::clone(&frame.schema),
+                    host_labels: frame.host_labels.clone(),
+                    instances: frame.columns.iter().map(|one| Arc::clone(&one.instances)).collect(),
+                    sinks,
+                });
+            }
+        }
+        if sinks != 0 {
+            outlets.offer(Event::Frame(frame), sinks);
+        }
+    }
+
+    /// Definitions or metadata have changed: ends what the frame's schema has not,
+    /// or has in another meaning.
+    fn change(&mut self, frame: &Frame, outlets: &Outlets) {
+        let Some(latest) = self.0.take() else { return };
+        let is_same_host = latest.host_labels == frame.host_labels;
+        let mut ended = Vec::new();
+        for (at, (metric, before)) in
+            latest.schema.metrics.iter().zip(&latest.instances).enumerate()
+        {
+            let found = frame.schema.metrics.binary_search_by(|one| one.name.cmp(&metric.name));
+            let goes_on = found.ok().filter(|at| {
+                let now = &frame.schema.metrics[*at];
+                is_same_host
+                    && now.semantics == metric.semantics
+                    && now.units == metric.units
+                    && metric.sinks & !now.sinks == 0
+            });
+            let now = goes_on.map(|at| &frame.columns[at].instances);
+            ended.extend(gone(before, now).map(|gone| (at, gone)));
+        }
+        if !ended.is_empty() {
+            let reason = StaleReason::DefinitionChanged;
+            let stale = latest.stale(&frame.target, frame.slot, frame.at, reason, ended);
+            outlets.offer(Event::Stale(stale), latest.sinks);
+        }
+    }
+
+    /// Ends all series.
+    pub fn end(
+        &mut self,
+        target: &Arc<Target>,
+        slot: Slot,
+        at: Nanos,
+        reason: StaleReason,
+        outlets: &Outlets,
+    ) {
+        let Some(latest) = self.0.take() else { return };
+        let all = latest.instances.iter().enumerate();
+        let all = all.filter(|(_, instances)| !instances.ids.is_empty());
+        let all: Vec<_> = all.map(|(at, instances)| (at, Arc::clone(instances))).collect();
+        if !all.is_empty() {
+            let stale = latest.stale(target, slot, at, reason, all);
+            outlets.offer(Event::Stale(stale), latest.sinks);
+        }
+    }
+}
+
+impl Latest {
+    /// Takes the instances of new columns, and gives those that ended.
+    fn advance(&mut self, columns: &[Column]) -> Vec<(usize, Arc<Instances>)> {
+        let mut ended = Vec::new();
+        for (at, (before, column)) in self.instances.iter_mut().zip(columns).enumerate() {
+            if !Arc::ptr_eq(before, &column.instances) {
+                ended.extend(gone(before, Some(&column.instances)).map(|gone| (at, gone)));
+                *before = Arc::clone(&column.instances);
+            }
+        }
+        ended
+    }
+
+    fn stale(
+        &self,
+        target: &Arc<Target>,
+        slot: Slot,
+        at: Nanos,
+        reason: StaleReason,
+        series: Vec<(usize, Arc<Instances>)>,
+    ) -> Stale {
+        Stale {
+            target: Arc::clone(target),
+            host_labels: self.host_labels.clone(),
+            slot,
+            at,
+            reason,
+            schema: Arc::clone(&self.schema),
+            series: series.into(),
+        }
+    }
+}
+
+/// The series of `before` that are not in `now`: by identifier, name and labels,
+/// as all of these are in what sinks call a series.
+fn gone(before: &Arc<Instances>, now: Option<&Arc<Instances>>) -> Option<Arc<Instances>> {
+    let now = now.unwrap_or(&NONE);
+    if before.ids.is_empty() || before == now {
+        return None;
+    }
+    if before.domain_labels != now.domain_labels {
+        return Some(Arc::clone(before));
+    }
+    let key =
+        |instances: &Instances, lane: usize| -> (InstId, Option<std::sync::Arc<str>>, Labels) {
+            let labels = instances.labels.get(lane).cloned().unwrap_or_default();
+            (instances.ids[lane], instances.names.get(lane).cloned(), labels)
+        };
+    let present: HashSet<_> = (0..now.ids.len()).map(|lane| key(now, lane)).collect();
+    let lanes: Vec<usize> =
+        (0..before.ids.len()).filter(|lane| !present.contains(&key(before, *lane))).collect();
+    if lanes.is_empty() {
+        return None;
+    }
+    let of_lanes =
+        |labels: &[Labels]| lanes.iter().filter_map(|lane| labels.get(*lane).cloned()).collect();
+    Some(Arc::new(Instances {
+        ids: lanes.iter().map(|lane| before.ids[*lane]).collect(),
+        names: lanes.iter().filter_map(|lane| before.names.get(*lane).cloned()).collect(),
+        domain_labels: before.domain_labels.clone(),
+        labels: of_lanes(&before.labels),
+    }))
+}

@@ -1,0 +1,127 @@
+//! What sinks want of hosts that are alike: which outputs of a program are in
+//! frames, and as what.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use pmderive_runtime::model::InDom;
+
+use crate::engine::Compiled;
+use crate::fleet::frame::{Exported, Schema};
+use crate::fleet::plan::{Export, Group};
+use crate::fleet::target::Target;
+
+/// What sinks want of hosts for which the same was compiled.
+#[derive(Debug)]
+pub struct View {
+    /// The metrics of frames.
+    pub schema: Arc<Schema>,
+    /// Where their values are, parallel to [`Schema::metrics`].
+    pub outputs: Box<[Output]>,
+    /// Sinks that want any of them.
+    pub sinks: u64,
+    /// A number of the kind of hosts.
+    pub kind: u64,
+    exports: Vec<Export>,
+}
+
+/// Where the values of an exported metric are.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// Position among the program's outputs.
+    pub at: usize,
+    /// The instance domain, as the host calls it.
+    pub indom: Option<InDom>,
+}
+
+/// The views of a thread.
+#[derive(Debug, Default)]
+pub struct Views {
+    /// By the address of what was compiled, which the hosts of a view hold.
+    known: HashMap<usize, (Weak<Compiled>, Vec<Arc<View>>)>,
+    /// Schemas in use: hosts whose metrics have other identifiers share them.
+    schemas: Vec<Weak<Schema>>,
+}
+
+impl Views {
+    /// The view of what was compiled for a host of a group.
+    pub fn of(&mut self, compiled: &Arc<Compiled>, group: &Group, first: &Target) -> Arc<View> {
+        let key = Arc::as_ptr(compiled).addr();
+        if let Some((known, views)) = self.known.get(&key)
+            && known.upgrade().is_some_and(|known| Arc::ptr_eq(&known, compiled))
+            && let Some(view) = views.iter().find(|view| view.exports == group.exports)
+        {
+            return Arc::clone(view);
+        }
+        let view = Arc::new(self.make(compiled, group));
+        tell(compiled, group, first);
+        if self.known.len().is_power_of_two() {
+            self.known.retain(|_, (compiled, _)| compiled.strong_count() > 0);
+        }
+        let (known, views) = self.known.entry(key).or_default();
+        if known.upgrade().is_none_or(|known| !Arc::ptr_eq(&known, compiled)) {
+            *known = Arc::downgrade(compiled);
+            views.clear();
+        }
+        views.retain(|view| Arc::strong_count(view) > 1);
+        views.push(Arc::clone(&view));
+        view
+    }
+
+    fn make(&mut self, compiled: &Compiled, group: &Group) -> View {
+        static KINDS: AtomicU64 = AtomicU64::new(1);
+        let exported = group.exports.iter().filter_map(|export| {
+            let metric = compiled.metrics.get(export.metric)?;
+            let (desc, at) = (metric.desc.ok()?, metric.output?);
+            let exported = Exported {
+                name: Arc::clone(&metric.name),
+                value_type: desc.value_type,
+                semantics: desc.semantics,
+                units: desc.units,
+                has_instances: desc.indom.is_some(),
+                help: export.help.clone(),
+                sinks: export.sinks,
+            };
+            (!metric.is_hidden).then_some((exported, Output { at, indom: desc.indom }))
+        });
+        let mut exported: Vec<(Exported, Output)> = exported.collect();
+        exported.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        let (metrics, outputs): (Vec<Exported>, Vec<Output>) = exported.into_iter().unzip();
+        let sinks = metrics.iter().fold(0, |sinks, metric| sinks | metric.sinks);
+        let schema = self.schema(Schema { metrics: metrics.into() });
+        let kind = KINDS.fetch_add(1, Ordering::Relaxed);
+        View { schema, outputs: outputs.into(), sinks, kind, exports: group.exports.clone() }
+    }
+
+    fn schema(&mut self, schema: Schema) -> Arc<Schema> {
+        self.schemas.retain(|known| known.strong_count() > 0);
+        let mut known = self.schemas.iter().filter_map(Weak::upgrade);
+        if let Some(known) = known.find(|known| **known == schema) {
+            return known;
+        }
+        let schema = Arc::new(schema);
+        self.schemas.push(Arc::downgrade(&schema));
+        schema
+    }
+}
+
+impl View {
+    /// True if it shows what a group exports.
+    pub fn is_of(&self, group: &Group) -> bool {
+        self.exports == group.exports
+    }
+}
+
+/// Says once for hosts that are alike what is wrong with definitions there.
+fn tell(compiled: &Compiled, group: &Group, first: &Target) {
+    let (group, host) = (&*group.name, &*first.name);
+    let found = compiled.diagnostics();
+    for diagnostic in found.iter().take(10) {
+        let metric = diagnostic.metric.as_deref().unwrap_or("?");
+        tracing::warn!(group, host, metric, code = %diagnostic.code, "{}", diagnostic.message);
+    }
+    if let Some(more) = found.iter().count().checked_sub(10).filter(|more| *more > 0) {
+        tracing::warn!(group, host, "and {more} more; `pmderive check` shows all of them");
+    }
+}

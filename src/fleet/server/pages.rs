@@ -1,0 +1,104 @@
+//! What the listener shows of the fleet.
+
+use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
+
+use super::{Reload, Shared, own};
+use crate::fleet::condition::{Condition, State};
+use crate::fleet::sinks::http::{Answer, Pages};
+use crate::fleet::sinks::text::Writer;
+use crate::json::write_string;
+
+impl Pages for Shared {
+    fn write_own(&self, writer: &mut Writer<'_>) {
+        own::write(self, &self.lock(), writer);
+    }
+
+    fn trouble(&self) -> Option<String> {
+        let is_refused = self.is_refused.load(Ordering::Relaxed);
+        is_refused.then(|| "the files that were read last were refused; see the log".to_owned())
+    }
+
+    fn page(&self, path: &str, accept: &str) -> Option<Answer> {
+        if path != "/-/targets" {
+            return None;
+        }
+        if accept.contains("text/html") {
+            let page = include_str!("targets.html");
+            return Some(answer("text/html; charset=utf-8", page));
+        }
+        Some(answer("application/json", self.targets()))
+    }
+
+    fn reload(&self) -> Answer {
+        match Shared::reload(self) {
+            Reload::Done { hosts } => Answer::text(200, format!("{hosts} hosts\n")),
+            Reload::Refused(report) => Answer::text(422, report),
+        }
+    }
+}
+
+fn answer(content_type: &'static str, body: impl Into<String>) -> Answer {
+    Answer { status: 200, content_type, body: body.into().into(), header: None }
+}
+
+impl Shared {
+    /// All hosts and how they are, as JSON.
+    fn targets(&self) -> String {
+        let (conditions, groups) = {
+            let state = self.lock();
+            let conditions = state.fleet.as_ref().map(|fleet| fleet.conditions());
+            let groups: Vec<Box<str>> =
+                state.config.groups.iter().map(|group| group.name.clone()).collect();
+            (conditions.unwrap_or_default(), groups)
+        };
+        let mut out = String::from("{\"targets\":[");
+        for (at, condition) in conditions.iter().enumerate() {
+            out.push_str(if at == 0 { "\n" } else { ",\n" });
+            write_target(&mut out, condition, &groups);
+        }
+        out.push_str("\n]}\n");
+        out
+    }
+}
+
+fn write_target(out: &mut String, condition: &Condition, groups: &[Box<str>]) {
+    let (target, latest) = (condition.target(), condition.latest());
+    out.push_str("{\"target\":");
+    write_string(out, &target.name);
+    out.push_str(",\"group\":");
+    write_string(out, groups.get(target.group).map_or("", |name| name));
+    out.push_str(",\"labels\":{");
+    for (at, (name, value)) in target.labels.iter().enumerate() {
+        out.push_str(if at == 0 { "" } else { "," });
+        write_string(out, name);
+        out.push(':');
+        write_string(out, value);
+    }
+    let state = match latest.state {
+        State::New => "new",
+        State::Up => "up",
+        State::Failing(reason) => reason.word(),
+    };
+    let _ = write!(out, "}},\"state\":\"{state}\",\"series\":{}", latest.series);
+    if let Some(slot) = latest.slot {
+        let (at, lateness, took) = (latest.at, latest.lateness, latest.took);
+        let _ = write!(
+            out,
+            ",\"slot\":{},\"at\":{:.3},\"late\":{:.6},\"took\":{:.6},\"skew\":{:.6}",
+            slot.0,
+            at.0 as f64 / 1e9,
+            lateness.as_secs_f64(),
+            took.as_secs_f64(),
+            latest.skew,
+        );
+    }
+    if let Some(kind) = latest.kind {
+        let _ = write!(out, ",\"kind\":{kind}");
+    }
+    if let Some(error) = &latest.error {
+        out.push_str(",\"error\":");
+        write_string(out, error);
+    }
+    out.push('}');
+}

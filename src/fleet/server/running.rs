@@ -1,0 +1,206 @@
+//! The sinks that run, and the way to those of another configuration: what is
+//! configured as before goes on with all that waits for it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::fleet::config::{self, SinkKind};
+use crate::fleet::json_lines::JsonLines;
+use crate::fleet::outlets::{Outlet, Outlets};
+use crate::fleet::sinks::client::{Credentials, Url};
+use crate::fleet::sinks::newest::Newest;
+use crate::fleet::sinks::numbers::Numbers;
+use crate::fleet::sinks::remote_write::{self, RemoteWrite};
+use crate::fleet::sinks::ring::Ring;
+
+/// How long a sink that is configured no longer may deliver what waits for it.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// The sinks, in the order of the configuration.
+#[derive(Default)]
+pub struct Sinks(Vec<Sink>);
+
+struct Sink {
+    config: config::Sink,
+    numbers: Arc<Numbers>,
+    outlet: Arc<dyn Outlet>,
+    work: Work,
+}
+
+/// What delivers.
+enum Work {
+    /// The listener shows the newest.
+    Shown,
+    Lines(Arc<Ring>, JsonLines),
+    Remote(Arc<Ring>, remote_write::Running),
+}
+
+impl Sinks {
+    /// Goes over to another configuration.
+    ///
+    /// # Errors
+    /// A sink cannot be started: the sinks as they were, and why.
+    pub fn follow(
+        self,
+        configured: &[config::Sink],
+        newest: &Arc<Newest>,
+    ) -> Result<Sinks, (Sinks, String)> {
+        let is_same = |at: usize, sink: &config::Sink| {
+            self.0.get(at).is_some_and(|known| known.goes_on_as(sink))
+        };
+        let mut new = Vec::new();
+        for (at, sink) in configured.iter().enumerate().filter(|(at, sink)| !is_same(*at, sink)) {
+            match start(at, sink, newest) {
+                Ok(sink) => new.push((at, sink)),
+                Err(problem) => {
+                    new.into_iter().for_each(|(_, sink)| sink.end(Instant::now()));
+                    return Err((self, format!("sink `{}`: {problem}\n", sink.name)));
+                }
+            }
+        }
+        let mut running: Vec<Option<Sink>> = self.0.into_iter().map(Some).collect();
+        let mut new = new.into_iter().peekable();
+        let mut sinks = Vec::new();
+        for at in 0..configured.len() {
+            if let Some((_, sink)) = new.next_if(|(place, _)| *place == at) {
+                sinks.push(sink);
+            } else if let Some(mut sink) = running.get_mut(at).and_then(Option::take) {
+                sink.config = configured[at].clone();
+                sinks.push(sink);
+            }
+        }
+        let old: Vec<Sink> = running.into_iter().flatten().collect();
+        if !old.is_empty() {
+            // What waits for them is delivered while others go on.
+            std::thread::spawn(|| Sinks(old).stop(Instant::now() + FAREWELL));
+        }
+        Ok(Sinks(sinks))
+    }
+
+    /// Where events go in.
+    pub fn outlets(&self) -> Outlets {
+        Outlets::new(self.0.iter().map(|sink| Arc::clone(&sink.outlet)).collect())
+    }
+
+    /// Position of the sink whose metrics the listener shows.
+    pub fn shown(&self) -> Option<u32> {
+        let at = self.0.iter().position(|sink| matches!(sink.work, Work::Shown))?;
+        u32::try_from(at).ok()
+    }
+
+    /// The numbers of each, with its name.
+    pub fn numbers(&self) -> Vec<(Box<str>, Arc<Numbers>)> {
+        self.0.iter().map(|sink| (sink.config.name.clone(), Arc::clone(&sink.numbers))).collect()
+    }
+
+    /// Opens the files that are written to anew.
+    pub fn reopen(&self) {
+        for sink in &self.0 {
+            if let Work::Lines(_, lines) = &sink.work {
+                lines.reopen();
+            }
+        }
+    }
+
+    /// Ends all: they deliver what they have until the deadline.
+    pub fn stop(self, deadline: Instant) {
+        for sink in &self.0 {
+            sink.close(deadline);
+        }
+        self.0.into_iter().for_each(|sink| sink.end(deadline));
+    }
+}
+
+impl Sink {
+    fn goes_on_as(&self, other: &config::Sink) -> bool {
+        let config::Sink { name, buffer, kind, .. } = &self.config;
+        *name == other.name && *buffer == other.buffer && is_same_kind(kind, &other.kind)
+    }
+
+    fn close(&self, deadline: Instant) {
+        match &self.work {
+            Work::Shown => {}
+            Work::Lines(ring, _) | Work::Remote(ring, _) => ring.close(deadline),
+        }
+    }
+
+    fn end(self, deadline: Instant) {
+        self.close(deadline);
+        match self.work {
+            Work::Shown => {}
+            Work::Lines(_, lines) => lines.join(),
+            Work::Remote(_, running) => running.join(),
+        }
+    }
+}
+
+/// True if both are the same, wherever they stand in the file.
+fn is_same_kind(one: &SinkKind, other: &SinkKind) -> bool {
+    match (one, other) {
+        (SinkKind::RemoteWrite(one), SinkKind::RemoteWrite(other)) => {
+            let unplaced = |remote: &config::RemoteWrite| {
+                let mut remote = remote.clone();
+                remote.url.span = crate::text::Span::new(crate::text::SourceId(0), 0, 0);
+                remote
+            };
+            unplaced(one) == unplaced(other)
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn start(at: usize, sink: &config::Sink, newest: &Arc<Newest>) -> Result<Sink, String> {
+    let numbers = Arc::new(Numbers::default());
+    let ring = || Arc::new(Ring::new(sink.buffer, Arc::clone(&numbers)));
+    let (outlet, work): (Arc<dyn Outlet>, Work) = match &sink.kind {
+        SinkKind::Prometheus => (Arc::clone(newest) as Arc<dyn Outlet>, Work::Shown),
+        SinkKind::JsonLines(path) => {
+            let ring = ring();
+            let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
+            let lines = JsonLines::start(&sink.name, at, path.clone(), own, counts)?;
+            (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Lines(ring, lines))
+        }
+        SinkKind::RemoteWrite(remote) => {
+            let ring = ring();
+            let (own, counts) = (Arc::clone(&ring), Arc::clone(&numbers));
+            let running = receiver(at, sink, remote)?.start(own, counts)?;
+            (Arc::clone(&ring) as Arc<dyn Outlet>, Work::Remote(ring, running))
+        }
+    };
+    Ok(Sink { config: sink.clone(), numbers, outlet, work })
+}
+
+fn receiver(
+    at: usize,
+    sink: &config::Sink,
+    remote: &config::RemoteWrite,
+) -> Result<RemoteWrite, String> {
+    let credentials = match (&remote.login, &remote.token_file) {
+        (Some((user, file)), _) => {
+            Credentials::Basic { user: user.to_string(), password_file: file.clone() }
+        }
+        (None, Some(file)) => Credentials::Bearer { token_file: file.clone() },
+        (None, None) => Credentials::None,
+    };
+    // There are at most 64 sinks.
+    let position = u32::try_from(at).unwrap_or(u32::MAX);
+    Ok(RemoteWrite {
+        credentials,
+        authorities: remote.authorities.clone(),
+        timeout: remote.timeout,
+        most_age: remote.max_age,
+        ..RemoteWrite::to(&sink.name, position, Url::parse(&remote.url.value)?)
+    })
+}
+
+impl Outlet for Ring {
+    fn push(&self, event: Arc<crate::fleet::frame::Event>) {
+        Ring::push(self, &event);
+    }
+}
+
+impl Outlet for Newest {
+    fn push(&self, event: Arc<crate::fleet::frame::Event>) {
+        self.tell(&event);
+    }
+}

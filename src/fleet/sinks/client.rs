@@ -1,0 +1,293 @@
+//! One connection to a receiver, over which requests go one after the other;
+//! it is made again where it was lost. What is sent is not known here, nor
+//! what becomes of it.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{self, HeaderValue};
+use hyper::{Request, Uri};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use super::delivery::{NoResponse, Response, retry_after};
+use super::secret::Secret;
+use super::tls;
+
+/// Most bytes of an answer that are read.
+const MAX_ANSWER_BYTES: usize = 64 << 10;
+
+/// Where a receiver is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    uri: Uri,
+    host: Box<str>,
+    port: u16,
+    is_encrypted: bool,
+}
+
+impl Url {
+    /// Reads `http://HOST[:PORT]/PATH` or `https://...`.
+    ///
+    /// # Errors
+    /// What is wrong with it, without what may be a password.
+    pub fn parse(text: &str) -> Result<Url, String> {
+        let uri: Uri = text.parse().map_err(|_| "this is no URL".to_owned())?;
+        let is_encrypted = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err("a URL begins with http:// or https://".into()),
+        };
+        let authority = uri.authority().ok_or("the URL names no host")?;
+        if authority.as_str().contains('@') {
+            return Err("a user or password in a URL is not taken: name them beside it, \
+                        and the password in a file"
+                .into());
+        }
+        let host = authority.host();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if host.is_empty() {
+            return Err("the URL names no host".into());
+        }
+        let given = authority.port_u16();
+        // What stands behind the host and is no port.
+        if given.is_none() && authority.as_str().len() > authority.host().len() {
+            return Err("the port of the URL is no number from 0 to 65535".into());
+        }
+        let port = given.unwrap_or(if is_encrypted { 443 } else { 80 });
+        Ok(Url { host: host.into(), port, is_encrypted, uri })
+    }
+
+    /// As it was written.
+    pub fn text(&self) -> String {
+        self.uri.to_string()
+    }
+}
+
+/// How a sender says who it is. Files are read for each request, so that they can
+/// be changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Credentials {
+    /// It does not.
+    #[default]
+    None,
+    /// By a name and a password.
+    Basic {
+        /// The name.
+        user: String,
+        /// The file of the password.
+        password_file: PathBuf,
+    },
+    /// By a token.
+    Bearer {
+        /// The file of the token.
+        token_file: PathBuf,
+    },
+}
+
+impl Credentials {
+    /// The value of the header `Authorization`.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub fn header(&self) -> Result<Option<HeaderValue>, String> {
+        let text = match self {
+            Credentials::None => return Ok(None),
+            Credentials::Basic { user, password_file } => {
+                let password = Secret::read(password_file)?;
+                let both = BASE64.encode(format!("{user}:{}", password.reveal()));
+                format!("Basic {both}")
+            }
+            Credentials::Bearer { token_file } => {
+                format!("Bearer {}", Secret::read(token_file)?.reveal())
+            }
+        };
+        let mut header = HeaderValue::try_from(text)
+            .map_err(|_| "the token holds what no header can".to_owned())?;
+        header.set_sensitive(true);
+        Ok(Some(header))
+    }
+}
+
+/// A connection to a receiver.
+pub struct Client {
+    url: Url,
+    credentials: Credentials,
+    tls: Option<TlsConnector>,
+    connection: Option<SendRequest<Full<Bytes>>>,
+}
+
+impl Client {
+    /// A client that is not connected yet. Over TLS it believes the authorities
+    /// of the file, else those of the system.
+    ///
+    /// # Errors
+    /// A file cannot be used.
+    pub fn new(
+        url: Url,
+        credentials: Credentials,
+        authorities: Option<&Path>,
+    ) -> Result<Client, String> {
+        credentials.header()?;
+        let config = url.is_encrypted.then(|| tls::client(authorities)).transpose()?;
+        Ok(Client { url, credentials, tls: config.map(TlsConnector::from), connection: None })
+    }
+
+    /// Sends a message of remote write. If this future is dropped before it is
+    /// ready, the connection is lost.
+    ///
+    /// # Errors
+    /// There is no answer: [`NoResponse::Broken`].
+    pub async fn send(&mut self, body: Bytes) -> Result<Response, NoResponse> {
+        if let Some(connection) = self.connection.take().filter(|kept| !kept.is_closed()) {
+            // The receiver may have closed a connection that was idle.
+            if let Ok(response) = self.send_over(connection, body.clone()).await {
+                return Ok(response);
+            }
+        }
+        let connection = self.connect().await.map_err(NoResponse::Broken)?;
+        self.send_over(connection, body).await.map_err(NoResponse::Broken)
+    }
+
+    /// Forgets the connection: whatever is under way on it is lost.
+    pub fn disconnect(&mut self) {
+        self.connection = None;
+    }
+
+    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, String> {
+        let Url { host, port, .. } = &self.url;
+        let stream = TcpStream::connect((&**host, *port)).await.map_err(|e| e.to_string())?;
+        let _ = stream.set_nodelay(true);
+        let Some(tls) = &self.tls else { return handshake(stream).await };
+        let name = ServerName::try_from(host.to_string()).map_err(|error| error.to_string())?;
+        let stream = tls.connect(name, stream).await.map_err(|error| format!("TLS: {error}"))?;
+        handshake(stream).await
+    }
+
+    async fn send_over(
+        &mut self,
+        mut connection: SendRequest<Full<Bytes>>,
+        body: Bytes,
+    ) -> Result<Response, String> {
+        let request = self.request(body)?;
+        connection.ready().await.map_err(told)?;
+        let (parts, body) = connection.send_request(request).await.map_err(told)?.into_parts();
+        let given = parts.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let retry_after = given.and_then(|text| retry_after(text, SystemTime::now()));
+        let (said, is_whole) = said(body).await;
+        if is_whole {
+            self.connection = Some(connection);
+        }
+        Ok(Response { status: parts.status.as_u16(), retry_after, said })
+    }
+
+    fn request(&self, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
+        let path = self.url.uri.path_and_query().map_or("/", |path| path.as_str());
+        let host = self.url.uri.authority().map_or("", |authority| authority.as_str());
+        let mut request = Request::post(path)
+            .header(header::HOST, host)
+            .header(header::CONTENT_TYPE, "application/x-protobuf")
+            .header(header::CONTENT_ENCODING, "snappy")
+            .header(header::USER_AGENT, concat!("pmderive/", env!("CARGO_PKG_VERSION")))
+            .header("X-Prometheus-Remote-Write-Version", "0.1.0");
+        if let Some(credentials) = self.credentials.header()? {
+            request = request.header(header::AUTHORIZATION, credentials);
+        }
+        request.body(Full::new(body)).map_err(|error| error.to_string())
+    }
+}
+
+async fn handshake(
+    stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+) -> Result<SendRequest<Full<Bytes>>, String> {
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(told)?;
+    // It ends when the sender is gone, or the receiver closes it.
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!("connection to a receiver: {error}");
+        }
+    });
+    Ok(sender)
+}
+
+/// The first line of an answer, and whether all of it was read.
+async fn said(body: Incoming) -> (String, bool) {
+    let Ok(body) = Limited::new(body, MAX_ANSWER_BYTES).collect().await else {
+        return (String::new(), false);
+    };
+    let bytes = body.to_bytes();
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    (String::from_utf8_lossy(line).into_owned(), true)
+}
+
+/// An error with its causes.
+fn told(error: hyper::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let cases = [
+            ("http://prometheus:9090/api/v1/write", Ok(("prometheus", 9090, false))),
+            ("https://x/", Ok(("x", 443, true))),
+            ("http://[::1]/w?a=b", Ok(("::1", 80, false))),
+            ("ftp://x/", Err("a URL begins with http:// or https://")),
+            ("prometheus:9090", Err("a URL begins with http:// or https://")),
+            ("/api/v1/write", Err("a URL begins with http:// or https://")),
+            ("http://", Err("this is no URL")),
+            ("", Err("this is no URL")),
+            ("http://x:99999/", Err("the port of the URL is no number from 0 to 65535")),
+            (
+                "http://user:secret@x/",
+                Err(
+                    "a user or password in a URL is not taken: name them beside it, and the password in a file",
+                ),
+            ),
+        ];
+        for (text, expected) in cases {
+            let found = Url::parse(text);
+            let found = found.as_ref().map(|url| (&*url.host, url.port, url.is_encrypted));
+            assert_eq!(found.map_err(|error| &**error), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_read_when_they_are_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("secret");
+        let basic = Credentials::Basic { user: "Aladdin".into(), password_file: file.clone() };
+        assert!(basic.header().is_err());
+        std::fs::write(&file, "open sesame\n").expect("a file");
+        let text = |credentials: &Credentials| {
+            let header = credentials.header().expect("a file").expect("a header");
+            assert!(!format!("{header:?}").contains("QWxh"), "{header:?}");
+            header.to_str().expect("text").to_owned()
+        };
+        assert_eq!(text(&basic), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        std::fs::write(&file, "abc\n").expect("a file");
+        assert_eq!(text(&Credentials::Bearer { token_file: file }), "Bearer abc");
+    }
+}

@@ -1,0 +1,162 @@
+//! Connections of the listener: how many, how long, encrypted or not. What is
+//! answered is not known here.
+
+use std::convert::Infallible;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+
+use super::answer::{Answer, Answers};
+use super::{Files, Limits};
+use crate::fleet::sinks::numbers::Outcome;
+
+/// Threads that make answers.
+const MAKERS: usize = 2;
+/// Rest after a connection could not be accepted, since files are short, say.
+const REST: Duration = Duration::from_millis(100);
+
+/// What a listener's thread has.
+pub(super) struct Serving {
+    pub(super) answers: Arc<Answers>,
+    pub(super) files: Arc<RwLock<Files>>,
+    pub(super) limits: Limits,
+    pub(super) ending: watch::Receiver<Option<Instant>>,
+}
+
+impl Serving {
+    /// Serves until it is to end.
+    pub(super) fn run(self, socket: TcpListener) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(MAKERS)
+            .thread_name("listener")
+            .build();
+        match runtime {
+            Ok(runtime) => {
+                runtime.block_on(Arc::new(self).accept(socket));
+                // A page that takes longer than the deadline is not waited for.
+                runtime.shutdown_background();
+            }
+            Err(error) => tracing::error!("the listener cannot run: {error}"),
+        }
+    }
+
+    async fn accept(self: Arc<Serving>, socket: TcpListener) {
+        let socket = match tokio::net::TcpListener::from_std(socket) {
+            Ok(socket) => socket,
+            Err(error) => return tracing::error!("the listener cannot run: {error}"),
+        };
+        let free = Arc::new(Semaphore::new(self.limits.connections));
+        let mut ending = self.ending.clone();
+        let ended = async |ending: &mut watch::Receiver<Option<Instant>>| {
+            // Without the other side it has ended as well.
+            ending.wait_for(Option::is_some).await.map_or(None, |end| *end)
+        };
+        let mut connections = tokio::task::JoinSet::new();
+        let deadline = loop {
+            let next = async {
+                let permit = Arc::clone(&free).acquire_owned().await;
+                (permit, socket.accept().await)
+            };
+            tokio::select! {
+                end = ended(&mut ending) => break end,
+                (permit, accepted) = next => match accepted {
+                    Ok((stream, peer)) => {
+                        let serving = Arc::clone(&self);
+                        connections.spawn(async move {
+                            serving.connection(stream, peer).await;
+                            drop(permit);
+                        });
+                    }
+                    Err(error) => {
+                        tracing::debug!("a connection cannot be accepted: {error}");
+                        tokio::time::sleep(REST).await;
+                    }
+                },
+                Some(_) = connections.join_next() => {}
+            }
+        };
+        drop(socket);
+        let rest = async { while connections.join_next().await.is_some() {} };
+        let deadline = deadline.unwrap_or_else(Instant::now);
+        let _ = tokio::time::timeout_at(deadline.into(), rest).await;
+    }
+
+    async fn connection(&self, stream: TcpStream, peer: SocketAddr) {
+        let _ = stream.set_nodelay(true);
+        let tls = self.files.read().unwrap_or_else(PoisonError::into_inner).tls.clone();
+        let Some(tls) = tls else { return self.requests(stream, peer).await };
+        let handshake = TlsAcceptor::from(tls).accept(stream);
+        match tokio::time::timeout(self.limits.head_time, handshake).await {
+            Ok(Ok(stream)) => self.requests(stream, peer).await,
+            Ok(Err(error)) => tracing::debug!("no TLS with {peer}: {error}"),
+            Err(_) => tracing::debug!("no TLS with {peer} in time"),
+        }
+    }
+
+    async fn requests(&self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
+        let service = service_fn(async |request: Request<Incoming>| {
+            Ok::<_, Infallible>(self.request(request, peer).await)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.limits.head_time)
+            .max_buf_size(self.limits.head_bytes.max(8 << 10))
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let mut ending = self.ending.clone();
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = ending.wait_for(Option::is_some) => {}
+            () = tokio::time::sleep(self.limits.connection_time) => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(self.limits.head_time, connection).await;
+    }
+
+    async fn request(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+        let begun = Instant::now();
+        let (parts, _) = request.into_parts();
+        let answers = Arc::clone(&self.answers);
+        let files = Arc::clone(&self.files);
+        let answer = tokio::task::spawn_blocking(move || {
+            let token = files.read().unwrap_or_else(PoisonError::into_inner).token.clone();
+            answers.answer(&parts, peer, token.as_ref())
+        });
+        let answer =
+            answer.await.unwrap_or_else(|_| Answer::text(500, "this failed; see the log\n"));
+        let numbers = &self.answers.numbers;
+        numbers.latency.observe(begun.elapsed());
+        numbers.bytes.add(answer.body.len() as u64);
+        numbers.request(match answer.status {
+            200..300 => Outcome::Accepted,
+            500.. => Outcome::Failed,
+            _ => Outcome::Refused,
+        });
+        response(answer)
+    }
+}
+
+fn response(answer: Answer) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(answer.body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or_default();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(answer.content_type));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    if let Some((name, value)) = answer.header {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,368 @@
+#![doc = include_str!("names.md")]
+
+// What a sink writes, and in which form, is not known here.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use pmderive_runtime::model::{Semantics, ValueType};
+use pmderive_runtime::program::scalar_of;
+
+use super::text::Kind;
+use crate::fleet::frame::Instances;
+use crate::fleet::labels::Labels;
+use crate::fleet::target::Target;
+
+/// What the program's own series begin with.
+pub const OWN: &str = "pmderive_";
+
+/// Bounds of labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Labels of a series.
+    pub labels: usize,
+    /// Bytes of the name of a label.
+    pub name_bytes: usize,
+    /// Bytes of the value of a label.
+    pub value_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { labels: 29, name_bytes: 128, value_bytes: 1024 }
+    }
+}
+
+/// The name of a metric's series.
+pub fn metric_name(name: &str) -> String {
+    safe(name)
+}
+
+/// The name of a label, if it is not taken.
+pub(super) fn label_name(name: &str) -> String {
+    safe(name)
+}
+
+/// The type of a metric's series.
+pub fn kind_of(semantics: Semantics) -> Kind {
+    match semantics {
+        Semantics::Counter => Kind::Counter,
+        _ => Kind::Gauge,
+    }
+}
+
+/// True if values of the type can be exported as numbers.
+pub fn is_number(value_type: ValueType) -> bool {
+    scalar_of(value_type).is_some()
+}
+
+/// Metrics whose series would have the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collision {
+    /// The name.
+    pub series: String,
+    /// The metrics, by name; one alone takes a name of the program's own.
+    pub metrics: Vec<String>,
+}
+
+/// Which of these metrics cannot be exported together, by the name of the series.
+/// A metric may come more than once.
+pub fn collisions<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Vec<Collision> {
+    let mut by_name: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for metric in metrics {
+        by_name.entry(metric_name(metric)).or_default().push(metric);
+    }
+    let collision = |(series, mut metrics): (String, Vec<&str>)| {
+        metrics.sort_unstable();
+        metrics.dedup();
+        let collides = metrics.len() > 1 || series.starts_with(OWN);
+        let metrics = metrics.into_iter().map(str::to_owned).collect();
+        collides.then_some(Collision { series, metrics })
+    };
+    by_name.into_iter().filter_map(collision).collect()
+}
+
+/// Who gives a host a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Giver {
+    /// Its file of targets, or we ourselves.
+    Target,
+    /// PCP.
+    Pcp,
+}
+
+/// Labels that all series of a host have, if the series itself has nothing against it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostLabels {
+    /// Their names, and who gives them: the same for many hosts.
+    pub names: Vec<(Giver, Box<str>)>,
+    /// Their values, parallel to the names.
+    pub values: Vec<Box<str>>,
+}
+
+impl HostLabels {
+    /// The labels of a host.
+    pub fn new(target: &Target, of_pcp: &Labels, limits: &Limits) -> HostLabels {
+        let mut all = HostLabels::default();
+        // A target without a name is the fleet itself.
+        if !target.name.is_empty() && target.labels.get("instance").is_none_or(str::is_empty) {
+            all.names.push((Giver::Target, "instance".into()));
+            all.values.push(target.name.clone());
+        }
+        for (giver, labels) in [(Giver::Target, &target.labels), (Giver::Pcp, of_pcp)] {
+            let kept = labels.iter().filter(|(name, value)| is_kept(name, value));
+            // More than that no series gets.
+            for (name, value) in kept.take(limits.labels) {
+                all.names.push((giver, name.into()));
+                all.values.push(cut(value, limits.value_bytes).into());
+            }
+        }
+        all
+    }
+}
+
+/// Where the value of a label is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value<'v> {
+    /// With the host: position in [`HostLabels::values`].
+    Host(usize),
+    /// Here.
+    Own(Cow<'v, str>),
+}
+
+/// Labels of a series.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SeriesLabels<'v> {
+    /// Names and values, by name.
+    pub labels: Vec<(String, Value<'v>)>,
+    /// How many were left out, for there were too many or the name is too long.
+    pub left_out: usize,
+}
+
+impl<'v> SeriesLabels<'v> {
+    /// The labels of an instance, given the names of its host's.
+    pub fn new(
+        host: &[(Giver, Box<str>)],
+        instances: &'v Instances,
+        at: usize,
+        limits: &Limits,
+    ) -> SeriesLabels<'v> {
+        let mut series = SeriesLabels::default();
+        let given = |giver: Giver| {
+            let labels = host.iter().enumerate().filter(move |(_, (by, _))| *by == giver);
+            labels.map(|(at, (_, name))| (&**name, Value::Host(at)))
+        };
+        // What names an instance comes first, and is not cut short by others.
+        if let Some((name, value)) = given(Giver::Target).find(|(name, _)| *name == "instance") {
+            series.claim(name, value, limits);
+        }
+        if let (Some(id), Some(name)) = (instances.ids.get(at), instances.names.get(at)) {
+            series.claim_own("instid", Value::Own(id.to_string().into()));
+            if !name.is_empty() {
+                series.claim_own("instname", Value::Own(cut(name, limits.value_bytes).into()));
+            }
+        }
+        for (name, value) in given(Giver::Target).filter(|(name, _)| *name != "instance") {
+            series.claim(name, value, limits);
+        }
+        let none = Labels::default();
+        let own = instances.labels.get(at).unwrap_or(&none);
+        let own = own.iter().map(|(name, _)| name).collect::<Vec<_>>();
+        let domain = &instances.domain_labels;
+        if let Some(labels) = instances.labels.get(at) {
+            series.claim_all(labels.iter(), limits);
+        }
+        let is_own = |name: &str| own.binary_search(&name).is_ok();
+        series.claim_all(domain.iter().filter(|(name, _)| !is_own(name)), limits);
+        for (name, value) in given(Giver::Pcp) {
+            if !is_own(name) && domain.get(name).is_none() {
+                series.claim(name, value, limits);
+            }
+        }
+        series.labels.sort_by(|(a, _), (b, _)| a.cmp(b));
+        series
+    }
+
+    fn claim_all(&mut self, labels: impl Iterator<Item = (&'v str, &'v str)>, limits: &Limits) {
+        for (name, value) in labels.filter(|(name, value)| is_kept(name, value)) {
+            self.claim(name, Value::Own(cut(value, limits.value_bytes).into()), limits);
+        }
+    }
+
+    fn claim(&mut self, name: &str, value: Value<'v>, limits: &Limits) {
+        let mut name = safe(name);
+        if self.labels.len() >= limits.labels {
+            self.left_out += 1;
+            return;
+        }
+        while matches!(&*name, "instid" | "instname") || self.labels.iter().any(|(n, _)| *n == name)
+        {
+            name.insert_str(0, "exported_");
+        }
+        if name.len() > limits.name_bytes {
+            self.left_out += 1;
+            return;
+        }
+        self.labels.push((name, value));
+    }
+
+    fn claim_own(&mut self, name: &str, value: Value<'v>) {
+        self.labels.push((name.to_owned(), value));
+    }
+}
+
+fn is_kept(name: &str, value: &str) -> bool {
+    // What begins with two underscores has a meaning to receivers, and so has
+    // what begins so once it is safe.
+    !name.is_empty() && !value.is_empty() && !safe_start(name).starts_with("__")
+}
+
+/// The first two characters of the safe name.
+fn safe_start(name: &str) -> String {
+    let mut start = safe(&name.chars().take(2).collect::<String>());
+    start.truncate(2);
+    start
+}
+
+/// The name with everything replaced that names of series and labels cannot have.
+fn safe(name: &str) -> String {
+    let mut safe = String::with_capacity(name.len() + 1);
+    if name.starts_with(|first: char| first.is_ascii_digit()) || name.is_empty() {
+        safe.push('_');
+    }
+    safe.extend(name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }));
+    safe
+}
+
+/// The beginning of a text, of at most so many bytes. To PCP and to parsers of
+/// receivers it ends where a NUL is.
+fn cut(text: &str, bytes: usize) -> &str {
+    let text = text.split('\0').next().unwrap_or_default();
+    &text[..text.floor_char_boundary(bytes)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::sinks::samples;
+
+    const DOCUMENT: &str = include_str!("names.md");
+
+    /// The rows of the table with this head.
+    fn table(head: &str) -> Vec<Vec<&'static str>> {
+        let mut lines = DOCUMENT.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+        let cells = |line: &'static str| {
+            let line = line.strip_prefix('|')?.strip_suffix('|')?;
+            Some(line.split('|').map(|cell| cell.trim().trim_matches('`')).collect())
+        };
+        std::iter::from_fn(|| cells(lines.next()?)).collect()
+    }
+
+    #[test]
+    fn names_are_those_of_the_document() {
+        let rows = table("| metric | series |");
+        assert_eq!(rows.len(), 4);
+        for row in rows {
+            assert_eq!(metric_name(row[0]), row[1]);
+        }
+    }
+
+    #[test]
+    fn limits_are_those_of_the_document() {
+        let Limits { labels, name_bytes, value_bytes } = Limits::default();
+        let said: Vec<usize> =
+            table("| limit |").iter().map(|row| row[1].parse().expect("a number")).collect();
+        assert_eq!(said, [labels, name_bytes, value_bytes]);
+    }
+
+    /// Labels as in `{a="b",c="d"}`, and what follows them.
+    fn labels(text: &str) -> (Vec<(&str, &str)>, &str) {
+        let (inside, rest) = text.strip_prefix('{').and_then(|t| t.split_once('}')).expect("{}");
+        let all = inside.split(',').filter(|label| !label.is_empty()).map(|label| {
+            let (name, value) = label.split_once('=').expect("=");
+            (name, value.trim_matches('"'))
+        });
+        (all.collect(), rest)
+    }
+
+    /// The labels of a series as `{a="b",c="d"}`.
+    fn shown(host: &HostLabels, series: &SeriesLabels<'_>) -> String {
+        let label = |(name, value): &(String, Value<'_>)| match value {
+            Value::Host(at) => format!("{name}={:?}", host.values[*at]),
+            Value::Own(text) => format!("{name}={text:?}"),
+        };
+        format!("{{{}}}", series.labels.iter().map(label).collect::<Vec<_>>().join(","))
+    }
+
+    #[test]
+    fn labels_are_those_of_the_document() {
+        let cases = DOCUMENT.split("```text\n").nth(1).and_then(|rest| rest.split("```").next());
+        let mut count = 0;
+        for case in cases.expect("cases").split("\n\n") {
+            let (mut target, mut host) = (Labels::default(), Labels::default());
+            let mut instances = Instances::default();
+            for line in case.lines() {
+                let (what, rest) = line.split_once(' ').expect("a word");
+                match what {
+                    "target" => target = labels(rest).0.into_iter().collect(),
+                    "host" => host = labels(rest).0.into_iter().collect(),
+                    "instance" => {
+                        let [id, name, rest] =
+                            rest.splitn(3, ' ').collect::<Vec<_>>()[..].try_into().expect("three");
+                        let (own, rest) = labels(rest);
+                        let domain = labels(rest.strip_prefix(" of ").expect("of")).0;
+                        instances = Instances {
+                            ids: [id.parse().expect("a number")].into(),
+                            names: [name.into()].into(),
+                            domain_labels: domain.into_iter().collect(),
+                            labels: [own.into_iter().collect()].into(),
+                        };
+                    }
+                    "series" => {
+                        let limits = Limits::default();
+                        let target = samples::target("web1:44321", target.clone());
+                        let host = HostLabels::new(&target, &host, &limits);
+                        let series = SeriesLabels::new(&host.names, &instances, 0, &limits);
+                        assert_eq!(shown(&host, &series), rest, "{case}");
+                        count += 1;
+                    }
+                    _ => panic!("{line}"),
+                }
+            }
+        }
+        assert_eq!(count, 6);
+    }
+
+    #[test]
+    fn what_is_beyond_the_limits_is_left_out_or_cut() {
+        let limits = Limits { labels: 3, name_bytes: 10, value_bytes: 5 };
+        let name = "web1.a.domain.that.is.long:44321";
+        let target = samples::target(name, Labels::from_iter([("name_too_long", "x"), ("b", "y")]));
+        let of_pcp = Labels::from_iter([("c", "häää"), ("d", "1"), ("e", "2")]);
+        let host = HostLabels::new(&target, &of_pcp, &limits);
+        let single = Instances::default();
+        let series = SeriesLabels::new(&host.names, &single, 0, &limits);
+        let text = "{b=\"y\",c=\"hää\",instance=\"web1.a.domain.that.is.long:44321\"}";
+        assert_eq!(shown(&host, &series), text);
+        assert_eq!(series.left_out, 3);
+    }
+
+    #[test]
+    fn the_fleet_itself_is_no_instance() {
+        let limits = Limits::default();
+        let host =
+            HostLabels::new(&samples::target("", Labels::default()), &Labels::default(), &limits);
+        assert_eq!(host, HostLabels::default());
+    }
+
+    #[test]
+    fn names_that_collide_are_found() {
+        let metrics = ["a_b.c", "x.y", "a.b_c", "x.y", "pmderive.up", "z"];
+        let found = collisions(metrics);
+        let found: Vec<_> = found.iter().map(|c| (&*c.series, c.metrics.join(" "))).collect();
+        assert_eq!(
+            found,
+            [("a_b_c", "a.b_c a_b.c".into()), ("pmderive_up", "pmderive.up".to_owned())]
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! The numbers of one sink: what went in, what came out, what was dropped, and
+//! why. They only count; nobody waits for anybody here.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::text::{Family, Kind, Writer};
+
+/// A number that others read while it changes.
+#[derive(Debug, Default)]
+pub struct Number(AtomicU64);
+
+impl Number {
+    /// Adds to it.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Makes it another one.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// What it is now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Upper bounds of the buckets of a [`Histogram`], in seconds; one more is
+/// without bound.
+pub const BOUNDS: [f64; 12] =
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
+
+/// How long something took, in buckets.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    buckets: [Number; BOUNDS.len() + 1],
+    nanoseconds: Number,
+}
+
+impl Histogram {
+    /// Counts a time.
+    pub fn observe(&self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        self.buckets[BOUNDS.partition_point(|bound| *bound < seconds)].add(1);
+        self.nanoseconds.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Times in each bucket, and their sum in seconds.
+    pub fn counts(&self) -> ([u64; BOUNDS.len() + 1], f64) {
+        let counts = std::array::from_fn(|at| self.buckets[at].get());
+        (counts, self.nanoseconds.get() as f64 / 1e9)
+    }
+}
+
+/// How a request ended: of a sink that sends, or to one that answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was accepted.
+    Accepted,
+    /// It was refused, and will be if it is made again: 3xx, 4xx.
+    Refused,
+    /// 429: not now.
+    Throttled,
+    /// 5xx.
+    Failed,
+    /// There was no answer in time.
+    TimedOut,
+    /// There was no connection, or what came was no answer.
+    Broken,
+}
+
+impl Outcome {
+    const ALL: [(Outcome, &str); 6] = [
+        (Outcome::Accepted, "accepted"),
+        (Outcome::Refused, "refused"),
+        (Outcome::Throttled, "throttled"),
+        (Outcome::Failed, "failed"),
+        (Outcome::TimedOut, "timed_out"),
+        (Outcome::Broken, "broken"),
+    ];
+}
+
+/// The numbers of one sink.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    /// Events offered to it.
+    pub events: Number,
+    /// Events dropped since there was no room.
+    pub dropped_overflow: Number,
+    /// Events dropped since it had to end before it had come to them.
+    pub dropped_closed: Number,
+    /// Samples that are through.
+    pub samples: Number,
+    /// Samples dropped since they were refused.
+    pub dropped_refused: Number,
+    /// Samples dropped since they had become too old.
+    pub dropped_old: Number,
+    /// Samples dropped since the sink had to end.
+    pub dropped_unsent: Number,
+    /// Labels left out since there were too many, or their names too long.
+    pub labels_left_out: Number,
+    /// Bytes sent, as they are on the wire.
+    pub bytes: Number,
+    /// Requests made again.
+    pub retries: Number,
+    /// Bytes of what waits.
+    pub ring_bytes: Number,
+    /// Events that wait.
+    pub ring_events: Number,
+    /// Bytes that may wait.
+    pub ring_limit: Number,
+    /// How long requests took.
+    pub latency: Histogram,
+    requests: [Number; Outcome::ALL.len()],
+}
+
+impl Numbers {
+    /// Counts a request.
+    pub fn request(&self, outcome: Outcome) {
+        self.requests[outcome as usize].add(1);
+    }
+
+    /// Requests that ended like this.
+    pub fn requests(&self, outcome: Outcome) -> u64 {
+        self.requests[outcome as usize].get()
+    }
+}
+
+type Reasons = &'static [(&'static str, fn(&Numbers) -> &Number)];
+
+/// The families of numbers: suffix of the name, what it is, the label that tells
+/// its parts apart, and these.
+const FAMILIES: &[(&str, Kind, &str, &str, Reasons)] = &[
+    ("events_total", Kind::Counter, "Events offered to a sink.", "", &[("", |n| &n.events)]),
+    (
+        "dropped_events_total",
+        Kind::Counter,
+        "Events dropped before a sink came to them: no room in its ring (overflow), or the end of the process (end).",
+        "reason",
+        &[("overflow", |n| &n.dropped_overflow), ("end", |n| &n.dropped_closed)],
+    ),
+    (
+        "samples_total",
+        Kind::Counter,
+        "Samples that a sink has delivered.",
+        "",
+        &[("", |n| &n.samples)],
+    ),
+    (
+        "dropped_samples_total",
+        Kind::Counter,
+        "Samples dropped by a sink: refused by the receiver, too old, or not delivered at the end of the process.",
+        "reason",
+        &[
+            ("refused", |n| &n.dropped_refused),
+            ("age", |n| &n.dropped_old),
+            ("end", |n| &n.dropped_unsent),
+        ],
+    ),
+    (
+        "labels_left_out_total",
+        Kind::Counter,
+        "Labels left out of series, of which there were too many or with names too long.",
+        "",
+        &[("", |n| &n.labels_left_out)],
+    ),
+    ("sent_bytes_total", Kind::Counter, "Bytes of bodies sent.", "", &[("", |n| &n.bytes)]),
+    ("retries_total", Kind::Counter, "Requests made again.", "", &[("", |n| &n.retries)]),
+    (
+        "ring_bytes",
+        Kind::Gauge,
+        "Bytes of events that wait for a sink.",
+        "",
+        &[("", |n| &n.ring_bytes)],
+    ),
+    ("ring_events", Kind::Gauge, "Events that wait for a sink.", "", &[("", |n| &n.ring_events)]),
+    (
+        "ring_limit_bytes",
+        Kind::Gauge,
+        "Bytes of events that may wait for a sink.",
+        "",
+        &[("", |n| &n.ring_limit)],
+    ),
+];
+
+/// Writes the numbers of sinks, each with its name.
+pub fn write<'n>(writer: &mut Writer<'_>, sinks: &[(&'n str, &'n Numbers)]) {
+    for (suffix, kind, help, label, parts) in FAMILIES {
+        let name = format!("pmderive_sink_{suffix}");
+        writer.family(&Family { name: &name, kind: *kind, help: Some(help) });
+        for (sink, numbers) in sinks {
+            for (part, number) in *parts {
+                let mut labels = vec![("sink", *sink)];
+                if !label.is_empty() {
+                    labels.push((label, part));
+                }
+                writer.integer(&name, &labels, number(numbers).get());
+            }
+        }
+    }
+    let name = "pmderive_sink_requests_total";
+    let help = Some("Requests of a sink, or to it, by how they ended.");
+    writer.family(&Family { name, kind: Kind::Counter, help });
+    for (sink, numbers) in sinks {
+        for (outcome, text) in Outcome::ALL {
+            let labels = [("sink", *sink), ("outcome", text)];
+            writer.integer(name, &labels, numbers.requests(outcome));
+        }
+    }
+    let name = "pmderive_sink_request_duration_seconds";
+    let help = Some("How long requests of a sink, or to it, took.");
+    writer.family(&Family { name, kind: Kind::Histogram, help });
+    for (sink, numbers) in sinks {
+        let (counts, sum) = numbers.latency.counts();
+        writer.histogram(name, &[("sink", *sink)], &BOUNDS, &counts, sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_go_into_the_bucket_that_they_fit_in() {
+        let histogram = Histogram::default();
+        for milliseconds in [0, 1, 2, 250, 251, 29_999, 31_000] {
+            histogram.observe(Duration::from_millis(milliseconds));
+        }
+        let (counts, sum) = histogram.counts();
+        assert_eq!(counts, [2, 1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1]);
+        assert!((sum - 61.503).abs() < 1e-9, "{sum}");
+    }
+
+    #[test]
+    fn outcomes_are_counted_where_they_are_listed() {
+        let numbers = Numbers::default();
+        for (at, (outcome, text)) in Outcome::ALL.into_iter().enumerate() {
+            assert_eq!(outcome as usize, at, "{text}");
+            numbers.request(outcome);
+            assert_eq!(numbers.requests(outcome), 1);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The sink that sends to a receiver of Prometheus' remote write 1.0. It encodes,
+//! compresses, sends and waits in a thread of its own; messages go one after the
+//! other, so that the samples of a series come in their order.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use hyper::body::Bytes;
+use pmderive_runtime::escape;
+
+use super::client::{Client, Credentials, Url};
+use super::delivery::{Backoff, NoResponse, Response, Verdict, judge};
+use super::encode::{Encoder, Message};
+use super::names;
+use super::numbers::Numbers;
+use super::ring::{Popped, Ring};
+use crate::fleet::slot::Nanos;
+
+/// Between two messages of the log about the same trouble.
+const QUIET: Duration = Duration::from_secs(60);
+/// Most characters of what a receiver says that are logged.
+const MAX_SAID: usize = 200;
+
+/// Where a sink sends to, and how.
+#[derive(Clone, Debug)]
+pub struct RemoteWrite {
+    /// What it is called in logs and numbers.
+    pub name: String,
+    /// Position of the sink, whose metrics are sent.
+    pub sink: u32,
+    /// The receiver.
+    pub url: Url,
+    /// Who we are.
+    pub credentials: Credentials,
+    /// File of the authorities that are believed, in PEM form; those of the
+    /// system are without.
+    pub authorities: Option<PathBuf>,
+    /// Time for a request, connecting included.
+    pub timeout: Duration,
+    /// Most samples in a message.
+    pub most_samples: usize,
+    /// Longest time that samples wait for a message to become full.
+    pub longest_wait: Duration,
+    /// Age at which samples are not sent any more.
+    pub most_age: Duration,
+    /// Times between tries.
+    pub backoff: Backoff,
+    /// Bounds of labels.
+    pub labels: names::Limits,
+}
+
+impl RemoteWrite {
+    /// A sink with what is usual everywhere else.
+    pub fn to(name: &str, sink: u32, url: Url) -> RemoteWrite {
+        RemoteWrite {
+            name: name.into(),
+            sink,
+            url,
+            credentials: Credentials::None,
+            authorities: None,
+            timeout: Duration::from_secs(30),
+            most_samples: 5000,
+            longest_wait: Duration::from_secs(1),
+            most_age: Duration::from_secs(30 * 60),
+            backoff: Backoff::default(),
+            labels: names::Limits::default(),
+        }
+    }
+
+    /// Starts its thread, which sends what comes into the ring until that is
+    /// closed, and then what is in it until the ring's deadline.
+    ///
+    /// # Errors
+    /// A file of it cannot be used, or there is no thread.
+    pub fn start(self, ring: Arc<Ring>, numbers: Arc<Numbers>) -> Result<Running, String> {
+        let client =
+            Client::new(self.url.clone(), self.credentials.clone(), self.authorities.as_deref())?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build()
+            .map_err(|error| error.to_string())?;
+        let encoder = Encoder::new(self.sink, self.labels, self.most_samples, Arc::clone(&numbers));
+        let name = self.name.clone();
+        let sender = Sender {
+            options: self,
+            ring,
+            numbers,
+            client,
+            runtime: Some(runtime),
+            failed: 0,
+            last_log: None,
+            unlogged: 0,
+        };
+        let thread = std::thread::Builder::new().name(name).spawn(move || sender.run(encoder));
+        Ok(Running(thread.map_err(|error| error.to_string())?))
+    }
+}
+
+/// A sink that runs.
+#[derive(Debug)]
+pub struct Running(JoinHandle<()>);
+
+impl Running {
+    /// Waits for its end, which comes once its ring is closed and empty, or the
+    /// deadline of the ring has passed.
+    pub fn join(self) {
+        // A panic in there has been told of.
+        let _ = self.0.join();
+    }
+}
+
+struct Sender {
+    options: RemoteWrite,
+    ring: Arc<Ring>,
+    numbers: Arc<Numbers>,
+    client: Client,
+    runtime: Option<tokio::runtime::Runtime>,
+    /// Tries that failed one after the other.
+    failed: u32,
+    last_log: Option<Instant>,
+    /// Troubles since then that were not logged.
+    unlogged: u64,
+}
+
+impl Sender {
+    fn run(mut self, mut encoder: Encoder) {
+        let mut begun = None;
+        loop {
+            let wait = self.options.longest_wait;
+            let patience =
+                begun.map_or(Duration::MAX, |begun: Instant| wait.saturating_sub(begun.elapsed()));
+            let popped = self.ring.pop(patience);
+            match &popped {
+                Popped::Event(event) => encoder.push(event),
+                Popped::Nothing | Popped::Closed => encoder.flush(),
+            }
+            if begun.is_some_and(|begun| begun.elapsed() >= wait) {
+                encoder.flush();
+            }
+            while let Some(message) = encoder.next() {
+                self.deliver(message);
+            }
+            begun = encoder.is_begun().then(|| begun.unwrap_or_else(Instant::now));
+            if matches!(popped, Popped::Closed) {
+                break;
+            }
+        }
+        self.ring.abandon();
+        if let Some(runtime) = self.runtime.take() {
+            // A name that is still looked up is not waited for.
+            runtime.shutdown_background();
+        }
+    }
+
+    /// Sends a message until it is through or given up.
+    fn deliver(&mut self, message: Message) {
+        let samples = message.samples as u64;
+        let body = Bytes::from(message.body);
+        let mut is_first = true;
+        loop {
+            if now().since(message.oldest) > self.options.most_age {
+                self.numbers.dropped_old.add(samples);
+                return;
+            }
+            if !is_first {
+                self.numbers.retries.add(1);
+            }
+            is_first = false;
+            let begun = Instant::now();
+            let Some(answer) = self.send(body.clone()) else {
+                self.numbers.dropped_unsent.add(samples);
+                return;
+            };
+            let (verdict, outcome) = judge(&answer);
+            self.numbers.latency.observe(begun.elapsed());
+            self.numbers.request(outcome);
+            self.log(&answer, samples);
+            match verdict {
+                Verdict::Done => {
+                    self.failed = 0;
+                    self.numbers.samples.add(samples);
+                    self.numbers.bytes.add(body.len() as u64);
+                    return;
+                }
+                Verdict::Drop => {
+                    self.failed = 0;
+                    self.numbers.dropped_refused.add(samples);
+                    return;
+                }
+                Verdict::Again(after) => {
+                    self.failed = self.failed.saturating_add(1);
+                    let usual = || self.options.backoff.after(self.failed, fastrand::f64());
+                    self.rest(after.unwrap_or_else(usual));
+                }
+            }
+        }
+    }
+
+    /// Sends once. `None` if the deadline of the ring came first.
+    fn send(&mut self, body: Bytes) -> Option<Result<Response, NoResponse>> {
+        let runtime = self.runtime.as_ref()?;
+        let (client, ring, timeout) = (&mut self.client, &self.ring, self.options.timeout);
+        let answer = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = ring.past_deadline() => None,
+                answer = tokio::time::timeout(timeout, client.send(body)) => {
+                    Some(answer.unwrap_or(Err(NoResponse::TimedOut)))
+                }
+            }
+        });
+        if !matches!(answer, Some(Ok(_))) {
+            self.client.disconnect();
+        }
+        answer
+    }
+
+    /// Waits before the next try; while the sink is to end, no longer than until
+    /// its deadline.
+    fn rest(&self, time: Duration) {
+        let begun = Instant::now();
+        self.ring.sleep(time);
+        let Some(deadline) = self.ring.deadline() else { return };
+        let until = deadline.saturating_duration_since(Instant::now());
+        // A receiver that is away is not asked without pause.
+        let left = time.saturating_sub(begun.elapsed()).min(self.options.backoff.longest);
+        std::thread::sleep(left.min(until));
+    }
+
+    /// Tells of trouble, but not all the time, and of its end.
+    fn log(&mut self, answer: &Result<Response, NoResponse>, samples: u64) {
+        let (sink, url) = (&*self.options.name, self.options.url.text());
+        let trouble = match answer {
+            Ok(Response { status: 200..300, .. }) => {
+                if self.failed > 0 {
+                    tracing::info!("sink {sink}: {url} takes samples again");
+                    self.last_log = None;
+                }
+                return;
+            }
+            Ok(Response { status: status @ (429 | 500..), said, .. }) => {
+                format!("{url} answers {status}: {}", shown(said))
+            }
+            Ok(Response { status, said, .. }) => {
+                format!("{url} refuses {samples} samples with {status}: {}", shown(said))
+            }
+            Err(NoResponse::TimedOut) => format!("{url} does not answer in time"),
+            Err(NoResponse::Broken(why)) => format!("{url}: {}", shown(why)),
+        };
+        if self.last_log.is_some_and(|last| last.elapsed() < QUIET) {
+            self.unlogged += 1;
+            return;
+        }
+        match std::mem::take(&mut self.unlogged) {
+            0 => tracing::warn!("sink {sink}: {trouble}"),
+            more => tracing::warn!("sink {sink}: {trouble} ({more} more like this)"),
+        }
+        self.last_log = Some(Instant::now());
+    }
+}
+
+/// What others say, short and on one line.
+fn shown(said: &str) -> String {
+    let short: String = said.chars().take(MAX_SAID).collect();
+    escape::line(short.as_bytes()).into_owned()
+}
+
+/// The engine's clock.
+fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}

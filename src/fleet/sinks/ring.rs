@@ -1,0 +1,257 @@
+//! A ring: what waits for one sink, bounded in bytes. Whoever puts something in
+//! never waits for the sink; when there is no room the oldest goes, and is
+//! counted. What the sink does with it is not known here.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::numbers::Numbers;
+use crate::fleet::frame::Event;
+
+/// What waits for one sink.
+#[derive(Debug)]
+pub struct Ring {
+    limit: usize,
+    numbers: Arc<Numbers>,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    /// The same as [`Waiting::deadline`], for sinks that wait in futures.
+    deadline: watch::Sender<Option<Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Each with its bytes.
+    events: VecDeque<(Arc<Event>, usize)>,
+    bytes: usize,
+    /// When the sink has to be done; nothing comes any more once this is set.
+    deadline: Option<Instant>,
+}
+
+/// What came out of a ring.
+#[derive(Debug)]
+pub enum Popped {
+    /// The oldest event.
+    Event(Arc<Event>),
+    /// Nothing, for as long as was to be waited.
+    Nothing,
+    /// Nothing, and nothing will come: the sink is to end.
+    Closed,
+}
+
+impl Ring {
+    /// A ring that holds events of so many bytes ([`Event::bytes`]).
+    pub fn new(limit: usize, numbers: Arc<Numbers>) -> Ring {
+        numbers.ring_limit.set(limit as u64);
+        let (deadline, _) = watch::channel(None);
+        Ring { limit, numbers, waiting: Mutex::default(), changed: Condvar::new(), deadline }
+    }
+
+    /// Puts an event in, and never waits for the sink. The oldest ones go where
+    /// there is no room; so does the event itself if it is larger than the ring,
+    /// or if the ring is closed.
+    pub fn push(&self, event: &Arc<Event>) {
+        let bytes = event.bytes();
+        let mut waiting = self.lock();
+        self.numbers.events.add(1);
+        if waiting.deadline.is_some() {
+            self.numbers.dropped_closed.add(1);
+            return;
+        }
+        if bytes > self.limit {
+            self.numbers.dropped_overflow.add(1);
+            return;
+        }
+        while waiting.bytes + bytes > self.limit {
+            let Some((_, oldest)) = waiting.events.pop_front() else { break };
+            waiting.bytes -= oldest;
+            self.numbers.dropped_overflow.add(1);
+        }
+        waiting.bytes += bytes;
+        waiting.events.push_back((Arc::clone(event), bytes));
+        self.tell(&waiting);
+        drop(waiting);
+        self.changed.notify_one();
+    }
+
+    /// Takes the oldest event out, and waits for one for at most this time.
+    pub fn pop(&self, patience: Duration) -> Popped {
+        let mut waiting = self.lock();
+        let until = Instant::now().checked_add(patience);
+        loop {
+            let now = Instant::now();
+            if waiting.deadline.is_some_and(|deadline| deadline <= now) {
+                return Popped::Closed;
+            }
+            if let Some((event, bytes)) = waiting.events.pop_front() {
+                waiting.bytes -= bytes;
+                self.tell(&waiting);
+                return Popped::Event(event);
+            }
+            if waiting.deadline.is_some() {
+                return Popped::Closed;
+            }
+            // Centuries need no end.
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
+            if left.is_zero() {
+                return Popped::Nothing;
+            }
+            let left = left.min(Duration::from_secs(3600));
+            let waited = self.changed.wait_timeout(waiting, left);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Closes the ring: nothing more goes in, what is in it can be taken out until
+    /// the deadline. A second call changes the deadline.
+    pub fn close(&self, deadline: Instant) {
+        self.lock().deadline = Some(deadline);
+        self.deadline.send_replace(Some(deadline));
+        self.changed.notify_all();
+    }
+
+    /// When the sink has to be done, if it is to end.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.lock().deadline
+    }
+
+    /// Waits, but no longer than until the ring is closed.
+    pub fn sleep(&self, time: Duration) {
+        let Some(until) = Instant::now().checked_add(time) else { return };
+        let mut waiting = self.lock();
+        while waiting.deadline.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            let waited = self.changed.wait_timeout(waiting, left);
+            waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Is ready once the deadline of a closed ring has passed.
+    pub async fn past_deadline(&self) {
+        let mut changes = self.deadline.subscribe();
+        loop {
+            let deadline = *changes.borrow_and_update();
+            let Some(deadline) = deadline else {
+                // The sender is ours and lives as long as we do.
+                let _ = changes.changed().await;
+                continue;
+            };
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline.into()) => return,
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    /// Counts what is left in it as dropped, once its sink has ended.
+    pub fn abandon(&self) {
+        let mut waiting = self.lock();
+        self.numbers.dropped_closed.add(waiting.events.len() as u64);
+        waiting.events.clear();
+        waiting.bytes = 0;
+        self.tell(&waiting);
+    }
+
+    fn tell(&self, waiting: &Waiting) {
+        self.numbers.ring_bytes.set(waiting.bytes as u64);
+        self.numbers.ring_events.set(waiting.events.len() as u64);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Whoever panicked has left nothing half done.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fleet::sinks::samples;
+
+    const SOON: Duration = Duration::ZERO;
+
+    fn ring(limit: usize) -> (Ring, Arc<Numbers>) {
+        let numbers = Arc::new(Numbers::default());
+        (Ring::new(limit, Arc::clone(&numbers)), numbers)
+    }
+
+    fn slot(popped: Popped) -> Option<u64> {
+        match popped {
+            Popped::Event(event) => Some(samples::slot_of(&event)),
+            Popped::Nothing | Popped::Closed => None,
+        }
+    }
+
+    #[test]
+    fn the_oldest_go_and_are_counted() {
+        let events: Vec<_> = (0..5).map(samples::frame_of_slot).collect();
+        let one = events[0].bytes();
+        let (ring, numbers) = ring(3 * one + one / 2);
+        events.iter().for_each(|event| ring.push(event));
+        assert_eq!((numbers.events.get(), numbers.dropped_overflow.get()), (5, 2));
+        assert_eq!((numbers.ring_events.get(), numbers.ring_bytes.get()), (3, 3 * one as u64));
+        let out: Vec<_> = (0..4).map(|_| slot(ring.pop(SOON))).collect();
+        assert_eq!(out, [Some(2), Some(3), Some(4), None]);
+        assert_eq!(numbers.ring_bytes.get(), 0);
+    }
+
+    #[test]
+    fn what_is_larger_than_the_ring_goes_alone() {
+        let event = samples::frame_of_slot(0);
+        let (ring, numbers) = ring(event.bytes());
+        ring.push(&event);
+        ring.push(&samples::large_frame());
+        assert_eq!(numbers.dropped_overflow.get(), 1);
+        assert_eq!(slot(ring.pop(SOON)), Some(0));
+    }
+
+    #[test]
+    fn a_closed_ring_is_drained_until_its_deadline() {
+        let (ring, numbers) = ring(1 << 20);
+        (0..3).for_each(|slot| ring.push(&samples::frame_of_slot(slot)));
+        ring.close(Instant::now() + Duration::from_secs(3600));
+        ring.push(&samples::frame_of_slot(3));
+        assert_eq!(numbers.dropped_closed.get(), 1);
+        assert_eq!(slot(ring.pop(SOON)), Some(0));
+        // Nobody waits for what will not come.
+        ring.sleep(Duration::from_secs(3600));
+        ring.close(Instant::now());
+        assert!(matches!(ring.pop(SOON), Popped::Closed));
+        ring.abandon();
+        assert_eq!((numbers.dropped_closed.get(), numbers.ring_bytes.get()), (3, 0));
+    }
+
+    #[test]
+    fn whoever_waits_gets_what_comes_from_elsewhere() {
+        let (ring, _) = ring(1 << 20);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| slot(ring.pop(Duration::from_secs(3600))));
+            ring.push(&samples::frame_of_slot(7));
+            assert_eq!(waiting.join().expect("no panic"), Some(7));
+            let waiting = scope.spawn(|| ring.pop(Duration::from_secs(3600)));
+            ring.close(Instant::now() + Duration::from_secs(3600));
+            assert!(matches!(waiting.join().expect("no panic"), Popped::Closed));
+        });
+    }
+
+    #[test]
+    fn futures_see_the_deadline_move() {
+        let (ring, _) = ring(1 << 20);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(async {
+            ring.close(Instant::now() + Duration::from_secs(3600));
+            let waiting = std::pin::pin!(ring.past_deadline());
+            let closing = async {
+                tokio::task::yield_now().await;
+                ring.close(Instant::now());
+            };
+            tokio::join!(waiting, closing);
+        });
+    }
+}

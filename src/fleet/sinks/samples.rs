@@ -1,0 +1,114 @@
+//! Frames and targets for tests.
+
+use std::sync::Arc;
+
+use pmderive_runtime::context::HostSpec;
+use pmderive_runtime::model::{InstId, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::program::Status;
+
+use crate::fleet::frame::{
+    Column, Event, Exported, Frame, Instances, Lanes, Schema, Stale, StaleReason,
+};
+use crate::fleet::labels::Labels;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::fleet::target::Target;
+
+/// A target with labels.
+///
+/// # Panics
+/// Never: its specification is always the same.
+pub fn target(name: &str, labels: Labels) -> Arc<Target> {
+    let spec: HostSpec = "127.0.0.1:44321".parse().expect("a specification");
+    Arc::new(Target::new(name, spec, labels, 0))
+}
+
+/// A metric without units or help that the sinks of `sinks` want.
+pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, sinks: u64) -> Exported {
+    Exported {
+        name: name.into(),
+        value_type,
+        semantics,
+        units: Units::NONE,
+        has_instances: false,
+        help: None,
+        sinks,
+    }
+}
+
+/// The instance of a metric without a domain.
+pub fn single() -> Arc<Instances> {
+    Arc::new(Instances { ids: [-1].into(), ..Instances::default() })
+}
+
+/// Instances with these names, numbered from 0, without labels.
+pub fn named(names: &[&str]) -> Arc<Instances> {
+    Arc::new(Instances {
+        ids: (0..names.len()).map(|at| at as InstId).collect(),
+        names: names.iter().map(|name| Arc::from(*name)).collect(),
+        ..Instances::default()
+    })
+}
+
+/// A column of numbers.
+pub fn column(instances: &Arc<Instances>, bits: &[u64]) -> Column {
+    let lanes = Lanes::Numbers(bits.into());
+    Column { status: Status::Values, instances: Arc::clone(instances), lanes }
+}
+
+/// A frame of a host: slot `at` of an interval of one second.
+pub fn frame(target: &Arc<Target>, at: u64, schema: &Arc<Schema>, columns: Vec<Column>) -> Event {
+    Event::Frame(Frame {
+        target: Arc::clone(target),
+        host_labels: Labels::default(),
+        slot: Slot(at),
+        at: Nanos(at * 1_000_000_000),
+        stamp: Timestamp::new(at as i64, 0),
+        schema: Arc::clone(schema),
+        columns: columns.into(),
+    })
+}
+
+/// Series of a host that ended: positions of metrics, and their instances.
+pub fn stale(
+    target: &Arc<Target>,
+    at: u64,
+    reason: StaleReason,
+    schema: &Arc<Schema>,
+    series: Vec<(usize, Arc<Instances>)>,
+) -> Event {
+    Event::Stale(Stale {
+        target: Arc::clone(target),
+        host_labels: Labels::default(),
+        slot: Slot(at),
+        at: Nanos(at * 1_000_000_000),
+        reason,
+        schema: Arc::clone(schema),
+        series: series.into(),
+    })
+}
+
+/// One metric `n` of the host `web1` with its slot as the value.
+pub fn frame_of_slot(slot: u64) -> Arc<Event> {
+    frame_of_size(slot, 1)
+}
+
+/// [`frame_of_slot`] of slot 0 with many values.
+pub fn large_frame() -> Arc<Event> {
+    frame_of_size(0, 100)
+}
+
+fn frame_of_size(slot: u64, values: usize) -> Arc<Event> {
+    let target = target("web1:44321", Labels::default());
+    let metrics = [exported("n", ValueType::U64, Semantics::Instant, u64::MAX)].into();
+    let schema = Arc::new(Schema { metrics });
+    let column = column(&single(), &vec![slot; values]);
+    Arc::new(frame(&target, slot, &schema, vec![column]))
+}
+
+/// The slot of an event.
+pub fn slot_of(event: &Event) -> u64 {
+    match event {
+        Event::Frame(frame) => frame.slot.0,
+        Event::Stale(stale) => stale.slot.0,
+    }
+}

@@ -1,0 +1,95 @@
+//! Passwords and tokens: from files, compared without telling how far they
+//! agree, never shown.
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+use pmderive_runtime::escape;
+use subtle::ConstantTimeEq;
+
+/// Most bytes of a file that holds a secret, a certificate or a key.
+pub(super) const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// A text that nobody is to see.
+#[derive(Clone)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// The first line of a file, without blanks around it.
+    ///
+    /// # Errors
+    /// The file, and why it holds none.
+    pub fn read(path: &Path) -> Result<Secret, String> {
+        let shown = escape::path(path);
+        let text =
+            String::from_utf8(read(path)?).map_err(|_| format!("{shown} holds more than text"))?;
+        let secret = text.lines().next().unwrap_or_default().trim();
+        if secret.is_empty() {
+            return Err(format!("the first line of {shown} is empty"));
+        }
+        // It becomes part of a header.
+        if secret.contains(|c: char| c.is_ascii_control()) {
+            return Err(format!("{shown} holds control characters"));
+        }
+        Ok(Secret(secret.into()))
+    }
+
+    /// The text, for those who send it.
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// True if this is the text; takes the same time wherever they differ.
+    pub fn is(&self, text: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(text).into()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// The bytes of a file that is not large.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", escape::path(path));
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(format!("{} is longer than 1 MiB", escape::path(path)));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_read_and_not_shown() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("token");
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).expect("it can be written");
+            Secret::read(&path).map_err(|error| error.replace(&*escape::path(&path), "FILE"))
+        };
+        let secret = read(b" s3cret \nrest").expect("a secret");
+        assert_eq!(format!("{secret:?}"), "***");
+        assert!(secret.is(b"s3cret") && !secret.is(b"s3cre") && !secret.is(b"s3creT"));
+        let errors = [&b""[..], b"\nx", b"a\tb", b"\xff", &[b'x'; 1 << 21]];
+        let errors = errors.map(|bytes| read(bytes).map(|_| ()).expect_err("no secret"));
+        assert_eq!(
+            errors,
+            [
+                "the first line of FILE is empty",
+                "the first line of FILE is empty",
+                "FILE holds control characters",
+                "FILE holds more than text",
+                "FILE is longer than 1 MiB"
+            ]
+        );
+    }
+}

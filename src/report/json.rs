@@ -1,0 +1,239 @@
+//! Values, descriptors and statuses as JSON, in the words of the conformance
+//! corpus; shared by all commands that print them.
+//!
+//! Written piece by piece into one string: integers of 64 bits stay exact,
+//! floating point has the shortest text that reads back, and what is not
+//! finite is a string.
+
+use std::fmt::Write as _;
+
+use pmderive_runtime::eval::{Value, Values};
+use pmderive_runtime::model::{InstanceDomain, PmStatus};
+use pmderive_runtime::program::Status;
+
+use crate::check::typed::Desc;
+use crate::engine::{Finding, Metric, Shown};
+use crate::escape::is_unshown;
+use crate::report::plain;
+
+/// Writes a string with its quotes. What a terminal would obey is escaped, as
+/// JSON may be read there.
+pub fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            unshown if is_unshown(unshown) => write_escape(out, unshown),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+/// JSON in which strings are escaped as [`write_string`] does it.
+pub fn shown(json: String) -> String {
+    if !json.contains(is_unshown) {
+        return json;
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for character in json.chars() {
+        match is_unshown(character) && character != '\n' {
+            true => write_escape(&mut out, character),
+            false => out.push(character),
+        }
+    }
+    out
+}
+
+fn write_escape(out: &mut String, character: char) {
+    for unit in character.encode_utf16(&mut [0; 2]) {
+        // Writing to a string does not fail.
+        let _ = write!(out, "\\u{unit:04x}");
+    }
+}
+
+/// Writes the members `err` and `errname` of a status.
+pub fn write_status(out: &mut String, status: PmStatus) {
+    let _ = write!(out, "\"err\":{},\"errname\":", status.0);
+    match status.name() {
+        Some(name) => write_string(out, &name),
+        None => out.push_str("null"),
+    }
+}
+
+/// Writes a descriptor: type, domain, semantics, units as text, and
+/// dimensions with their scales in the order space, time, count.
+pub fn write_desc(out: &mut String, desc: &Desc) {
+    let _ = write!(out, "{{\"type\":\"{}\",\"indom\":", desc.value_type);
+    match desc.indom {
+        Some(indom) => {
+            let _ = write!(out, "\"{indom}\"");
+        }
+        None => out.push_str("null"),
+    }
+    let units = desc.units;
+    let _ = write!(out, ",\"sem\":\"{}\",\"units\":\"{}\"", desc.semantics, units);
+    let scale = |dim: i8, scale: i32| if dim == 0 { 0 } else { scale };
+    let _ = write!(
+        out,
+        ",\"dim\":[{},{},{}],\"scale\":[{},{},{}]}}",
+        units.dim_space,
+        units.dim_time,
+        units.dim_count,
+        scale(units.dim_space, i32::from(units.scale_space)),
+        scale(units.dim_time, i32::from(units.scale_time)),
+        scale(units.dim_count, i32::from(units.scale_count)),
+    );
+}
+
+/// Writes the members `n` and `values` of a metric, or `err` and `errname`.
+pub fn write_values(out: &mut String, values: &Values<'_>, names: Option<&InstanceDomain>) {
+    write_values_with(out, values, names, write_value);
+}
+
+/// The same, where `write` writes a value.
+pub fn write_values_with(
+    out: &mut String,
+    values: &Values<'_>,
+    names: Option<&InstanceDomain>,
+    write: impl Fn(&mut String, Value<'_>),
+) {
+    if let Status::Failed(status) = values.status {
+        return write_status(out, status);
+    }
+    let _ = write!(out, "\"n\":{},\"values\":[", values.len());
+    let mut names = names.map(InstanceDomain::names);
+    for (at, (instance, value)) in values.iter().enumerate() {
+        if at > 0 {
+            out.push(',');
+        }
+        let _ = write!(out, "[{instance},");
+        match names.as_mut().and_then(|names| names.of(instance)) {
+            Some(name) => write_string(out, name),
+            None => out.push_str("null"),
+        }
+        out.push(',');
+        write(out, value);
+        out.push(']');
+    }
+    out.push(']');
+}
+
+/// Writes a sample as one object:
+///
+/// ```text
+/// {"t": "SEC.NNNNNNNNN", "source": NAME, "metrics": [METRIC, ...]}
+/// METRIC = {"name", "desc", "n", "values": [[INST, NAME, VALUE], ...]}
+///        | {"name", "desc", "n": 0, "values": [], "why": {"reason", "text"}}
+///        | {"name", "desc", "err", "errname", "text"}
+///        | {"name", "err", "errname", "text", "why": {"reason": "definition", "text"}}
+/// ```
+///
+/// A value without a domain has instance -1 and no name.
+pub fn write_sample(out: &mut String, shown: &Shown<'_>) {
+    let _ = write!(out, "{{\"t\":\"{}\",\"source\":", shown.values.timestamp());
+    write_string(out, shown.source);
+    out.push_str(",\"metrics\":[");
+    for (index, (metric, finding)) in shown.findings().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_metric(out, shown, index, metric, finding);
+    }
+    out.push_str("]}");
+}
+
+fn write_metric(
+    out: &mut String,
+    shown: &Shown<'_>,
+    index: usize,
+    metric: &Metric,
+    finding: Finding<'_>,
+) {
+    out.push_str("{\"name\":");
+    write_string(out, &metric.name);
+    if let Ok(desc) = &metric.desc {
+        out.push_str(",\"desc\":");
+        write_desc(out, desc);
+    }
+    out.push(',');
+    match finding {
+        Finding::Values(values) => write_values(out, &values, shown.domain(index)),
+        Finding::Empty(reason) => {
+            out.push_str("\"n\":0,\"values\":[],\"why\":");
+            write_why(out, reason.word(), &reason.to_string());
+        }
+        Finding::Failed(status) => write_failure(out, status),
+        Finding::Unusable(status, mistake) => {
+            write_failure(out, status);
+            out.push_str(",\"why\":");
+            write_why(out, "definition", mistake);
+        }
+    }
+    out.push('}');
+}
+
+fn write_failure(out: &mut String, status: PmStatus) {
+    write_status(out, status);
+    out.push_str(",\"text\":");
+    write_string(out, &status.to_string());
+}
+
+fn write_why(out: &mut String, reason: &str, text: &str) {
+    out.push_str("{\"reason\":");
+    write_string(out, reason);
+    out.push_str(",\"text\":");
+    write_string(out, text);
+    out.push('}');
+}
+
+/// Writes one value.
+pub fn write_value(out: &mut String, value: Value<'_>) {
+    let is_string = match value {
+        Value::I32(_) | Value::U32(_) | Value::I64(_) | Value::U64(_) => false,
+        Value::F32(value) => !value.is_finite(),
+        Value::F64(value) => !value.is_finite(),
+        Value::Text(bytes) => return write_string(out, &plain::text(bytes)),
+        Value::Bytes(_) => true,
+    };
+    let quote = if is_string { "\"" } else { "" };
+    out.push_str(quote);
+    plain::write_value(out, value);
+    out.push_str(quote);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_of_others_is_escaped_where_it_has_strings() {
+        let json = serde_json::json!({ "a\u{9b}\n": "gr\u{fc}n \"\u{202e}" }).to_string() + "\n";
+        let escaped = shown(json.clone());
+        assert_eq!(escaped, "{\"a\\u009b\\n\":\"gr\u{fc}n \\\"\\u202e\"}\n");
+        let read =
+            |json: &str| serde_json::from_str::<serde_json::Value>(json).expect("it is JSON");
+        assert_eq!(read(&escaped), read(&json));
+    }
+
+    #[test]
+    fn values_in_the_words_of_the_corpus() {
+        let row = |value: Value<'_>, expected: &str| {
+            let mut out = String::new();
+            write_value(&mut out, value);
+            assert_eq!(out, expected);
+        };
+        row(Value::U64(u64::MAX), "18446744073709551615");
+        row(Value::F64(2.0), "2.0");
+        row(Value::F32(0.1), "0.1");
+        row(Value::F64(f64::NEG_INFINITY), "\"-inf\"");
+        row(Value::F32(f32::NAN), "\"nan\"");
+        row(Value::Text(b"a\"b\n\x01"), "\"a\\\"b\\n\\u0001\"");
+        row(Value::Text(b"\xff"), "\"\u{ff}\"");
+        row(Value::Text(b"\x9b\x7f"), "\"\\u009b\\u007f\"");
+        row(Value::Text("\u{202e}\u{e0041}".as_bytes()), "\"\\u202e\\udb40\\udc41\"");
+        row(Value::Bytes(&[0, 255]), "\"hex:00ff\"");
+    }
+}

@@ -1,0 +1,76 @@
+//! Samples for spreadsheets and data frames: a header, then a line for each
+//! value with time, metric, instance and value (RFC 4180, lines ended by LF).
+//!
+//! Numbers are exact. A metric without values has no line.
+
+use std::convert::Infallible;
+use std::ops::Range;
+
+use pmderive_runtime::time::TimeZone;
+
+use super::{Renderer, append, push_time};
+use crate::engine::Shown;
+use crate::report::csv::{write_field, write_value};
+use crate::report::rows::{Content, for_each_row};
+use crate::report::table::Sampling;
+
+/// The CSV form.
+pub struct Csv {
+    /// Zone of times; UTC without one.
+    zone: Option<TimeZone>,
+    /// The field of the sample's time, with its comma.
+    time: String,
+}
+
+impl Csv {
+    /// Times are in a zone; in UTC without one.
+    pub fn new(zone: Option<TimeZone>) -> Csv {
+        Csv { zone, time: String::new() }
+    }
+}
+
+impl Renderer for Csv {
+    fn begin(&mut self, out: &mut String) {
+        out.push_str("time,metric,instance,value\n");
+    }
+
+    fn shows_failures(&self) -> bool {
+        false
+    }
+
+    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        self.time.clear();
+        push_time(&mut self.time, shown.values.timestamp(), self.zone.as_ref());
+        self.time.push(',');
+        // What all lines of a metric begin with.
+        let mut head: Option<(usize, Range<usize>)> = None;
+        let written = for_each_row::<Infallible>(shown, Sampling::Records, |row| {
+            let Content::Value(value) = row.content else { return Ok(()) };
+            match &head {
+                Some((metric, head)) if *metric == row.metric => {
+                    out.extend_from_within(head.clone());
+                }
+                _ => {
+                    let start = out.len();
+                    out.push_str(&self.time);
+                    write_field(out, |out| out.push_str(&shown.metrics[row.metric].name));
+                    out.push(',');
+                    head = Some((row.metric, start..out.len()));
+                }
+            }
+            if let Some(instance) = row.instance {
+                write_field(out, |out| match row.instance_name {
+                    Some(name) => out.push_str(name),
+                    None => append(out, format_args!("{instance}")),
+                });
+            }
+            out.push(',');
+            write_value(out, value);
+            out.push('\n');
+            Ok(())
+        });
+        match written {
+            Ok(()) => {}
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Samples for programs: one JSON object for each, on one line.
+
+use crate::engine::Shown;
+use crate::report::json::write_sample;
+
+use super::Renderer;
+
+/// The JSON form.
+pub struct Json;
+
+impl Renderer for Json {
+    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        write_sample(out, shown);
+        out.push('\n');
+    }
+}

@@ -1,0 +1,126 @@
+//! Samples for people, in the manner of pminfo(1): lines with values are the
+//! same as those of `pminfo -f`, and the line about a metric is that of
+//! `pminfo -d`.
+
+use std::borrow::Cow;
+
+use pmderive_runtime::eval::Value;
+use pmderive_runtime::model::{
+    InstId, InstanceDomain, write_double, write_float, write_unknown_block,
+};
+use pmderive_runtime::time::TimeZone;
+
+use crate::check::typed::Desc;
+use crate::engine::{Finding, Shown};
+use crate::escape::line;
+use crate::report::plain::text;
+use crate::text::Escaping;
+
+use super::{Renderer, append, push_time};
+
+/// The text form.
+pub struct Text {
+    several: bool,
+    why: bool,
+    zone: Option<TimeZone>,
+    escaping: Escaping,
+    /// Metadata shown so far: they stand with the first sample, and again
+    /// where they change.
+    shown: Vec<Option<Desc>>,
+}
+
+impl Text {
+    /// The form for one sample or for several.
+    pub fn new(several: bool, why: bool, zone: Option<TimeZone>, escaping: Escaping) -> Text {
+        Text { several, why, zone, escaping, shown: Vec::new() }
+    }
+
+    fn desc(&mut self, index: usize, desc: Desc, out: &mut String) {
+        if self.shown[index].replace(desc) == Some(desc) {
+            return;
+        }
+        append(out, format_args!("    Semantics: {}  Units: ", desc.semantics));
+        let start = out.len();
+        append(out, format_args!("{}", desc.units));
+        out.push_str(if out.len() == start { "none\n" } else { "\n" });
+    }
+}
+
+impl Renderer for Text {
+    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        let escaping = self.escaping;
+        self.shown.resize(shown.metrics.len(), None);
+        if self.several {
+            out.push('\n');
+            push_time(out, shown.values.timestamp(), self.zone.as_ref());
+            out.push('\n');
+        }
+        for (index, (metric, finding)) in shown.findings().enumerate() {
+            append(out, format_args!("\n{}\n", escaping.text(&metric.name)));
+            if let Ok(desc) = metric.desc {
+                self.desc(index, desc, out);
+            }
+            match finding {
+                Finding::Values(values) => {
+                    for (instance, value) in values.iter() {
+                        out.push_str("    ");
+                        if instance != -1 {
+                            let domain = shown.domain(index);
+                            match domain.and_then(|domain| name(domain, instance, escaping)) {
+                                Some(name) => {
+                                    append(out, format_args!("inst [{instance} or \"{name}\"] "));
+                                }
+                                None => append(out, format_args!("inst [{instance}] ")),
+                            }
+                        }
+                        out.push_str("value ");
+                        push_value(out, value, escaping);
+                        out.push('\n');
+                    }
+                }
+                Finding::Empty(reason) if self.why => {
+                    append(out, format_args!("No value(s) available! ({})\n", reason));
+                }
+                Finding::Empty(_) => out.push_str("No value(s) available!\n"),
+                Finding::Unusable(status, mistake) if self.why => {
+                    append(out, format_args!("Error: {status} ({})\n", escaping.text(mistake)));
+                }
+                Finding::Failed(status) | Finding::Unusable(status, _) => {
+                    append(out, format_args!("Error: {status}\n"));
+                }
+            }
+        }
+    }
+}
+
+/// The name of an instance as it is shown.
+fn name(domain: &InstanceDomain, instance: InstId, escaping: Escaping) -> Option<Cow<'_, str>> {
+    match escaping {
+        Escaping::Off => domain.name(instance).map(Cow::from),
+        Escaping::On => Some(match domain.name_in_bytes(instance)? {
+            Cow::Borrowed(name) => line(name),
+            Cow::Owned(name) => line(&name).into_owned().into(),
+        }),
+    }
+}
+
+/// Appends a value as `pmPrintValue(3)` does.
+fn push_value(out: &mut String, value: Value<'_>, escaping: Escaping) {
+    match value {
+        Value::I32(value) => append(out, format_args!("{value}")),
+        Value::U32(value) => append(out, format_args!("{value}")),
+        Value::I64(value) => append(out, format_args!("{value}")),
+        Value::U64(value) => append(out, format_args!("{value}")),
+        Value::F32(value) => write_float(out, value),
+        Value::F64(value) => write_double(out, value),
+        Value::Text(bytes) => {
+            out.push('"');
+            match escaping {
+                Escaping::Off => out.push_str(&text(bytes)),
+                Escaping::On => out.push_str(&line(bytes)),
+            }
+            out.push('"');
+        }
+        Value::Bytes(bytes) => write_unknown_block(out, bytes),
+    }
+}

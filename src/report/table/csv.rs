@@ -1,0 +1,118 @@
+//! The table as CSV: a header, then a line for each row.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use pmderive_runtime::eval::Value;
+use pmderive_runtime::model::UtcTime;
+
+use super::{Content, Destination, ExportError, Exporter, Row, Sampling, Schema};
+use crate::check::typed::Desc;
+use crate::engine::Shown;
+use crate::report::csv::{write_field, write_value};
+use crate::report::rows::for_each_row;
+
+const HEADER: &str = "time,host,metric,instance,instance_name,type,semantics,units,value,status\n";
+
+/// Writes a line of CSV for each row, after the header.
+pub struct Csv {
+    destination: Destination,
+    sampling: Sampling,
+    host: String,
+    /// Fields that are the same in every row of a metric, in the metrics' order.
+    fields: Vec<Option<Fields>>,
+    time: String,
+    lines: String,
+}
+
+/// Fields of one metric.
+struct Fields {
+    desc: Desc,
+    /// `host,metric,`
+    name: String,
+    /// `type,semantics,units,`
+    desc_fields: String,
+}
+
+impl Csv {
+    pub fn begin(schema: &Schema, mut destination: Destination) -> Result<Csv, ExportError> {
+        destination.write_all(HEADER.as_bytes())?;
+        Ok(Csv {
+            destination,
+            sampling: schema.sampling,
+            host: schema.host.clone(),
+            fields: Vec::new(),
+            time: String::new(),
+            lines: String::new(),
+        })
+    }
+}
+
+impl Exporter for Csv {
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
+        let Csv { destination, sampling, host, fields, time, lines } = self;
+        time.clear();
+        let _ = write!(time, "{},", UtcTime(shown.values.timestamp()));
+        fields.resize_with(shown.metrics.len(), || None);
+        lines.clear();
+        for_each_row(shown, *sampling, |row| {
+            // Metadata of a live source may change.
+            let known = fields[row.metric].take().filter(|known| known.desc == *row.desc);
+            let known =
+                fields[row.metric].insert(known.unwrap_or_else(|| {
+                    Fields::new(host, &shown.metrics[row.metric].name, row.desc)
+                }));
+            lines.push_str(time);
+            write_row(lines, known, &row);
+            Ok::<(), ExportError>(())
+        })?;
+        destination.write_all(lines.as_bytes())?;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Destination, ExportError> {
+        Ok(self.destination)
+    }
+}
+
+impl Fields {
+    fn new(host: &str, metric: &str, desc: &Desc) -> Fields {
+        let mut name = String::new();
+        for text in [host, metric] {
+            write_field(&mut name, |out| out.push_str(text));
+            name.push(',');
+        }
+        let mut desc_fields = format!("{},{},", desc.value_type, desc.semantics);
+        write_field(&mut desc_fields, |out| {
+            let _ = write!(out, "{}", desc.units);
+        });
+        desc_fields.push(',');
+        Fields { desc: *desc, name, desc_fields }
+    }
+}
+
+/// Writes a line from the host on.
+fn write_row(out: &mut String, fields: &Fields, row: &Row<'_>) {
+    out.push_str(&fields.name);
+    if let Some(instance) = row.instance {
+        let _ = write!(out, "{instance}");
+    }
+    out.push(',');
+    if let Some(name) = row.instance_name {
+        write_field(out, |out| out.push_str(name));
+    }
+    out.push(',');
+    out.push_str(&fields.desc_fields);
+    match row.content {
+        // Nothing would be no text.
+        Content::Value(Value::Text([])) => out.push_str("\"\","),
+        Content::Value(value) => {
+            write_value(out, value);
+            out.push(',');
+        }
+        Content::Without(without) => {
+            let _ = write!(out, ",{without}");
+        }
+    }
+    out.push('\n');
+}

@@ -1,0 +1,234 @@
+//! What is known of a table's source and metrics apart from their values.
+//!
+//! Looked up once, when the first sample is there: an archive's labels are
+//! those in force then.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus, Pmid, TextKind, TextSubject};
+use pmderive_runtime::source::{MetadataSource, SourceError};
+
+use crate::check::typed::Desc;
+use crate::engine::{Metric, Registered, Registry};
+use crate::report::json::{shown, write_desc, write_status, write_string};
+use crate::syntax::{name_mistake, print_expr};
+
+/// Facts about the source and the metrics of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schema {
+    /// Name of the source: of an archive its path.
+    pub source: String,
+    /// Host that the metrics are of.
+    pub host: String,
+    /// The host's time zone, in the form of the `TZ` environment variable.
+    pub time_zone: Option<String>,
+    /// Which samples there are.
+    pub sampling: Sampling,
+    /// The metrics, in the order asked for.
+    pub metrics: Vec<MetricFacts>,
+}
+
+/// Which samples a source gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// Those of an archive's records that have one of the metrics.
+    Records,
+    /// Of an archive, at equal distances in time.
+    Interpolated,
+    /// Those of a live source.
+    Live,
+}
+
+/// Facts about one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricFacts {
+    /// Name, or the text of an expression without one.
+    pub name: Box<str>,
+    /// Type, semantics, units and domain, or why it cannot be used.
+    pub desc: Result<Desc, PmStatus>,
+    /// Identifier; an expression without a name has none.
+    pub pmid: Option<Pmid>,
+    /// The expression that defines a derived metric.
+    pub expression: Option<String>,
+    /// One line of help.
+    pub one_line: Option<Box<str>>,
+    /// Help text.
+    pub help: Option<Box<str>>,
+    /// The labels of all its values, as a JSON object; empty without any.
+    pub labels: Box<str>,
+}
+
+impl Schema {
+    /// Asks a source about metrics that were compiled for it.
+    ///
+    /// # Errors
+    /// The source failed.
+    pub fn look_up(
+        metrics: &[Metric],
+        registry: &Registry,
+        source: &mut dyn MetadataSource,
+        sampling: Sampling,
+    ) -> Result<Schema, SourceError> {
+        let mut facts: Vec<MetricFacts> =
+            metrics.iter().map(|one| of_registry(one, registry)).collect();
+        let mut own: Vec<&mut MetricFacts> = Vec::new();
+        for (one, metric) in facts.iter_mut().zip(metrics) {
+            // An expression that is a name stands for a metric of the source.
+            if metric.is_hidden || one.expression.is_none() && name_mistake(&one.name).is_none() {
+                own.push(one);
+            }
+        }
+        look_up_own(&mut own, source)?;
+        look_up_labels(&mut facts, source)?;
+        Ok(Schema {
+            source: source.name(),
+            host: source.host_name()?,
+            time_zone: source.time_zone()?,
+            sampling,
+            metrics: facts,
+        })
+    }
+
+    /// The source as a JSON object.
+    pub fn source_json(&self) -> String {
+        let mut out = "{\"program\":".to_owned();
+        write_string(&mut out, concat!("pmderive ", env!("CARGO_PKG_VERSION")));
+        out.push_str(",\"source\":");
+        write_string(&mut out, &self.source);
+        out.push_str(",\"host\":");
+        write_string(&mut out, &self.host);
+        out.push_str(",\"timezone\":");
+        match &self.time_zone {
+            Some(zone) => write_string(&mut out, zone),
+            None => out.push_str("null"),
+        }
+        let sampling = match self.sampling {
+            Sampling::Records => "records",
+            Sampling::Interpolated => "interpolated",
+            Sampling::Live => "live",
+        };
+        let _ = write!(out, ",\"sampling\":\"{sampling}\"}}");
+        out
+    }
+}
+
+impl MetricFacts {
+    /// The facts as a JSON object.
+    pub fn json(&self) -> String {
+        let mut out = "{\"name\":".to_owned();
+        write_string(&mut out, &self.name);
+        out.push(',');
+        match &self.desc {
+            Ok(desc) => {
+                out.push_str("\"desc\":");
+                write_desc(&mut out, desc);
+            }
+            Err(status) => write_status(&mut out, *status),
+        }
+        if let Some(pmid) = self.pmid {
+            let _ = write!(out, ",\"pmid\":\"{pmid}\"");
+        }
+        let texts = [
+            ("expression", self.expression.as_deref()),
+            ("oneline", self.one_line.as_deref()),
+            ("help", self.help.as_deref()),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                let _ = write!(out, ",\"{name}\":");
+                write_string(&mut out, text);
+            }
+        }
+        if !self.labels.is_empty() {
+            let _ = write!(out, ",\"labels\":{}", shown(self.labels.to_string()));
+        }
+        out.push('}');
+        out
+    }
+}
+
+/// What definitions say of a metric.
+fn of_registry(metric: &Metric, registry: &Registry) -> MetricFacts {
+    let definition = registry.definition(&metric.name).filter(|_| !metric.is_hidden);
+    let pmid = definition.and_then(|one| one.pmid);
+    let text = |kind| pmid.and_then(|pmid| registry.text(pmid, kind)).map(Box::from);
+    MetricFacts {
+        name: Box::from(&*metric.name),
+        desc: metric.desc,
+        pmid,
+        expression: definition.map(|one: &std::sync::Arc<Registered>| print_expr(&one.expr)),
+        one_line: text(TextKind::OneLine),
+        help: text(TextKind::Help),
+        labels: Box::default(),
+    }
+}
+
+/// Identifiers and help texts of metrics of the source.
+fn look_up_own(
+    metrics: &mut [&mut MetricFacts],
+    source: &mut dyn MetadataSource,
+) -> Result<(), SourceError> {
+    let names: Vec<&str> = metrics.iter().map(|one| &*one.name).collect();
+    let pmids = source.lookup_names(&names)?;
+    let mut found: Vec<(&mut MetricFacts, TextSubject)> = Vec::new();
+    for (one, pmid) in metrics.iter_mut().zip(pmids) {
+        let Ok(pmid) = pmid else { continue };
+        one.pmid = Some(pmid);
+        found.push((one, TextSubject::Metric(pmid)));
+    }
+    let subjects: Vec<TextSubject> = found.iter().map(|(_, subject)| *subject).collect();
+    let one_lines = source.text_of_each(&subjects, TextKind::OneLine)?;
+    let helps = source.text_of_each(&subjects, TextKind::Help)?;
+    for ((one, _), (one_line, help)) in found.iter_mut().zip(one_lines.into_iter().zip(helps)) {
+        one.one_line = one_line.ok();
+        one.help = help.ok();
+    }
+    Ok(())
+}
+
+/// The levels of labels that hold for all values of a metric, the most
+/// general one first.
+fn levels(metric: &MetricFacts) -> impl Iterator<Item = LabelLevel> {
+    let own = metric.pmid.filter(|pmid| !pmid.is_derived());
+    let indom = metric.desc.ok().and_then(|desc| desc.indom);
+    [
+        Some(LabelLevel::Context),
+        own.map(|pmid| LabelLevel::Domain(pmid.domain())),
+        indom.map(LabelLevel::InDom),
+        own.map(LabelLevel::Cluster),
+        own.map(LabelLevel::Item),
+    ]
+    .into_iter()
+    .flatten()
+    .map(LabelLevel::of_cluster)
+}
+
+fn look_up_labels(
+    metrics: &mut [MetricFacts],
+    source: &mut dyn MetadataSource,
+) -> Result<(), SourceError> {
+    let mut wanted: Vec<LabelLevel> = Vec::new();
+    let mut places: HashMap<LabelLevel, usize> = HashMap::new();
+    for level in metrics.iter().flat_map(levels) {
+        places.entry(level).or_insert_with(|| {
+            wanted.push(level);
+            wanted.len() - 1
+        });
+    }
+    let found = source.labels_of_each(&wanted)?;
+    let sets = |level: LabelLevel| -> &[LabelSet] {
+        // A level that has no labels, or cannot have any, adds none.
+        match places.get(&level).and_then(|place| found.get(*place)) {
+            Some(Ok(sets)) => sets,
+            Some(Err(_)) | None => &[],
+        }
+    };
+    for metric in metrics {
+        let merged = LabelSet::merged(levels(metric).flat_map(sets));
+        if merged.labels().len() > 0 {
+            metric.labels = merged.json().into();
+        }
+    }
+    Ok(())
+}

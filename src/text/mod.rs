@@ -1,0 +1,9 @@
+//! Texts: those that definitions come from, places in them, bytes that are not
+//! UTF-8, and text of others that a terminal must not obey.
+
+mod escaping;
+mod spans;
+pub(crate) mod stray;
+
+pub use escaping::Escaping;
+pub use spans::{SourceId, SourceMap, SourceText, Span};

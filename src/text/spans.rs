@@ -1,0 +1,143 @@
+//! Texts that definitions come from, and places in them.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::layers::Layers;
+use crate::text::stray;
+
+/// Identifies a text of a [`SourceMap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u32);
+
+/// A range of bytes of one text; `start <= end`, both on character boundaries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// The text.
+    pub source: SourceId,
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset after the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// Makes a span.
+    pub const fn new(source: SourceId, start: u32, end: u32) -> Span {
+        Span { source, start, end }
+    }
+
+    /// The smallest span over both, which must be of one text.
+    pub fn to(self, other: Span) -> Span {
+        Span {
+            source: self.source,
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
+}
+
+/// All texts of one run: definition files and expressions of the command line.
+/// Clones are cheap.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    next: u32,
+    texts: Layers<SourceId, SourceText>,
+}
+
+/// One text with its name.
+#[derive(Clone, Debug, Default)]
+pub struct SourceText {
+    /// File name, or `<expression>` and the like.
+    pub name: Arc<str>,
+    /// The text itself, with a private character for each byte that is not UTF-8.
+    pub text: Arc<str>,
+    /// Offset of each line's first byte, once somebody has asked for lines.
+    line_starts: Arc<OnceLock<Box<[u32]>>>,
+    /// Offset after each character that stands for a byte, likewise.
+    strays: Arc<OnceLock<Box<[u32]>>>,
+}
+
+impl SourceText {
+    /// A text of less than 4 GiB.
+    pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceText {
+        SourceText {
+            name: name.into(),
+            text: text.into(),
+            line_starts: Arc::default(),
+            strays: Arc::default(),
+        }
+    }
+
+    /// The line that a byte offset is in: its number, from 0, and the offset
+    /// of its first byte.
+    pub fn line_of(&self, offset: usize) -> (usize, usize) {
+        let starts = self.line_starts.get_or_init(|| {
+            let ends = self.text.bytes().zip(1u32..).filter(|(byte, _)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(_, next)| next)).collect()
+        });
+        let number = starts.partition_point(|start| *start as usize <= offset).saturating_sub(1);
+        (number, starts[number] as usize)
+    }
+
+    /// How many characters before a byte offset stand for one byte each.
+    fn strays_before(&self, offset: u32) -> usize {
+        let strays = self.strays.get_or_init(|| {
+            let strays = self.text.char_indices().filter(|(_, one)| stray::is_stray(*one));
+            strays.filter_map(|(at, one)| u32::try_from(at + one.len_utf8()).ok()).collect()
+        });
+        strays.partition_point(|end| *end <= offset)
+    }
+}
+
+impl SourceMap {
+    /// Adds a text. Spans are 32 bits wide, so texts of 4 GiB or more must be
+    /// refused by whoever reads them.
+    pub fn add(&mut self, name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> SourceId {
+        let id = self.next_id();
+        self.next = self.next.checked_add(1).expect("fewer than 2^32 texts");
+        self.insert(id, SourceText::new(name, text));
+        id
+    }
+
+    /// The identifier that the next text gets, above those of all texts so far.
+    pub fn next_id(&self) -> SourceId {
+        SourceId(self.next)
+    }
+
+    /// Adds a text under an identifier that is not given by this map.
+    pub fn insert(&mut self, id: SourceId, text: SourceText) {
+        self.texts.insert(id, text);
+    }
+
+    /// Empties a text that nothing will ask for any more.
+    pub fn forget(&mut self, id: SourceId) {
+        self.insert(id, SourceText::default());
+    }
+
+    /// The text of an identifier given by [`SourceMap::add`].
+    ///
+    /// # Panics
+    /// When no text has that identifier.
+    pub fn get(&self, id: SourceId) -> &SourceText {
+        self.texts.get(&id).expect("a text of this map")
+    }
+
+    /// What a span covers.
+    pub fn slice(&self, span: Span) -> &str {
+        &self.get(span.source).text[span.start as usize..span.end as usize]
+    }
+
+    /// The offset in the bytes that were read, of an offset in their text.
+    pub fn byte_offset(&self, source: SourceId, offset: u32) -> u32 {
+        let extra = self.get(source).strays_before(offset) * stray::EXTRA_BYTES;
+        offset.saturating_sub(u32::try_from(extra).unwrap_or(u32::MAX))
+    }
+
+    /// Line and column of a byte offset, both from 1, the column in characters.
+    pub fn line_column(&self, source: SourceId, offset: u32) -> (usize, usize) {
+        let source = self.get(source);
+        let offset = source.text.floor_char_boundary(offset as usize);
+        let (line, start) = source.line_of(offset);
+        (line + 1, source.text[start..offset].chars().count() + 1)
+    }
+}
