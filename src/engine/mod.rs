@@ -151,6 +151,14 @@ impl Engine {
         Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
 
+    /// The engine, without threads of its own: compiling is done by whoever asks
+    /// for it, while they wait. For simulations, whose time must not pass meanwhile.
+    #[doc(hidden)]
+    pub fn without_threads(mut self) -> Engine {
+        self.threads.in_line = true;
+        self
+    }
+
     /// The language.
     pub fn language(&self) -> Language {
         self.language

@@ -12,6 +12,8 @@ pub(super) type Job = Box<dyn FnOnce() + Send>;
 #[derive(Default)]
 pub(super) struct Threads {
     state: Arc<Mutex<State>>,
+    /// Jobs are done by whoever asks for them, here and now.
+    pub in_line: bool,
 }
 
 #[derive(Default)]
@@ -24,6 +26,9 @@ impl Threads {
     /// Has a job done soon, after those that wait already. If there is no
     /// thread to be had, it is done here and now.
     pub fn run(&self, job: Job) {
+        if self.in_line {
+            return drop(catch_unwind(AssertUnwindSafe(job)));
+        }
         let most = std::thread::available_parallelism().map_or(1, |count| count.get());
         {
             let mut state = lock(&self.state);

@@ -48,7 +48,8 @@ struct Watched {
 #[derive(Debug)]
 struct Thread {
     orders: UnboundedSender<Order>,
-    handle: JoinHandle<()>,
+    /// Nothing if it is whoever made the fleet.
+    handle: Option<JoinHandle<()>>,
 }
 
 /// What a thread is told.
@@ -86,10 +87,25 @@ impl Fleet {
             };
             let name = format!("fleet-{at}");
             let handle = std::thread::Builder::new().name(name).spawn(work)?;
-            Ok(Thread { orders: sender, handle })
+            Ok(Thread { orders: sender, handle: Some(handle) })
         };
         let threads = (0..threads.clamp(1, SHARDS)).map(start).collect::<io::Result<_>>()?;
         Ok(Fleet { threads, watched: BTreeMap::new(), numbers })
+    }
+
+    /// A fleet whose hosts all live in this very thread, and what has to run on a
+    /// [`LocalSet`] for them to do so; for simulations.
+    pub fn in_this_thread<W: World>(
+        engine: &Arc<Engine>,
+        limits: Limits,
+        outlets: &Outlets,
+    ) -> (Fleet, impl Future<Output = ()> + use<W>) {
+        let numbers = Arc::new(Numbers::default());
+        let (sender, receiver) = unbounded_channel();
+        let shared = Shared::new(Arc::clone(engine), Arc::clone(&numbers), limits, outlets.clone());
+        let threads = vec![Thread { orders: sender, handle: None }];
+        let hosts = obey::<W>(receiver, Rc::new(shared));
+        (Fleet { threads, watched: BTreeMap::new(), numbers }, hosts)
     }
 
     /// What hosts have counted.
@@ -148,7 +164,7 @@ impl Fleet {
 
     /// Ends all threads. No series is marked stale.
     pub fn stop(self) {
-        let handles: Vec<JoinHandle<()>> = self
+        let handles: Vec<Option<JoinHandle<()>>> = self
             .threads
             .into_iter()
             .map(|thread| {
@@ -156,7 +172,7 @@ impl Fleet {
                 thread.handle
             })
             .collect();
-        for handle in handles {
+        for handle in handles.into_iter().flatten() {
             // One that panicked has said so.
             let _ = handle.join();
         }

@@ -32,6 +32,7 @@ mod extension_values;
 mod extensions;
 mod failed_fetches;
 mod filters;
+mod fleet_simulation;
 mod fmt;
 mod following;
 mod fuzz_inputs;

@@ -174,8 +174,10 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
             _ => next,
         };
         let is_due = tokio::select! {
-            () = tokio::time::sleep(due.at(slot).since(now)) => true,
+            // In this order, so that a simulation runs the same again.
+            biased;
             () = desk.changed.notified() => false,
+            () = tokio::time::sleep(due.at(slot).since(now)) => true,
         };
         if !is_due {
             let new = desk.orders.borrow().clone();

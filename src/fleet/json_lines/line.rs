@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use crate::fleet::frame::{Column, Event, Exported, Frame, Instances, Stale};
 use crate::fleet::labels::Labels;
 use crate::fleet::slot::Nanos;
-use crate::json::{write_string, write_value};
+use crate::report::json::{write_string, write_value};
 use pmderive_runtime::program::Status;
 
 /// Writes an event as the sink at a position of the configuration gets it, with

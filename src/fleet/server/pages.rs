@@ -7,7 +7,7 @@ use super::{Reload, Shared, own};
 use crate::fleet::condition::{Condition, State};
 use crate::fleet::sinks::http::{Answer, Pages};
 use crate::fleet::sinks::text::Writer;
-use crate::json::write_string;
+use crate::report::json::write_string;
 
 impl Pages for Shared {
     fn write_own(&self, writer: &mut Writer<'_>) {
