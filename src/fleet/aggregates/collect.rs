@@ -102,7 +102,7 @@ struct Members {
     instances: Arc<Instances>,
     /// Positions by name, unless that is the order of the instances anyway.
     order: Option<Box<[u32]>>,
-    /// The sum of a hash of each.
+    /// The sum of a hash of each, by the names of host and instance.
     hash: u128,
 }
 
@@ -677,8 +677,7 @@ impl Members {
             order
         });
         let hash = positions.fold(0u128, |sum, at| {
-            let (name, id) = place(at);
-            let own = hash_of(name) ^ u64::from(id as u32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let own = hash_of(place(at).0);
             let low = mix(own ^ target.hash.rotate_left(17));
             let high = mix(own.wrapping_add(target.hash).wrapping_mul(0xc2b2_ae3d_27d4_eb4f));
             sum.wrapping_add(u128::from(high) << 64 | u128::from(low))

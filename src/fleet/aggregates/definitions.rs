@@ -367,7 +367,7 @@ impl<'r> Reader<'r> {
     /// definition of that name needs.
     fn check_names(&mut self, node: &ast::Node) -> Vec<usize> {
         let Some((name, span)) = name_in(node) else { return Vec::new() };
-        if let Some(used) = self.used.get(name) {
+        if let Some(used) = self.used.get(name).filter(|_| !self.exported.contains(name)) {
             return used.clone();
         }
         let is_value = matches!(node.kind, NodeKind::Metric(_));

@@ -197,7 +197,7 @@ impl Evaluation {
             let is_of_name = matches!(diagnostic.code, Code::UnknownMetric | Code::UnusableOperand);
             let is_told = refused.iter().any(|text| diagnostic.message.contains(*text));
             if !is_of_name || is_whole && !is_told {
-                self.diagnostics.push(diagnostic.clone());
+                self.diagnostics.push(in_groups(diagnostic.clone(), &self.definitions));
             }
         }
         let mut metrics: Vec<(Exported, Origin)> = Vec::new();
@@ -476,6 +476,33 @@ impl Evaluation {
             *named = now;
         }
     }
+}
+
+/// The diagnostic with words for the instance domains of the fleet, whose numbers
+/// mean nothing to anybody.
+fn in_groups(mut diagnostic: Diagnostic, definitions: &Definitions) -> Diagnostic {
+    for (grouping, labels) in definitions.groupings().iter().enumerate() {
+        let by = match labels.is_empty() {
+            true => "all hosts".to_owned(),
+            false => format!("groups by ({})", labels.join(", ")),
+        };
+        for (domain, words) in [
+            (source::of_hosts(grouping), format!("instances of hosts in {by}")),
+            (source::of_groups(grouping), by.clone()),
+        ] {
+            let number = format!("instances of {domain}");
+            for label in &mut diagnostic.labels {
+                if label.text.ends_with(&number) {
+                    label.text = label.text.replace(&number, &words);
+                }
+            }
+        }
+    }
+    if diagnostic.code == Code::IndomMismatch {
+        let help = "groups are the same with the same `by`, labels in the same order";
+        diagnostic = diagnostic.help(help);
+    }
+    diagnostic
 }
 
 /// A column of the fleet's frame.
