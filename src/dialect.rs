@@ -1,5 +1,5 @@
-//! Which language definitions are written in: whose answers to give where
-//! implementations differ, and whether what no libpcp understands is allowed.
+//! The language of definitions: whose answers to give where implementations
+//! differ, and whether forms that no libpcp understands are allowed.
 //!
 //! Only parsing, binding, checking and lowering read a [`Language`]; a compiled
 //! program has it folded in.
@@ -9,17 +9,25 @@ use pmderive_runtime::model::{PcpVersion, PmStatus};
 
 /// The behaviour to follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Dialect {
     /// As libpcp 6.0 answers.
+    #[cfg_attr(feature = "cli", value(name = "6.0"))]
     Pcp6_0,
     /// As libpcp 7.2 answers.
+    #[cfg_attr(feature = "cli", value(name = "7.2"))]
     Pcp7_2,
     /// As 7.2, with its wrong numbers, labels and metadata put right.
     #[default]
+    #[cfg_attr(feature = "cli", value(name = "off"))]
     Fixed,
 }
 
 impl Dialect {
+    /// All of them, by the words that stand for them in options and files.
+    pub const NAMED: [(&str, Dialect); 3] =
+        [("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2), ("off", Dialect::Fixed)];
+
     /// True where the 7.x language is understood: expressions under `delta()`,
     /// `novalue()`, `indom=`, `meta=`, extra units, lazy binding.
     pub const fn is_version_7(self) -> bool {
@@ -46,8 +54,8 @@ impl Dialect {
     }
 }
 
-/// A dialect, with or without what goes beyond libpcp. Extensions never change
-/// the meaning of what libpcp accepts.
+/// A dialect, with or without extensions. Extensions never change the meaning
+/// of what libpcp accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Language {
     /// The behaviour to follow.

@@ -1,4 +1,4 @@
-//! A map whose clones are cheap and stay as they are.
+//! A map whose clones are cheap and do not change with it.
 //!
 //! Entries stand in layers, each a map that is never changed once a clone
 //! shares it. A new entry is a layer of its own; layers of like size are

@@ -110,6 +110,8 @@ pub use pmderive_runtime::escape;
 pub mod fuzz {
     pub use crate::bind::equivalent_domains::fuzz_equivalent_domains;
     pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
+    #[cfg(feature = "fleet")]
+    pub use crate::fleet::sinks::fuzz::fuzz_sinks;
     pub use crate::format::fuzz_format;
     #[cfg(feature = "jit")]
     pub use crate::jit::fuzz_kernel_diff;

@@ -23,6 +23,7 @@ replays! {
     pattern: pmderive_runtime::pattern::fuzz_pattern;
     pdu: pmderive_runtime::pdu::fuzz_pdu;
     process_files: pmderive_runtime::local::fuzz_process_files;
+    receiver: pmderive_testkit::receiver::fuzz_receiver;
     session: pmderive_testkit::fake_pmcd::fuzz_session;
     stream: pmderive_runtime::proto::fuzz_stream;
     units: pmderive_runtime::model::fuzz_units;

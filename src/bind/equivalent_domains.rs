@@ -1,7 +1,8 @@
 //! Instance domains that operators take for one: the file `indom.conf` of PCP 7.
 //!
-//! Two domains are equivalent when elements of one line match both. The file
-//! is read when that is asked for the first time. Knows nothing of expressions.
+//! Two domains are equivalent when elements of one line match both. The file is
+//! read when someone asks for the first time. This module knows nothing of
+//! expressions.
 
 use crate::escape;
 use std::fs;
@@ -51,7 +52,7 @@ pub struct SyntaxError {
 }
 
 impl EquivalentDomains {
-    /// As a file says, which is read when it is needed.
+    /// As a file says. It is read when it is needed.
     pub fn from_file(file: impl Into<PathBuf>) -> EquivalentDomains {
         EquivalentDomains { file: Some(file.into()), ..EquivalentDomains::default() }
     }
@@ -125,7 +126,7 @@ impl EquivalentDomains {
                 },
             };
             let text = format!(
-                "{}: {problem}; no instance domains count as equivalent",
+                "{}: {problem}; no two instance domains count as equivalent",
                 escape::path(&file)
             );
             *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);

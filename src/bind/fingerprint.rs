@@ -1,5 +1,6 @@
-//! What sources have in common when the same definitions mean the same in
-//! them: answers to the same questions, freed of what is each source's own.
+//! A fingerprint is what like sources have in common: the answers to the same
+//! questions, without what is each source's own. In sources with equal
+//! fingerprints the same definitions mean the same.
 //!
 //! Identifiers of metrics and of instance domains are replaced by numbers in
 //! the order of first appearance, after those that the definitions themselves

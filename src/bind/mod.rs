@@ -1,8 +1,8 @@
 //! Binding: from the names in expressions to what a source knows of them.
 //!
-//! `questions` says what is asked, and asks; [`Names`] is what the answers
-//! mean; `fingerprint` is what the answers of like sources have in common. What
-//! a name's absence means for an expression is for the checker to say.
+//! `questions` says what is asked, and asks; [`Names`] says what the answers
+//! mean; `fingerprint` is what the answers of like sources have in common. The
+//! checker decides what a missing name means for an expression.
 
 pub(crate) mod equivalent_domains;
 mod fingerprint;

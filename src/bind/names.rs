@@ -16,7 +16,7 @@ pub enum Name {
     Metric(MetricDesc),
     /// Not a metric of the source; why.
     Unknown(PmStatus),
-    /// A metric whose descriptor is not to be had; why.
+    /// A metric without a descriptor; why.
     NoDescriptor(PmStatus),
     /// Another derived metric.
     Derived,
@@ -38,8 +38,8 @@ pub struct Names {
     /// Instance domains of these metrics that count as the same.
     pub equivalent_domains: Arc<EquivalentDomains>,
     missing_is_novalue: bool,
-    /// Derived metrics as libpcp sees them where it lets them be operands:
-    /// metrics of a domain that no source serves.
+    /// Derived metrics that libpcp takes as operands: to it they are metrics of
+    /// a domain that no source serves.
     derived: FxHashMap<Box<str>, MetricDesc>,
 }
 

@@ -2,8 +2,8 @@
 //! descriptors of the metrics among them.
 //!
 //! All names of all definitions are asked for together, so that binding costs
-//! two round trips however many there are. Blocking and async sources are
-//! asked the same. What an answer means for an expression is not known here.
+//! two round trips however many there are. Blocking and async sources are asked
+//! the same. This module does not know what an answer means for an expression.
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::model::{MetricDesc, PmStatus, Pmid};
@@ -21,7 +21,7 @@ pub enum Found {
     Metric(MetricDesc),
     /// Not a metric; why.
     Unknown(PmStatus),
-    /// A metric whose descriptor is not to be had; why.
+    /// A metric without a descriptor; why.
     NoDescriptor(PmStatus),
 }
 
@@ -51,9 +51,9 @@ pub(crate) fn mentions<'e>(
     Mentions { names, own }
 }
 
-/// Names under way to what a source says of them: binding asks nobody itself,
-/// whoever has a source puts the [questions](Inquiry::questions) to it and
-/// hands the answers over, until there are no more.
+/// Finds out what a source says of names. It asks nobody itself: whoever has a
+/// source puts the [questions](Inquiry::questions) to it and hands over the
+/// answers, until there are no more questions.
 #[derive(Debug)]
 pub(crate) struct Inquiry<'n> {
     mentions: &'n Mentions<'n>,

@@ -1,9 +1,9 @@
 //! A call of a function that libpcp does not have, as its rule sees it.
 //!
-//! The rules are in [`crate::functions`]. Here is what several of them need:
-//! the operands, the arguments that are written as such, refusals, and the
-//! nodes that they make. Where libpcp's rules for operators would wrap or cut
-//! off numbers, the types of results are wide enough instead.
+//! The rules are in [`crate::functions`]. This module has what several of them
+//! need: the operands, the arguments that are written as such, refusals, and
+//! the nodes that they make. Where libpcp's rules for operators would wrap or
+//! cut off numbers, the types of results are wide enough instead.
 
 use std::time::Duration;
 
@@ -17,15 +17,7 @@ use crate::functions::{Function, LaneRule};
 use crate::syntax::ast::{Callee, ExprId, Literal, NodeKind, NumberValue, Spanned, UnaryOp};
 use crate::text::Span;
 
-pub(crate) use super::{Checked, Reported};
-
-/// An operand with its place in the text.
-#[derive(Clone, Copy)]
-pub(crate) struct Operand {
-    pub expr: ExprId,
-    pub typed: TypedId,
-    pub desc: Desc,
-}
+pub(crate) use super::{Checked, Operand, Reported};
 
 /// A number as it is spelled in an expression, with its sign.
 #[derive(Clone, Copy)]
@@ -53,12 +45,11 @@ impl Checker<'_> {
         span: Span,
     ) -> Checked<TypedId> {
         let operands: Vec<Operand> =
-            operands.iter().map(|expr| self.placed(*expr)).collect::<Checked<_>>()?;
+            operands.iter().map(|expr| self.operand(*expr)).collect::<Checked<_>>()?;
         match callee {
             Callee::Aggregate(aggregate) => {
                 let [operand] = operands[..] else { return Err(Reported) };
-                let at = self.span(operand.expr);
-                self.reduce(aggregate, (operand.typed, operand.desc), at, span)
+                self.reduce(aggregate, (operand.typed, operand.desc), self.span(operand.expr), span)
             }
             Callee::Function(function) => {
                 let literal = literal.map(|literal| &literal.value);
@@ -66,12 +57,6 @@ impl Checker<'_> {
                 (function.check)(&mut call)
             }
         }
-    }
-
-    /// An operand that is right by itself.
-    pub(super) fn placed(&self, expr: ExprId) -> Checked<Operand> {
-        let (typed, desc) = self.operand(expr)?;
-        Ok(Operand { expr, typed, desc })
     }
 
     /// The instance domain that values computed from all operands have.
@@ -109,7 +94,7 @@ impl Call<'_, '_> {
         let operands = self.operands()?;
         let what = format!("`{}()`", self.function.name);
         for operand in &operands {
-            self.checker.numeric(operand.expr, &operand.desc, &what)?;
+            self.checker.numeric(operand, &what)?;
         }
         Ok(operands)
     }

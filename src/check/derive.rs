@@ -1,13 +1,13 @@
-//! How an operand came by what is wrong with it: its type, semantics, units or
-//! instances, node by node from the metrics up.
+//! Explains where an operand got the property that is wrong with it: its type,
+//! semantics, units or instances, node by node from the metrics up.
 //!
-//! Looks at nodes that were checked and knows the rules that gave them their
-//! metadata; tells only of nodes that change something.
+//! It looks at nodes that were checked, knows the rules that gave them their
+//! metadata, and names only nodes that change something.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
 use super::typed::Desc;
-use super::{Checker, units_name};
+use super::{Checker, Operand, units_name};
 use crate::diag::{Derivation, Property, Step};
 use crate::syntax::ast::{
     Aggregate, Attributes, BinaryOp, ExprId, NodeKind, NumberValue, Temporal, UnaryOp,
@@ -17,8 +17,8 @@ use crate::syntax::ast::{
 const MAX_STEPS: usize = 64;
 
 impl Checker<'_> {
-    /// How a checked operand came by a property. `None` for a metric or
-    /// constant, which shows it itself, and where there is nothing to tell.
+    /// Where a checked operand got a property. `None` for a metric or constant,
+    /// which shows it itself, and where there is nothing to tell.
     pub(super) fn derivation(
         &self,
         operand: ExprId,
@@ -37,7 +37,7 @@ impl Checker<'_> {
             if steps.len() == MAX_STEPS {
                 break;
             }
-            if let Ok((_, desc)) = self.operand(id)
+            if let Ok(Operand { desc, .. }) = self.operand(id)
                 && let Some(reason) = self.reason(id, &desc, property)
             {
                 let value = match property {
@@ -87,7 +87,7 @@ impl Checker<'_> {
     }
 
     fn desc_of(&self, id: ExprId) -> Option<Desc> {
-        self.operand(id).ok().map(|(_, desc)| desc)
+        self.operand(id).ok().map(|operand| operand.desc)
     }
 
     fn reason_of_type(&self, node: &NodeKind, desc: &Desc) -> Option<String> {

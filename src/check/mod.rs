@@ -9,7 +9,7 @@ pub(crate) mod call;
 mod derive;
 mod operators;
 mod pcp;
-mod ternary;
+pub(crate) mod ternary;
 mod texts;
 pub mod typed;
 pub(crate) mod types;
@@ -23,7 +23,7 @@ use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Diagnostics, Property};
 use crate::dialect::{Dialect, Language};
 use crate::syntax::ast::{
-    Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, Temporal, UnaryOp,
+    Aggregate, Attributes, Expr, ExprId, Node, NodeKind, NumberValue, PerNode, Temporal, UnaryOp,
 };
 use crate::text::Span;
 use typed::{Decrease, Desc, TypedExpr, TypedId, TypedKind, TypedNode};
@@ -52,11 +52,11 @@ pub struct Examined {
     pub is_whole: bool,
     /// Typed node of each node of the expression. Nodes that are wrong or
     /// need one that is have none, nor have those that are never chosen.
-    pub nodes: Vec<Option<TypedId>>,
+    pub nodes: PerNode<Option<TypedId>>,
     /// Which nodes are left when branches that are never chosen are taken away.
-    pub live: Vec<bool>,
+    pub live: PerNode<bool>,
     /// Value of each node as a guard, where it does not depend on values.
-    pub guards: Vec<Option<bool>>,
+    pub guards: PerNode<Option<bool>>,
 }
 
 /// Checks an expression as [`check`] does and keeps everything that was found.
@@ -80,19 +80,19 @@ pub fn examine(
         diagnostics,
         guards,
         typed: TypedExpr::default(),
-        done: vec![None; expr.len()],
+        done: PerNode::all(expr, None),
         blamed: FxHashSet::default(),
     };
     let mut is_whole = true;
     for (id, node) in expr.nodes() {
-        let reached = live[id.0 as usize];
+        let reached = live[id];
         let first = checker.diagnostics.len();
         let checked = match reached {
             true => checker.node(node).map(Some),
             false => checker.mention(node).map(|()| None),
         };
         match checked {
-            Ok(typed) => checker.done[id.0 as usize] = typed,
+            Ok(typed) => checker.done[id] = typed,
             Err(Reported) => {
                 pcp::complete(expr, id, dialect, checker.diagnostics.since_mut(first));
                 is_whole = false;
@@ -111,6 +111,17 @@ const NOT_COMPUTED: &str = "what is no number can be counted and selected, but n
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reported;
 
+/// An operand that is right by itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Operand {
+    /// Where it is in the expression.
+    pub expr: ExprId,
+    /// Its typed node.
+    pub typed: TypedId,
+    /// Metadata of its values.
+    pub desc: Desc,
+}
+
 /// What checking gives, unless it has reported why there is nothing.
 pub(crate) type Checked<T> = Result<T, Reported>;
 
@@ -122,11 +133,11 @@ pub(crate) struct Checker<'c> {
     suggest: &'c dyn Fn(&str) -> Option<String>,
     diagnostics: &'c mut Diagnostics,
     /// Value of each node as a guard, where it is known already.
-    guards: Vec<Option<bool>>,
+    guards: PerNode<Option<bool>>,
     typed: TypedExpr,
     /// Typed node of each expression node that was checked.
-    done: Vec<Option<TypedId>>,
-    /// Derived metrics that cannot be used and of which that was said.
+    done: PerNode<Option<TypedId>>,
+    /// Derived metrics that cannot be used, and were reported.
     blamed: FxHashSet<Box<str>>,
 }
 
@@ -143,9 +154,9 @@ impl Checker<'_> {
     }
 
     /// A checked operand; its mistake was reported if it is not.
-    fn operand(&self, id: ExprId) -> Checked<(TypedId, Desc)> {
-        let typed = self.done[id.0 as usize].ok_or(Reported)?;
-        Ok((typed, self.typed.node(typed).desc))
+    fn operand(&self, expr: ExprId) -> Checked<Operand> {
+        let typed = self.done[expr].ok_or(Reported)?;
+        Ok(Operand { expr, typed, desc: self.typed.node(typed).desc })
     }
 
     fn span(&self, id: ExprId) -> Span {
@@ -158,8 +169,8 @@ impl Checker<'_> {
         a == b || self.dialect.is_version_7() && equivalent.are_equivalent(a, b)
     }
 
-    /// Takes note of the metrics of a branch that is never chosen. It may have
-    /// unknown metrics, but none without metadata and no derived ones.
+    /// Notes the metrics of a branch that is never chosen. Such a branch may
+    /// mention unknown metrics, but none without metadata and no derived ones.
     fn mention(&mut self, node: &Node) -> Checked<()> {
         let (name, span) = match &node.kind {
             NodeKind::Metric(name) => (name, node.span),
@@ -255,7 +266,7 @@ impl Checker<'_> {
             NodeKind::Ternary { guard, yes, no } => self.ternary(*guard, *yes, *no, span),
             NodeKind::Temporal { function, operand } => self.temporal(*function, *operand, span),
             NodeKind::Scalar(operand) => {
-                let (typed, desc) = self.operand(*operand)?;
+                let Operand { typed, desc, .. } = self.operand(*operand)?;
                 let desc = Desc { indom: None, ..desc };
                 Ok(self.push(TypedKind::Scalar(typed), desc, span))
             }
@@ -263,12 +274,12 @@ impl Checker<'_> {
                 self.rescale(*operand, units.value, units.span, span)
             }
             NodeKind::Select { operand, instance } => {
-                let (operand, desc) = self.operand(*operand)?;
+                let Operand { typed: operand, desc, .. } = self.operand(*operand)?;
                 let name = instance.value.clone();
                 Ok(self.push(TypedKind::Named { operand, name }, desc, span))
             }
             NodeKind::Match { pattern, negated, operand } => {
-                let (operand, desc) = self.operand(*operand)?;
+                let Operand { typed: operand, desc, .. } = self.operand(*operand)?;
                 if let Err(error) = Pattern::new(&pattern.value) {
                     let message = "this pattern cannot be used";
                     let diagnostic = Diagnostic::error(Code::BadPattern, pattern.span, message);
@@ -299,17 +310,13 @@ impl Checker<'_> {
                     return self.report(diagnostic);
                 }
                 let message = format!("unknown metric `{name}`");
-                let mut diagnostic = Diagnostic::error(Code::UnknownMetric, span, message)
-                    .label(span, status.to_string().to_lowercase());
-                diagnostic = match near {
-                    Some(near) => {
-                        diagnostic.help(format!("did you mean `{near}`?")).fix(span, near)
-                    }
-                    None => diagnostic.help(
-                        "`defined(name) ? ... : novalue()` goes without a metric that is not there",
-                    ),
-                };
-                self.report(diagnostic)
+                let otherwise =
+                    "write `defined(name) ? ... : novalue()` if the metric may be missing";
+                self.report(
+                    Diagnostic::error(Code::UnknownMetric, span, message)
+                        .label(span, status.to_string().to_lowercase())
+                        .meant(span, near.as_deref(), otherwise),
+                )
             }
             Name::NoDescriptor(status) => {
                 let message = format!("no metadata for metric `{name}`");
@@ -379,11 +386,14 @@ impl Checker<'_> {
     }
 
     /// Refuses operands of other than numeric types.
-    fn numeric(&mut self, id: ExprId, desc: &Desc, what: &str) -> Checked<()> {
+    fn numeric(&mut self, operand: &Operand, what: &str) -> Checked<()> {
+        self.numeric_at(self.span(operand.expr), &operand.desc, what)
+    }
+
+    fn numeric_at(&mut self, span: Span, desc: &Desc, what: &str) -> Checked<()> {
         if desc.value_type.is_numeric() {
             return Ok(());
         }
-        let span = self.span(id);
         let message = format!("{what} needs a number, not {}", desc.value_type);
         self.report(
             Diagnostic::error(Code::NotNumeric, span, message)
@@ -393,16 +403,17 @@ impl Checker<'_> {
     }
 
     fn unary(&mut self, op: UnaryOp, operand: ExprId, span: Span) -> Checked<TypedId> {
-        let (typed, desc) = self.operand(operand)?;
+        let operand = self.operand(operand)?;
+        let Operand { typed, desc, .. } = operand;
         match op {
             UnaryOp::Neg => {
-                self.numeric(operand, &desc, "unary minus")?;
+                self.numeric(&operand, "unary minus")?;
                 let value_type = types::negated(desc.value_type);
                 let desc = Desc { value_type, semantics: Semantics::Instant, ..desc };
                 Ok(self.push(TypedKind::Negate(typed), desc, span))
             }
             UnaryOp::Not => {
-                self.numeric(operand, &desc, "`!`")?;
+                self.numeric(&operand, "`!`")?;
                 let desc = match self.dialect {
                     Dialect::Fixed => Desc {
                         value_type: ValueType::U32,
@@ -439,14 +450,8 @@ impl Checker<'_> {
         at: Span,
         span: Span,
     ) -> Checked<TypedId> {
-        if function != Aggregate::Count && !desc.value_type.is_numeric() {
-            let message =
-                format!("`{}()` needs a number, not {}", function.name(), desc.value_type);
-            return self.report(
-                Diagnostic::error(Code::NotNumeric, at, message)
-                    .label(at, describe(&desc))
-                    .help(NOT_COMPUTED),
-            );
+        if function != Aggregate::Count {
+            self.numeric_at(at, &desc, &format!("`{}()`", function.name()))?;
         }
         let (value_type, semantics, units) = match function {
             Aggregate::Avg => (ValueType::F32, Semantics::Instant, desc.units),
@@ -462,12 +467,13 @@ impl Checker<'_> {
     }
 
     fn temporal(&mut self, function: Temporal, operand: ExprId, span: Span) -> Checked<TypedId> {
-        let (typed, desc) = self.operand(operand)?;
+        let checked = self.operand(operand)?;
+        let Operand { typed, desc, .. } = checked;
         if function == Temporal::Instant {
             let desc = Desc { semantics: not_a_counter(desc.semantics), ..desc };
             return Ok(self.push(TypedKind::Same(typed), desc, span));
         }
-        self.numeric(operand, &desc, &format!("`{}()`", function.name()))?;
+        self.numeric(&checked, &format!("`{}()`", function.name()))?;
         let (kind, desc) = match function {
             Temporal::Rate => {
                 let time = desc.units.dim_time;
@@ -521,8 +527,9 @@ impl Checker<'_> {
         units_span: Span,
         span: Span,
     ) -> Checked<TypedId> {
-        let (typed, desc) = self.operand(operand)?;
-        self.numeric(operand, &desc, "`rescale()`")?;
+        let checked = self.operand(operand)?;
+        let Operand { typed, desc, .. } = checked;
+        self.numeric(&checked, "`rescale()`")?;
         match Conversion::between(desc.units, units) {
             Ok(conversion) => {
                 let kind = TypedKind::Rescale { operand: typed, conversion };

@@ -1,11 +1,11 @@
-//! Checks of binary operators, in the order in which libpcp makes them: of
-//! several mistakes the first is the one that counts.
+//! Checks binary operators, in libpcp's order: of several mistakes the first
+//! one counts.
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 
 use super::typed::{Desc, Scale, TypedId, TypedKind};
 use super::units::{combine, dimensions_agree};
-use super::{Checked, Checker, describe, not_a_counter, types, units_name};
+use super::{Checked, Checker, Operand, describe, not_a_counter, types, units_name};
 use crate::diag::{Code, Diagnostic, Fix, Property};
 use crate::dialect::Dialect;
 use crate::syntax::ast::{BinaryOp, ExprId, NodeKind};
@@ -15,8 +15,8 @@ use crate::text::Span;
 struct Operation {
     op: BinaryOp,
     op_span: Span,
-    left: (ExprId, Desc),
-    right: (ExprId, Desc),
+    left: Operand,
+    right: Operand,
 }
 
 impl Checker<'_> {
@@ -28,18 +28,15 @@ impl Checker<'_> {
         right: ExprId,
         span: Span,
     ) -> Checked<TypedId> {
-        let (left_id, left_desc) = self.operand(left)?;
-        let (right_id, right_desc) = self.operand(right)?;
-        let operands = [(left, left_id, left_desc), (right, right_id, right_desc)];
-        if let Some(outcome) = self.text_equality((op, op_span), operands, span) {
+        let (left, right) = (self.operand(left)?, self.operand(right)?);
+        if let Some(outcome) = self.text_equality((op, op_span), [left, right], span) {
             return outcome;
         }
-        let (l, r) = (left_desc, right_desc);
-        let operation =
-            Operation { op, op_span, left: (left, left_desc), right: (right, right_desc) };
+        let (l, r) = (left.desc, right.desc);
+        let operation = Operation { op, op_span, left, right };
         self.counters(&operation)?;
-        for (id, desc) in [(left, &l), (right, &r)] {
-            self.numeric(id, desc, &format!("`{}`", op.symbol()))?;
+        for operand in [left, right] {
+            self.numeric(&operand, &format!("`{}`", op.symbol()))?;
         }
         self.dimensions(&operation)?;
         self.extra_units(&operation)?;
@@ -58,16 +55,18 @@ impl Checker<'_> {
             return Err(super::Reported);
         };
 
-        let left_is_constant =
-            matches!(self.expr.node(left).kind, NodeKind::Number(_) | NodeKind::MkConst { .. });
+        let left_is_constant = matches!(
+            self.expr.node(left.expr).kind,
+            NodeKind::Number(_) | NodeKind::MkConst { .. }
+        );
         let base = if left_is_constant { &r } else { &l };
         let indom = l.indom.or(r.indom);
         let semantics = self.semantics(op, &l, &r, base);
         if !op.is_arithmetic() {
             let kind = TypedKind::Binary {
                 op,
-                left: left_id,
-                right: right_id,
+                left: left.typed,
+                right: right.typed,
                 common,
                 left_scale: Scale::ONE,
                 right_scale: Scale::ONE,
@@ -91,8 +90,8 @@ impl Checker<'_> {
         let value_type = if op == BinaryOp::Div || scaled { ValueType::F64 } else { common };
         let kind = TypedKind::Binary {
             op,
-            left: left_id,
-            right: right_id,
+            left: left.typed,
+            right: right.typed,
             common: value_type,
             left_scale: combined.left,
             right_scale: combined.right,
@@ -120,7 +119,7 @@ impl Checker<'_> {
         help: Option<&str>,
         pcp: Option<&str>,
     ) -> Checked<T> {
-        let (left, right) = (self.span(operation.left.0), self.span(operation.right.0));
+        let Operation { left, right, .. } = operation;
         let property = match code {
             Code::CounterMisuse => Property::Semantics,
             Code::IndomMismatch => Property::Instances,
@@ -135,10 +134,10 @@ impl Checker<'_> {
         };
         let mut diagnostic = Diagnostic::error(code, operation.op_span, message)
             .label(operation.op_span, needs)
-            .label(left, describe(&operation.left.1))
-            .label(right, describe(&operation.right.1))
-            .derived(self.derivation(operation.left.0, "left operand", property))
-            .derived(self.derivation(operation.right.0, "right operand", property));
+            .label(self.span(left.expr), describe(&left.desc))
+            .label(self.span(right.expr), describe(&right.desc))
+            .derived(self.derivation(left.expr, "left operand", property))
+            .derived(self.derivation(right.expr, "right operand", property));
         if let Some(help) = help {
             diagnostic = diagnostic.help(help);
         }
@@ -149,7 +148,7 @@ impl Checker<'_> {
     fn counters(&mut self, operation: &Operation) -> Checked<()> {
         use BinaryOp::{Add, Div, Mul, Sub};
         let is_counter = |desc: &Desc| desc.semantics == Semantics::Counter;
-        let (l, r) = (is_counter(&operation.left.1), is_counter(&operation.right.1));
+        let (l, r) = (is_counter(&operation.left.desc), is_counter(&operation.right.desc));
         let allowed = match (l, r, operation.op) {
             (_, _, op) if !op.is_arithmetic() => true,
             (true, true, op) => matches!(op, Add | Sub),
@@ -174,7 +173,8 @@ impl Checker<'_> {
     }
 
     fn dimensions(&mut self, operation: &Operation) -> Checked<()> {
-        let Operation { op, left: (_, l), right: (_, r), .. } = operation;
+        let Operation { op, left: Operand { desc: l, .. }, right: Operand { desc: r, .. }, .. } =
+            operation;
         let symbol = op.symbol();
         let plain = |desc: &Desc| desc.units.is_dimensionless();
         let agree = match op {
@@ -235,10 +235,10 @@ impl Checker<'_> {
             return;
         }
         let (left, right) = (operation.left, operation.right);
-        for ((number, _), (_, other)) in [(left, right), (right, left)] {
-            let NodeKind::Number(plain) = &self.expr.node(number).kind else { continue };
-            let fixed = format!("mkconst({}, units=\"{}\")", plain.text, other.units);
-            let span = self.span(number);
+        for (number, other) in [(left, right), (right, left)] {
+            let NodeKind::Number(plain) = &self.expr.node(number.expr).kind else { continue };
+            let fixed = format!("mkconst({}, units=\"{}\")", plain.text, other.desc.units);
+            let span = self.span(number.expr);
             for diagnostic in self.diagnostics.since_mut(first) {
                 diagnostic.help = Some("mkconst() gives a number its units".to_owned());
                 diagnostic.fix = Some(Fix { span, text: fixed.clone() });
@@ -247,7 +247,8 @@ impl Checker<'_> {
     }
 
     fn extra_units(&mut self, operation: &Operation) -> Checked<()> {
-        let Operation { op, left: (_, l), right: (_, r), .. } = operation;
+        let Operation { op, left: Operand { desc: l, .. }, right: Operand { desc: r, .. }, .. } =
+            operation;
         let (a, b) = (l.units.extra, r.units.extra);
         if a.quantity == 0 || b.quantity == 0 {
             return Ok(());

@@ -2,7 +2,7 @@
 //! node that was refused with its operands and TEXT says why.
 //!
 //! Where one code stands for several of libpcp's texts, the check has put the
-//! text into the diagnostic already; all else follows from code and node.
+//! text into the diagnostic. Everything else follows from code and node.
 
 use super::units_name;
 use crate::diag::{Code, Diagnostic};

@@ -5,45 +5,79 @@ use pmderive_runtime::model::InDom;
 
 use super::typed::{Desc, TypedId, TypedKind};
 use super::units::dimensions_agree;
-use super::{Checked, Checker, describe, units_name};
+use super::{Checked, Checker, Operand, describe, units_name};
 use crate::bind::{Name, Names};
 use crate::diag::{Code, Diagnostic, Property};
 use crate::dialect::Dialect;
-use crate::syntax::ast::{Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::syntax::ast::{
+    Attributes, BinaryOp, Expr, ExprId, NodeKind, NumberValue, PerNode, UnaryOp,
+};
 use crate::syntax::keywords::{SEMANTICS, TYPES, constant_fits, spelling};
 use crate::text::Span;
 
-/// Value of each node as a guard, where it does not depend on the metrics'
-/// values: `defined()`, integer constants and their combinations by `! && ||`.
-/// An unknown left operand makes the whole unknown.
-pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> Vec<Option<bool>> {
-    let mut known: Vec<Option<bool>> = Vec::with_capacity(expr.len());
+/// What is known of a node as a guard before there is a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Guard {
+    /// Always this.
+    Known(bool),
+    /// Known once the names are looked up.
+    Decided,
+    /// Depends on values.
+    Dynamic,
+}
+
+/// Each node as a guard: constants with their combinations by `! && ||`, and
+/// what `defined` says of a `defined()`.
+pub(crate) fn guards(expr: &Expr, defined: impl Fn(&str) -> Guard) -> PerNode<Guard> {
+    use Guard::{Decided, Dynamic, Known};
+    let mut guards = PerNode::default();
     for (_, node) in expr.nodes() {
-        let of = |id: &ExprId| known[id.0 as usize];
-        known.push(match &node.kind {
-            _ if !dialect.is_version_7() => None,
-            // Whether a definition can be used is not known before it is checked.
-            NodeKind::Defined(metric) => match names.get(&metric.value) {
-                Name::Derived => None,
-                meaning => Some(is_usable(meaning)),
+        let of = |id: &ExprId| -> Guard { guards[*id] };
+        let number = |value: NumberValue| match value {
+            NumberValue::Integer(value) => Known(value != 0),
+            NumberValue::Double(_) => Dynamic,
+        };
+        let guard = match &node.kind {
+            NodeKind::Defined(metric) => defined(&metric.value),
+            NodeKind::Number(value) => number(value.value),
+            NodeKind::MkConst { number: value, .. } => number(value.value.value),
+            NodeKind::Unary { op: UnaryOp::Not, operand } => match of(operand) {
+                Known(known) => Known(!known),
+                other => other,
             },
-            NodeKind::Number(number) => integer(number.value),
-            NodeKind::MkConst { number, .. } => integer(number.value.value),
-            NodeKind::Unary { op: UnaryOp::Not, operand } => of(operand).map(|known| !known),
-            NodeKind::Binary { op: BinaryOp::Or, left, right, .. } => match of(left) {
-                Some(true) => Some(true),
-                Some(false) => of(right),
-                None => None,
-            },
-            NodeKind::Binary { op: BinaryOp::And, left, right, .. } => match of(left) {
-                Some(true) => of(right),
-                Some(false) => Some(false),
-                None => None,
-            },
-            _ => None,
-        });
+            // The left operand decides first; if it does not, neither does the right.
+            NodeKind::Binary { op, left, right, .. } if op.is_boolean() => {
+                match (of(left), *op == BinaryOp::Or) {
+                    (Known(true), true) => Known(true),
+                    (Known(false), false) => Known(false),
+                    (Known(_), _) => of(right),
+                    (Decided, _) if of(right) != Dynamic => Decided,
+                    _ => Dynamic,
+                }
+            }
+            _ => Dynamic,
+        };
+        guards.push(guard);
     }
-    known
+    guards
+}
+
+/// Value of each node as a guard, where it does not depend on the metrics'
+/// values. Version 6 knows none beforehand.
+pub(super) fn known_guards(expr: &Expr, names: &Names, dialect: Dialect) -> PerNode<Option<bool>> {
+    if !dialect.is_version_7() {
+        return PerNode::all(expr, None);
+    }
+    let guards = guards(expr, |name| match names.get(name) {
+        // Whether a definition can be used is not known before it is checked.
+        Name::Derived => Guard::Dynamic,
+        meaning => Guard::Known(is_usable(meaning)),
+    });
+    let known = |(id, _)| match guards[id] {
+        Guard::Known(known) => Some(known),
+        Guard::Decided | Guard::Dynamic => None,
+    };
+    expr.nodes().map(known).collect()
 }
 
 /// True for names that `defined()` answers with yes.
@@ -51,56 +85,23 @@ pub(super) fn is_usable(name: Name) -> bool {
     matches!(name, Name::Metric(_) | Name::Nested { .. })
 }
 
-fn integer(value: NumberValue) -> Option<bool> {
-    match value {
-        NumberValue::Integer(value) => Some(value != 0),
-        NumberValue::Double(_) => None,
-    }
-}
-
 /// Which nodes are left when branches that are never chosen are taken away.
-pub(super) fn live(expr: &Expr, guards: &[Option<bool>]) -> Vec<bool> {
-    let mut live = vec![false; expr.len()];
-    if let Some(root) = live.last_mut() {
-        *root = true;
+pub(super) fn live(expr: &Expr, guards: &PerNode<Option<bool>>) -> PerNode<bool> {
+    let mut live = PerNode::all(expr, false);
+    if !expr.is_empty() {
+        live[expr.root()] = true;
     }
     for (id, node) in expr.nodes().rev() {
-        if !live[id.0 as usize] {
+        if !live[id] {
             continue;
         }
-        let mut mark = |id: &ExprId| live[id.0 as usize] = true;
-        match &node.kind {
+        match node.kind {
             NodeKind::Ternary { guard, yes, no } => {
-                mark(guard);
-                let known = guards[guard.0 as usize];
-                if known != Some(false) {
-                    mark(yes);
-                }
-                if known != Some(true) {
-                    mark(no);
-                }
+                live[guard] = true;
+                live[yes] |= guards[guard] != Some(false);
+                live[no] |= guards[guard] != Some(true);
             }
-            NodeKind::Select { operand, .. }
-            | NodeKind::Match { operand, .. }
-            | NodeKind::Unary { operand, .. }
-            | NodeKind::Temporal { operand, .. }
-            | NodeKind::Scalar(operand)
-            | NodeKind::Grouped { operand, .. }
-            | NodeKind::Rescale { operand, .. } => mark(operand),
-            NodeKind::Binary { left, right, .. } => {
-                mark(left);
-                mark(right);
-            }
-            NodeKind::Call { operands, .. } => operands.iter().for_each(mark),
-            NodeKind::Number(_)
-            | NodeKind::Metric(_)
-            | NodeKind::Text(_)
-            | NodeKind::Aggregate { .. }
-            | NodeKind::Defined(_)
-            | NodeKind::Anon(_)
-            | NodeKind::MkConst { .. }
-            | NodeKind::NoValue(_)
-            | NodeKind::Error => {}
+            _ => expr.operands(id, |operand| live[operand] = true),
         }
     }
     live
@@ -114,37 +115,36 @@ impl Checker<'_> {
         no: ExprId,
         span: Span,
     ) -> Checked<TypedId> {
-        let (guard_id, guard_desc) = self.operand(guard)?;
-        if let Some(decision) = self.guards[guard.0 as usize] {
-            let chosen = if decision { yes } else { no };
-            let (branch, desc) = self.operand(chosen)?;
-            self.numeric(guard, &guard_desc, "a guard")?;
+        let guard = self.operand(guard)?;
+        if let Some(decision) = self.guards[guard.expr] {
+            let chosen = self.operand(if decision { yes } else { no })?;
+            self.numeric(&guard, "a guard")?;
             if self.dialect != Dialect::Fixed {
                 let single = self.seems_single(yes) && self.seems_single(no);
-                self.guard_shape(guard, &guard_desc, single, [yes, no])?;
+                self.guard_shape(&guard, single, [yes, no])?;
             }
-            return Ok(self.push(TypedKind::Chosen { guard: guard_id, branch }, desc, span));
+            let kind = TypedKind::Chosen { guard: guard.typed, branch: chosen.typed };
+            return Ok(self.push(kind, chosen.desc, span));
         }
-        let (yes_id, yes_desc) = self.operand(yes)?;
-        let (no_id, no_desc) = self.operand(no)?;
-        let is_novalue = |id: ExprId| match &self.expr.node(id).kind {
+        let (yes, no) = (self.operand(yes)?, self.operand(no)?);
+        let is_novalue = |operand: Operand| match &self.expr.node(operand.expr).kind {
             NodeKind::NoValue(_) => true,
             NodeKind::Metric(name) => self.names.is_novalue(name),
             _ => false,
         };
         let (yes_never, no_never) = (is_novalue(yes), is_novalue(no));
         if !yes_never && !no_never {
-            self.branches([(yes, &yes_desc), (no, &no_desc)])?;
+            self.branches(yes, no)?;
         }
-        self.numeric(guard, &guard_desc, "a guard")?;
-        let indom = yes_desc.indom.or(no_desc.indom);
-        self.guard_shape(guard, &guard_desc, indom.is_none(), [yes, no])?;
-        if let (Dialect::Fixed, Some(own), Some(guarding)) = (self.dialect, indom, guard_desc.indom)
+        self.numeric(&guard, "a guard")?;
+        let indom = yes.desc.indom.or(no.desc.indom);
+        self.guard_shape(&guard, indom.is_none(), [yes.expr, no.expr])?;
+        if let (Dialect::Fixed, Some(own), Some(guarding)) = (self.dialect, indom, guard.desc.indom)
             && !self.are_same_domain(own, guarding)
         {
-            let at = self.span(guard);
-            let branch = if yes_desc.indom.is_some() { yes } else { no };
-            let branch_span = self.span(branch);
+            let at = self.span(guard.expr);
+            let branch = if yes.desc.indom.is_some() { yes } else { no };
+            let branch_span = self.span(branch.expr);
             return self.report(
                 Diagnostic::error(
                     Code::IndomMismatch,
@@ -153,12 +153,12 @@ impl Checker<'_> {
                 )
                 .label(at, format!("instances of {guarding}"))
                 .label(branch_span, format!("instances of {own}"))
-                .derived(self.derivation(guard, "guard", Property::Instances))
+                .derived(self.derivation(guard.expr, "guard", Property::Instances))
                 .help("reduce the guard to one value with an aggregate or scalar()"),
             );
         }
-        let base = if yes_never { no_desc } else { yes_desc };
-        let kind = TypedKind::Choose { guard: guard_id, yes: yes_id, no: no_id };
+        let base = if yes_never { no.desc } else { yes.desc };
+        let kind = TypedKind::Choose { guard: guard.typed, yes: yes.typed, no: no.typed };
         Ok(self.push(kind, Desc { indom, ..base }, span))
     }
 
@@ -166,8 +166,8 @@ impl Checker<'_> {
     /// only names and constants have one then, anything else counts as a set.
     fn seems_single(&self, id: ExprId) -> bool {
         match &self.expr.node(id).kind {
-            _ if self.done[id.0 as usize].is_some() => {
-                self.operand(id).is_ok_and(|(_, desc)| desc.indom.is_none())
+            _ if self.done[id].is_some() => {
+                self.operand(id).is_ok_and(|operand| operand.desc.indom.is_none())
             }
             NodeKind::Metric(name) => {
                 matches!(self.names.get(name), Name::Metric(desc) if desc.indom.is_none())
@@ -187,15 +187,14 @@ impl Checker<'_> {
 
     fn guard_shape(
         &mut self,
-        guard: ExprId,
-        guard_desc: &Desc,
+        guard: &Operand,
         branches_single: bool,
         [yes, no]: [ExprId; 2],
     ) -> Checked<()> {
-        if !branches_single || guard_desc.indom.is_none() {
+        if !branches_single || guard.desc.indom.is_none() {
             return Ok(());
         }
-        let at = self.span(guard);
+        let at = self.span(guard.expr);
         let (yes, no) = (self.span(yes), self.span(no));
         self.report(
             Diagnostic::error(
@@ -203,35 +202,28 @@ impl Checker<'_> {
                 at,
                 "the guard has a value per instance, but the branches have only one",
             )
-            .label(at, describe(guard_desc))
+            .label(at, describe(&guard.desc))
             .label(yes, "single value")
             .label(no, "single value")
-            .derived(self.derivation(guard, "guard", Property::Instances))
+            .derived(self.derivation(guard.expr, "guard", Property::Instances))
             .help("reduce the guard to one value with an aggregate or scalar()"),
         )
     }
 
     /// Refuses branches of different metadata.
-    fn branches(&mut self, [yes, no]: [(ExprId, &Desc); 2]) -> Checked<()> {
-        let (a, b) = (yes.1, no.1);
-        let scales = [
-            (
-                "space",
-                (a.units.dim_space, a.units.scale_space),
-                (b.units.dim_space, b.units.scale_space),
-            ),
-            (
-                "time",
-                (a.units.dim_time, a.units.scale_time),
-                (b.units.dim_time, b.units.scale_time),
-            ),
-        ];
-        let different = scales.iter().find(|(_, a, b)| a != b).map(|(axis, ..)| *axis);
-        let count =
-            (a.units.dim_count, a.units.scale_count) != (b.units.dim_count, b.units.scale_count);
-        let axis = different
-            .or(count.then_some("count"))
-            .or((a.units.extra != b.units.extra).then_some("extra"));
+    fn branches(&mut self, yes: Operand, no: Operand) -> Checked<()> {
+        let (a, b) = (&yes.desc, &no.desc);
+        let axes = |desc: &Desc| {
+            let units = desc.units;
+            [
+                ("space", units.dim_space, i16::from(units.scale_space)),
+                ("time", units.dim_time, i16::from(units.scale_time)),
+                ("count", units.dim_count, i16::from(units.scale_count)),
+            ]
+        };
+        let mut both = axes(a).into_iter().zip(axes(b));
+        let axis = both.find(|(a, b)| a != b).map(|((axis, ..), _)| axis);
+        let axis = axis.or((a.units.extra != b.units.extra).then_some("extra"));
         let indoms_differ = a.indom.is_some() && b.indom.is_some() && a.indom != b.indom;
         let (code, message, help) = if a.value_type != b.value_type {
             let message =
@@ -258,7 +250,7 @@ impl Checker<'_> {
         } else {
             return Ok(());
         };
-        let (yes_span, no_span) = (self.span(yes.0), self.span(no.0));
+        let (yes_span, no_span) = (self.span(yes.expr), self.span(no.expr));
         let axis = axis.unwrap_or_default();
         let mut diagnostic = Diagnostic::error(code, no_span, message)
             .pcp(format!("Different units or scale ({axis}) for ternary operands"))
@@ -270,12 +262,12 @@ impl Checker<'_> {
             Code::BranchUnits => Property::Units,
             _ => Property::Instances,
         };
-        for (id, branch) in [(yes.0, "first branch"), (no.0, "second branch")] {
+        for (id, branch) in [(yes.expr, "first branch"), (no.expr, "second branch")] {
             diagnostic = diagnostic.derived(self.derivation(id, branch, property));
         }
-        let alike = [(yes, no), (no, yes)].into_iter().find_map(|((constant, _), (_, other))| {
-            let fixed = self.constant_like(constant, other)?;
-            Some((self.span(constant), fixed)).filter(|_| code != Code::IndomMismatch)
+        let alike = [(yes, no), (no, yes)].into_iter().find_map(|(constant, other)| {
+            let fixed = self.constant_like(constant.expr, &other.desc)?;
+            Some((self.span(constant.expr), fixed)).filter(|_| code != Code::IndomMismatch)
         });
         self.report(match (alike, help) {
             (Some((span, fixed)), _) => diagnostic

@@ -2,11 +2,11 @@
 
 use pmderive_runtime::model::ValueType;
 
-use super::call::{Operand, truth_desc};
-use super::typed::{Desc, TypedId, TypedKind};
-use super::{Checked, Checker, describe};
+use super::call::truth_desc;
+use super::typed::{TypedId, TypedKind};
+use super::{Checked, Checker, Operand, describe};
 use crate::diag::{Code, Diagnostic};
-use crate::syntax::ast::{BinaryOp, ExprId};
+use crate::syntax::ast::BinaryOp;
 use crate::text::Span;
 
 impl Checker<'_> {
@@ -14,15 +14,14 @@ impl Checker<'_> {
     pub(super) fn text_equality(
         &mut self,
         (op, op_span): (BinaryOp, Span),
-        operands: [(ExprId, TypedId, Desc); 2],
+        operands: [Operand; 2],
         span: Span,
     ) -> Option<Checked<TypedId>> {
-        let is_text = |(_, _, desc): &(ExprId, TypedId, Desc)| desc.value_type == ValueType::String;
+        let is_text = |operand: &Operand| operand.desc.value_type == ValueType::String;
         let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
         if !self.extensions || !equality || !operands.iter().any(is_text) {
             return None;
         }
-        let operands = operands.map(|(expr, typed, desc)| Operand { expr, typed, desc });
         Some(self.compare_texts(op, op_span, operands, span))
     }
 

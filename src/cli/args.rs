@@ -15,7 +15,6 @@ use pmderive_runtime::context::HostSpec;
 use pmderive_runtime::model::parse_interval;
 
 use crate::dialect::{Dialect, Language};
-use crate::engine::Backend;
 use crate::size::size;
 
 /// The choice of a source. At most one is given.
@@ -76,7 +75,7 @@ pub struct DefinitionArguments {
 pub struct LanguageArguments {
     /// Give the answers of this version of libpcp, wrong ones included.
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
-    pub compat: Compat,
+    pub compat: Dialect,
     /// Allow functions and forms that libpcp does not have.
     #[arg(long)]
     pub extensions: bool,
@@ -92,7 +91,7 @@ impl DefinitionArguments {
 impl LanguageArguments {
     /// The language that was chosen.
     pub fn chosen(&self) -> Language {
-        Language { dialect: self.compat.into(), extensions: self.extensions }
+        Language { dialect: self.compat, extensions: self.extensions }
     }
 }
 
@@ -104,55 +103,6 @@ pub enum DiagWords {
     Full,
     /// libpcp's own messages, for programs that look for them.
     Pcp,
-}
-
-/// How expressions are computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum BackendArgument {
-    /// By native code if it is worth it.
-    #[default]
-    Auto,
-    /// By native code from the first sample on.
-    Jit,
-    /// By interpretation.
-    Interp,
-}
-
-impl BackendArgument {
-    /// The backend for a number of evaluations, if that is known: native code
-    /// is not worth it for a single sample.
-    pub fn for_samples(self, samples: Option<u64>) -> Backend {
-        match self {
-            BackendArgument::Auto if samples == Some(1) => Backend::Interp,
-            BackendArgument::Auto => Backend::Auto,
-            BackendArgument::Jit => Backend::Jit,
-            BackendArgument::Interp => Backend::Interp,
-        }
-    }
-}
-
-/// Versions of libpcp.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Compat {
-    /// libpcp 6.0.
-    #[value(name = "6.0")]
-    Version6,
-    /// libpcp 7.2.
-    #[value(name = "7.2")]
-    Version7,
-    /// The language of 7.2 with right answers.
-    #[default]
-    Off,
-}
-
-impl From<Compat> for Dialect {
-    fn from(compat: Compat) -> Dialect {
-        match compat {
-            Compat::Version6 => Dialect::Pcp6_0,
-            Compat::Version7 => Dialect::Pcp7_2,
-            Compat::Off => Dialect::Fixed,
-        }
-    }
 }
 
 /// More than thirty years, so that arithmetic with it is safe.

@@ -2,7 +2,7 @@
 //! variables add.
 //!
 //! ```text
-//! arguments ──► with --compat: pcp_arguments, with variables ──► clap
+//! arguments ──► with --compat: pcp::arguments, with variables ──► clap
 //!          └──► without: clap, and again with variables' options in front
 //! ```
 //!

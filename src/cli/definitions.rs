@@ -265,12 +265,11 @@ impl Definitions {
 
     /// Leaves out what needs no saying: that the source has a metric of its own
     /// where the system has a definition of the same name.
-    pub fn without_hidden_ones_of_system(&self, diagnostics: Diagnostics) -> Diagnostics {
-        let mut kept = Diagnostics::default();
-        kept.extend(diagnostics.into_iter().filter(|diagnostic| {
+    pub fn without_hidden_ones_of_system(&self, mut diagnostics: Diagnostics) -> Diagnostics {
+        diagnostics.retain(|diagnostic| {
             diagnostic.code != Code::HiddenByMetric || self.own.contains(&diagnostic.span.source)
-        }));
-        kept
+        });
+        diagnostics
     }
 }
 

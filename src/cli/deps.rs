@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use pmderive_runtime::model::PmStatus;
 use pmderive_runtime::source::MetadataSource;
 
 use crate::bind::Name;
@@ -15,7 +14,7 @@ use crate::deps::{Dependencies, Dependency, Need, dependencies};
 use crate::diag::printable;
 use crate::engine::{Backend, Engine};
 use crate::metadata::RecordedMetadata;
-use crate::report::json::{write_desc, write_status, write_string};
+use crate::report::json::{write_desc, write_object, write_status};
 
 use super::args::{DefinitionArguments, SourceArguments, interval};
 use super::definitions::Definitions;
@@ -212,40 +211,42 @@ fn word(need: Need) -> &'static str {
 }
 
 fn json(needs: &Dependencies, source: Option<&str>) -> String {
-    let mut out = "{\"source\":".to_owned();
-    match source {
-        Some(source) => write_string(&mut out, source),
-        None => out.push_str("null"),
-    }
-    out.push_str(",\"metrics\":[");
-    for (at, metric) in needs.metrics.iter().enumerate() {
-        out.push_str(if at == 0 { "\n" } else { ",\n" });
-        out.push_str("{\"name\":");
-        write_string(&mut out, &metric.name);
-        let _ = write!(out, ",\"need\":\"{}\",\"needed_by\":[", word(metric.need()));
-        for (at, (definition, need)) in metric.needed_by.iter().enumerate() {
-            out.push_str(if at == 0 { "{\"definition\":" } else { ",{\"definition\":" });
-            write_string(&mut out, definition);
-            let _ = write!(out, ",\"need\":\"{}\"}}", word(*need));
-        }
-        out.push(']');
-        let status: Option<PmStatus> = match metric.meaning {
-            Some(Name::Metric(desc)) => {
-                let _ = write!(out, ",\"pmid\":\"{}\",\"desc\":", desc.pmid);
-                write_desc(&mut out, &Desc::from(desc));
-                None
-            }
-            Some(Name::Unknown(status) | Name::NoDescriptor(status)) => Some(status),
-            Some(Name::Derived | Name::Nested { .. } | Name::Unusable) | None => None,
-        };
-        if let Some(status) = status {
-            out.push(',');
-            write_status(&mut out, status);
-        }
-        out.push('}');
-    }
+    let mut out = String::new();
+    write_object(&mut out, |object| {
+        object.text_or_null("source", source);
+        object.list("metrics", &needs.metrics, |out, metric| {
+            // Each on a line.
+            out.push('\n');
+            write_dependency(out, metric);
+        });
+    });
+    // As is the end of the list.
+    out.truncate(out.len() - "]}".len());
     out.push_str("\n]}\n");
     out
+}
+
+fn write_dependency(out: &mut String, metric: &Dependency) {
+    write_object(out, |object| {
+        object.text("name", &metric.name);
+        object.text("need", word(metric.need()));
+        object.list("needed_by", &metric.needed_by, |out, (definition, need)| {
+            write_object(out, |object| {
+                object.text("definition", definition);
+                object.text("need", word(*need));
+            });
+        });
+        match metric.meaning {
+            Some(Name::Metric(desc)) => {
+                object.text("pmid", &desc.pmid.to_string());
+                object.member("desc", |out| write_desc(out, &Desc::from(desc)));
+            }
+            Some(Name::Unknown(status) | Name::NoDescriptor(status)) => {
+                object.members(|out| write_status(out, status));
+            }
+            Some(Name::Derived | Name::Nested { .. } | Name::Unusable) | None => {}
+        }
+    });
 }
 
 fn pmlogger(needs: &Dependencies, arguments: &DepsArguments) -> String {

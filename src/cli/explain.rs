@@ -12,10 +12,10 @@ use crate::diag::json::to_json;
 use crate::diag::{Code, Diagnostics, EXPRESSION, page};
 use crate::dialect::Language;
 use crate::engine::{Backend, Engine, Registered};
-use crate::explain::json::{write_definition, write_list, write_program};
+use crate::explain::json::{add_program, write_definition};
 use crate::explain::text::{kernel_to_text, to_text};
 use crate::explain::{ExplainedKernel, Explanation, explain};
-use crate::report::json::write_string;
+use crate::report::json::write_object;
 use crate::syntax::parse_expr;
 use crate::text::{SourceId, Span};
 
@@ -235,28 +235,30 @@ fn json(
     diagnostics: &mut Diagnostics,
     definitions: &Definitions,
 ) -> String {
-    let mut out = "{\"definitions\":".to_owned();
-    write_list(&mut out, &explanation.definitions, write_definition);
-    if let Some(program) = &explanation.program {
-        out.push_str(",\"program\":{");
-        write_program(&mut out, program);
-        out.push_str(",\"kernels\":");
-        write_list(&mut out, &program.kernels, |out, kernel| {
-            let _ = write!(out, "{{\"id\":{},\"ir\":", kernel.id);
-            write_string(out, &kernel.ir.to_string());
-            for (name, form) in native(kernel, arguments) {
-                let _ = write!(out, ",\"{name}\":");
-                write_string(out, &form);
-            }
-            out.push('}');
-        });
-        out.push('}');
-    }
     diagnostics.sort();
-    out.push_str(",\"diagnostics\":");
-    write_list(&mut out, &*diagnostics, |out, one| {
-        out.push_str(&to_json(one, &definitions.sources));
+    let mut out = String::new();
+    write_object(&mut out, |object| {
+        object.list("definitions", &explanation.definitions, write_definition);
+        if let Some(program) = &explanation.program {
+            object.member("program", |out| {
+                write_object(out, |object| {
+                    add_program(object, program);
+                    object.list("kernels", &program.kernels, |out, kernel| {
+                        write_object(out, |object| {
+                            object.value("id", kernel.id);
+                            object.text("ir", &kernel.ir.to_string());
+                            for (name, form) in native(kernel, arguments) {
+                                object.text(name, &form);
+                            }
+                        });
+                    });
+                });
+            });
+        }
+        object.list("diagnostics", &*diagnostics, |out, one| {
+            out.push_str(&to_json(one, &definitions.sources));
+        });
     });
-    out.push_str("}\n");
+    out.push('\n');
     out
 }

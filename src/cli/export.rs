@@ -106,9 +106,8 @@ pub fn run(arguments: &ExportArguments, messages: &mut Messages) -> Result<Outco
     run.tell_left_out(arguments.verbose);
     outcome = outcome.max(run.leave_out(is_event, |metric, messages| {
         let name = &metric.name;
-        messages.error(&format_args!(
-            "{name}: event records are no values of a table; see `pmderive val`"
-        ));
+        messages
+            .error(&format_args!("{name}: a table cannot hold event records; see `pmderive val`"));
     })?);
     run.take_all_of_archive();
     run.show_progress(file.is_some() || !shows_output())?;

@@ -1,9 +1,10 @@
 //! The command line: arguments in, output and exit status out.
 //!
 //! ```text
-//! args ──► definitions ──► engine ──► samples ─┬─► eval ──► output (text │ JSON │ CSV) ──► standard output
-//!             │                          ▲     └─► export ──► a file
-//!             └──► check, explain, deps  source (pmcd │ archive │ this process)
+//! args ──► definitions ──► engine ──► samples ─┬─► eval, export ──► report ──► standard output, a file
+//!             │                          ▲     └─► record
+//!             │        source (pmcd │ archive │ this machine) ──► pcp: info, val, probe
+//!             └──► check, explain, deps, fmt, test
 //!
 //!  diagnostics and messages of all of them ──► messages ──► standard error
 //! ```

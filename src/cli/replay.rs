@@ -9,9 +9,10 @@ use clap::Args;
 use crate::escape;
 use crate::replay::{ReplayError, replay};
 
-use super::args::{BackendArgument, Compat};
 use super::terminal::{Output, Purpose};
 use super::{Outcome, Stop};
+use crate::dialect::Dialect;
+use crate::engine::Backend;
 
 /// Arguments of `replay`.
 #[derive(Debug, Args)]
@@ -23,11 +24,11 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "DIRECTORY")]
     pub archives: PathBuf,
     /// Give the answers of this version of libpcp.
-    #[arg(long, value_enum, default_value_t = Compat::Version7, value_name = "VERSION")]
-    pub compat: Compat,
+    #[arg(long, value_enum, default_value_t = Dialect::Pcp7_2, value_name = "VERSION")]
+    pub compat: Dialect,
     /// How expressions are computed.
-    #[arg(long, value_enum, default_value_t = BackendArgument::Jit)]
-    pub backend: BackendArgument,
+    #[arg(long, value_enum, default_value_t = Backend::Jit)]
+    pub backend: Backend,
 }
 
 /// Runs the command.
@@ -42,9 +43,8 @@ pub fn run(arguments: &ReplayArguments) -> Result<Outcome, Stop> {
             Box::new(BufReader::new(file.map_err(unreadable)?))
         }
     };
-    let backend = backend.for_samples(None);
     let mut answers = Output::standard(Purpose::Exact, false);
-    let replayed = replay(cases, archives, (*compat).into(), backend, &mut answers);
+    let replayed = replay(cases, archives, *compat, *backend, &mut answers);
     // What was answered before a case that makes no sense stands.
     let flushed = answers.flush();
     match replayed.and(flushed.map_err(ReplayError::Io)) {

@@ -53,7 +53,7 @@ impl SourceArguments {
             if let Some(error) = InterpolationRules::mistake_in_environment()
                 && !messages.are_of_tool()
             {
-                let wrong = "PCP_IGNORE_MARK_RECORDS is no interval, so that every mark is a gap";
+                let wrong = "PCP_IGNORE_MARK_RECORDS is not an interval, so every mark is a gap";
                 messages.warning_lines(&[&wrong, &":\n", &error]);
             }
             return Ok(context);

@@ -12,7 +12,7 @@ use crate::diag::Diagnostics;
 use crate::diag::json::to_json;
 use crate::engine::Backend;
 use crate::escape;
-use crate::report::json::write_string;
+use crate::report::json::{add_why, write_object};
 use crate::text::SourceMap;
 use crate::unit_test::{Failure, NamedBackend, Report, read, run as run_tests};
 
@@ -232,33 +232,29 @@ fn difference(failure: &Failure) -> String {
 
 fn write_json(out: &mut String, file: &str, report: &Report, sources: &SourceMap) {
     let (line, _) = sources.line_column(report.name.span.source, report.name.span.start);
-    out.push_str("{\"file\":");
-    write_string(out, file);
-    let _ = write!(out, ",\"line\":{line},\"test\":");
-    write_string(out, &report.name.text);
-    let _ = write!(out, ",\"passed\":{},\"failures\":[", report.has_passed());
-    for (at, failure) in report.failures.iter().enumerate() {
-        out.push_str(if at == 0 { "{\"metric\":" } else { ",{\"metric\":" });
-        write_string(out, &failure.metric);
-        if let Some((step, time)) = failure.step {
-            let _ = write!(out, ",\"step\":{step},\"seconds\":{}", time.as_secs_f64());
-        }
-        if let Some(instance) = &failure.instance {
-            out.push_str(",\"instance\":");
-            write_string(out, instance);
-        }
-        out.push_str(",\"expected\":");
-        write_string(out, &failure.expected);
-        out.push_str(",\"got\":");
-        write_string(out, &failure.got);
-        if let Some(why) = &failure.why {
-            out.push_str(",\"why\":{\"reason\":");
-            write_string(out, why.reason);
-            out.push_str(",\"text\":");
-            write_string(out, &why.text);
-            out.push('}');
-        }
-        out.push('}');
-    }
-    let _ = writeln!(out, "],\"omitted\":{}}}", report.omitted);
+    write_object(out, |object| {
+        object.text("file", file);
+        object.value("line", line);
+        object.text("test", &report.name.text);
+        object.value("passed", report.has_passed());
+        object.list("failures", &report.failures, |out, failure| {
+            write_object(out, |object| {
+                object.text("metric", &failure.metric);
+                if let Some((step, time)) = failure.step {
+                    object.value("step", step);
+                    object.value("seconds", time.as_secs_f64());
+                }
+                if let Some(instance) = &failure.instance {
+                    object.text("instance", instance);
+                }
+                object.text("expected", &failure.expected);
+                object.text("got", &failure.got);
+                if let Some(why) = &failure.why {
+                    add_why(object, why.reason, &why.text);
+                }
+            });
+        });
+        object.value("omitted", report.omitted);
+    });
+    out.push('\n');
 }

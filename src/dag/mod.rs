@@ -1,10 +1,10 @@
 //! The graph of all operations of all metrics, each distinct one once.
 //!
-//! Nodes are interned: asking for an operation that is already there gives
-//! the node there is. Operations on constants are done at once, by the same
-//! kernels that would do them later. Operations with a past ([`Op::Change`])
-//! belong to one definition and are shared within it only; the samples that
-//! they look back to are shared by all.
+//! Nodes are interned: asking for an operation that exists gives its node.
+//! Operations on constants are done at once, by the same kernels that would do
+//! them later. Operations with a past ([`Op::Change`]) belong to one definition
+//! and are shared within it only; the samples that they look back to are shared
+//! by all.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use pmderive_runtime::model::{InDom, MetricDesc, Pmid, ValueType};
 use pmderive_runtime::pattern::Pattern;
 use pmderive_runtime::program::{
     Baseline, BaselineId, FetchedDomain, History, HistoryId, HistoryKey, Input, InputSlot,
-    NamedDomain, Node, NodeId, OnFailure, Op, Window, WindowFunction, WindowId, scalar_of,
+    NamedDomain, Node, NodeId, OnFailure, Op, PatternId, Window, WindowFunction, WindowId,
+    scalar_of,
 };
 use rustc_hash::FxHashMap;
 
@@ -53,7 +54,7 @@ pub struct Graph {
     domain_index: FxHashMap<InDom, u32>,
     kernel_index: FxHashMap<KernelIr, KernelRef>,
     constant_index: FxHashMap<Vec<u8>, u32>,
-    pattern_index: FxHashMap<Box<str>, u32>,
+    pattern_index: FxHashMap<Box<str>, PatternId>,
     history_index: FxHashMap<(NodeId, OnFailure), HistoryId>,
     baseline_index: FxHashMap<(u64, HistoryId), BaselineId>,
     window_index: FxHashMap<WindowOf, WindowId>,
@@ -71,7 +72,7 @@ type WindowOf = (u64, NodeId, WindowFunction, u64);
 struct Common {
     /// For each of the first nodes the first one that does the same.
     first: Vec<NodeId>,
-    /// Those, without what is a definition's own in them.
+    /// The same, without what belongs to a single definition.
     index: FxHashMap<Node, NodeId>,
     histories: FxHashMap<(NodeId, OnFailure), HistoryId>,
 }
@@ -333,16 +334,16 @@ impl Graph {
         NamedDomain(slot as u32)
     }
 
-    /// Position of a pattern that the parser has accepted.
-    pub fn pattern(&mut self, text: &str) -> Option<u32> {
-        if let Some(position) = self.pattern_index.get(text) {
-            return Some(*position);
+    /// A pattern that the parser has accepted.
+    pub fn pattern(&mut self, text: &str) -> Option<PatternId> {
+        if let Some(known) = self.pattern_index.get(text) {
+            return Some(*known);
         }
         let pattern = Pattern::new(text).ok()?;
-        let position = self.patterns.len() as u32;
+        let id = PatternId(self.patterns.len() as u32);
         self.patterns.push(pattern);
-        self.pattern_index.insert(text.into(), position);
-        Some(position)
+        self.pattern_index.insert(text.into(), id);
+        Some(id)
     }
 
     /// The kernel of a form.

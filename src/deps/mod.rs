@@ -1,8 +1,8 @@
 //! Which metrics a set of definitions needs of a source.
 //!
-//! The texts alone tell the names; names that a source knows tell besides
-//! which of them exist and which branches will never be chosen. Definitions
-//! that others are built on are followed where the language has that.
+//! The texts alone give the names. With a source it is also known which of them
+//! exist and which branches will never be chosen. Definitions within
+//! definitions are followed where the language has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::bind::{Name, Names, name_in};
 use crate::diag::Diagnostics;
 use crate::engine::{Engine, Registered, Registry, needed};
-use crate::syntax::ast::{Expr, ExprId, NodeKind};
+use crate::syntax::ast::{Expr, ExprId, NodeKind, PerNode};
 use crate::text::Span;
 
 /// What a metric is needed for, the greatest need first.
@@ -86,7 +86,7 @@ pub fn dependencies(
     let names = examination.as_ref().map(|examination| &examination.names);
     let all = needed(registry, selection);
     let examined = examination.iter().flat_map(|examination| &examination.expressions);
-    let live = all.iter().zip(examined).map(|(one, examined)| (one.name_span, &*examined.live));
+    let live = all.iter().zip(examined).map(|(one, examined)| (one.name_span, &examined.live));
     let mut walk = Walk {
         registry,
         follows: engine.language().extensions,
@@ -126,7 +126,7 @@ struct Walk<'w> {
     follows: bool,
     names: Option<&'w Names>,
     /// Which nodes of each definition are left, as far as a source tells.
-    live: FxHashMap<Span, &'w [bool]>,
+    live: FxHashMap<Span, &'w PerNode<bool>>,
     /// Needs of metrics by name and definition.
     found: BTreeMap<Box<str>, BTreeMap<Box<str>, Need>>,
 }
@@ -146,7 +146,7 @@ impl<'w> Walk<'w> {
         }
         let live = self.live.get(&one.name_span).copied();
         for (id, node) in one.expr.nodes() {
-            let is_live = live.and_then(|live| live.get(id.0 as usize)).copied().unwrap_or(true);
+            let is_live = live.and_then(|live| live.get(id)) != Some(&false);
             let own = match &node.kind {
                 _ if !is_live => Need::Nothing,
                 NodeKind::Defined(_) => Need::Existence,

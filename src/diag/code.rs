@@ -1,4 +1,4 @@
-//! The registry of diagnostic codes. A number is never given to another meaning.
+//! The registry of diagnostic codes. A number never gets another meaning.
 //!
 //! Below 100 are mistakes in the text, from 100 on those of names, from 200 on
 //! those of metadata, from 300 on what is allowed but hardly meant (lints).

@@ -1,7 +1,7 @@
 //! Diagnostics: what is wrong with a definition, as data.
 //!
-//! Rendering is elsewhere; a stage that finds a mistake makes a
-//! [`Diagnostic`] and goes on.
+//! A stage that finds a mistake makes a [`Diagnostic`] and goes on. Rendering
+//! is elsewhere.
 
 mod code;
 pub mod json;
@@ -79,7 +79,7 @@ pub struct Fix {
     pub text: String,
 }
 
-/// How a value came by one of its properties, from the metrics up.
+/// Where a value got one of its properties, from the metrics up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Derivation {
     /// The value.
@@ -164,7 +164,16 @@ impl Diagnostic {
         self
     }
 
-    /// Adds how an operand came by what is wrong with it, if that is known.
+    /// Asks whether a word was meant in the place of a span, which the edit puts
+    /// there; without a word it says something else.
+    pub fn meant(self, span: Span, word: Option<&str>, otherwise: impl Into<String>) -> Diagnostic {
+        match word {
+            Some(word) => self.help(format!("did you mean `{word}`?")).fix(span, word),
+            None => self.help(otherwise),
+        }
+    }
+
+    /// Adds where an operand got what is wrong with it, if that is known.
     pub fn derived(mut self, derivation: Option<Derivation>) -> Diagnostic {
         self.derivations.extend(derivation);
         self

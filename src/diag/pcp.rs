@@ -1,9 +1,10 @@
 //! libpcp's own forms of messages, for tools that match on them.
 //!
-//! Whoever finds a mistake knows libpcp's words for it; here they are put into
-//! the frames in which `pmLoadDerivedConfig(3)`, `pmRegisterDerivedMetric(3)`
-//! and the binding of a metric print them. A diagnostic carries the result in
-//! [`Diagnostic::pcp`]; what libpcp has no complaint about has none.
+//! Whoever finds a mistake knows libpcp's words for it. This module puts them
+//! into the frames in which `pmLoadDerivedConfig(3)`,
+//! `pmRegisterDerivedMetric(3)` and the binding of a metric print them. A
+//! diagnostic carries the result in [`Diagnostic::pcp`]; what libpcp has no
+//! complaint about has none.
 //!
 //! An end of line in the name of a file, or in an expression that stands in
 //! none, is escaped: it must not look as if a complaint ended there.
@@ -106,9 +107,9 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
     escaped(text.as_bytes(), |character| character == '\n')
 }
 
-/// What libpcp prints of a diagnostic, with line ends; nothing where it has
-/// nothing to say. What cannot be read it leaves to its caller to say. Stray
-/// bytes are characters still (see `stray.rs`).
+/// What libpcp prints of a diagnostic, with line ends; nothing where it prints
+/// nothing. It leaves it to its caller to report a file that cannot be read.
+/// Stray bytes are characters still (see `stray.rs`).
 pub fn render(diagnostic: &Diagnostic) -> Option<String> {
     let text = diagnostic.pcp.as_deref().filter(|_| diagnostic.code != Code::UnreadableFile)?;
     Some(match is_semantic(diagnostic.code) {

@@ -1,10 +1,10 @@
 //! Diagnostics for people: the source lines with the places marked.
 //!
-//! The only part that knows ariadne. Texts that can be shown as they are it
-//! gets whole, once for all diagnostics. Of others it gets excerpts: the lines
-//! in question, cut to a readable width around the place, so that an expression
-//! of a megabyte costs no more than a short one. The output depends on nothing
-//! but its arguments.
+//! This is the only part that knows ariadne. A text that can be shown as it is
+//! goes to ariadne whole, once for all diagnostics. Of any other text it gets
+//! an excerpt: the lines in question, cut to a readable width around the place,
+//! so that an expression of a megabyte costs no more than a short one. The
+//! output depends on the arguments only.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -183,8 +183,8 @@ fn headline(diagnostic: &Diagnostic, style: Style) -> String {
 /// Longest edit that is shown beside an advice, in bytes.
 const MAX_SHOWN_FIX: usize = 100;
 
-/// What to do: the advice with the edit where that says more, or else the
-/// edit in words.
+/// What to do: the advice, with the edit where that says more, else the edit in
+/// words.
 fn help(diagnostic: &Diagnostic) -> Option<String> {
     if let Some(help) = &diagnostic.help {
         let shown = diagnostic.fix.as_ref().map_or("", |fix| fix.text.trim());

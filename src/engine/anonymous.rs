@@ -1,8 +1,8 @@
 //! The metrics that libpcp defines for itself, to unpack event records into
 //! (`pmUnpackEventRecords(3)`).
 //!
-//! They are in every name space and never have values. When they get their
-//! identifiers is for the registry to know.
+//! They are in every name space and never have values. The registry knows when
+//! they get their identifiers.
 
 use pmderive_runtime::model::{Semantics, Units, ValueType};
 

@@ -13,14 +13,26 @@ use super::threads::Threads;
 
 /// How kernels are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Backend {
-    /// Interpreted at first, native from soon after the second evaluation on.
+    /// By native code if it is worth it: from soon after the second evaluation on.
     #[default]
     Auto,
-    /// Native from the first evaluation on.
+    /// By native code from the first evaluation on.
     Jit,
-    /// Interpreted.
+    /// By interpretation.
     Interp,
+}
+
+impl Backend {
+    /// The backend for a number of evaluations, if that is known: native code is
+    /// not worth it for a single one.
+    pub fn for_evaluations(self, number: Option<u64>) -> Backend {
+        match (self, number) {
+            (Backend::Auto, Some(1)) => Backend::Interp,
+            _ => self,
+        }
+    }
 }
 
 /// Compiles kernels when their time has come.
@@ -40,11 +52,11 @@ struct State {
 }
 
 impl Engine {
-    /// Says that an evaluator has done an evaluation of a program of this
-    /// engine. With [`Backend::Auto`] its kernels become native code, in a thread
-    /// of their own, when it has done two. [`super::Session`] says so by itself;
-    /// this is for whoever has an [`Evaluator`], for which nothing else is needed
-    /// to evaluate the metrics of a host whose calls are futures:
+    /// Notes that an evaluator has evaluated a program of this engine. With
+    /// [`Backend::Auto`] its kernels become native code, in a thread of their
+    /// own, when it has done two. [`super::Session`] says so by itself; this is
+    /// for whoever has an [`Evaluator`], for which nothing else is needed to
+    /// evaluate the metrics of a host whose calls are futures:
     ///
     /// ```
     /// use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! Binding to hosts that must not be waited for: the questions go out without
-//! blocking, and what has to be compiled is compiled on the engine's own
-//! threads, once for all hosts of a class however many wait.
+//! Binds to hosts without blocking: the questions go out as futures, and the
+//! engine's own threads compile, once for all hosts of a class however many
+//! wait.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +28,7 @@ enum State {
     Grounded,
     /// Under way, and waited for.
     Flying(Vec<Waker>),
-    /// It came to an end: there is a program, unless the compiler panicked.
+    /// It has ended: there is a program, unless the compiler panicked.
     Over,
 }
 
@@ -70,8 +70,8 @@ impl Drop for Landing {
     }
 }
 
-/// Asks a host, which takes a large future and happens seldom: the tasks of
-/// thousands of hosts must not have room for it all the time.
+/// Asks a host in a boxed future: it is large and needed seldom, and the tasks
+/// of thousands of hosts must not hold room for it all the time.
 async fn ask_apart<T: Transport>(
     selection: &Selection,
     host: &mut AsyncHostContext<T>,

@@ -1,4 +1,4 @@
-//! Settings of derived metrics: limits, debugging, what becomes of missing
+//! Settings of derived metrics: limits, debugging, the treatment of missing
 //! operands, and who may change which (`pmSetDerivedControl(3)`).
 //!
 //! The limit of a context is its own affair, see [`super::Session`].
@@ -10,8 +10,8 @@ use crate::syntax::ControlOption;
 /// Who sets an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetBy {
-    /// The environment variable `PCP_DERIVED_CONTROL`, against which no one
-    /// else prevails.
+    /// The environment variable `PCP_DERIVED_CONTROL`, which overrides everyone
+    /// else.
     Environment,
     /// A program, or a `#control` line of a definition file.
     Program,

@@ -1,8 +1,8 @@
-//! Checking definitions against the answers of a source: which names are
-//! definitions, in which order these are checked, and what was found out.
+//! Checks definitions against the answers of a source: which names are
+//! definitions, in which order they are checked, and what was found out.
 //!
-//! It asks no source: answers are given, and so is whoever knows names to
-//! suggest in place of unknown ones.
+//! It asks no source: its caller gives the answers, and a function that
+//! suggests names in place of unknown ones.
 
 use std::sync::Arc;
 

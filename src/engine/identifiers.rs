@@ -32,8 +32,8 @@ pub fn is_of_context(pmid: Pmid) -> bool {
     pmid.is_derived() && pmid.0 & FLAG != 0
 }
 
-/// What global metrics are ordered by before those of a context, each kind in
-/// the order of registration.
+/// A key that sorts global metrics before those of a context, each kind in the
+/// order of registration.
 pub fn order(pmid: Pmid) -> (bool, u32) {
     match is_of_context(pmid) {
         false => (false, pmid.0),

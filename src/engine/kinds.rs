@@ -1,5 +1,5 @@
 //! The kinds of sources that an engine has programs for, as operators see them:
-//! how many there are, who holds each, and by what a kind differs from the usual
+//! how many there are, who holds each, and how a kind differs from the usual
 //! one.
 //!
 //! Sources of one kind are a [`Class`] and share a program; a kind takes the
@@ -27,8 +27,8 @@ pub struct Kind {
     /// Who holds its program: evaluators, sessions that have chosen, and whoever
     /// keeps what was compiled.
     pub holders: usize,
-    /// By what its sources differ from those of the kind of the same selection
-    /// that has most holders. Nothing for that kind itself.
+    /// How its sources differ from those of the kind of the same selection that
+    /// has most holders. Nothing for that kind itself.
     pub differs: Option<String>,
 }
 
@@ -95,7 +95,7 @@ fn usual(by_use: &[(usize, Arc<Class>)], selection: &Selection) -> Option<Arc<Cl
     classes.find(|class| **class.selection() == *selection).cloned()
 }
 
-/// By what the answers of two kinds of sources differ, in words.
+/// How the answers of two kinds of sources differ, in words.
 fn difference(selection: &Selection, usual: &Fingerprint, other: &Fingerprint) -> Option<String> {
     let mentions = selection.mentions();
     let answers = mentions.names.iter().zip(usual.found().zip(other.found()));

@@ -146,7 +146,7 @@ impl Engine {
     }
 
     /// The engine, with instance domains that operators take for the same.
-    /// libpcp 6.0 has no such domains, nor has its dialect.
+    /// libpcp 6.0 has no such domains, and neither does its dialect.
     pub fn with_equivalent_domains(self, equivalent: EquivalentDomains) -> Engine {
         Engine { equivalent_domains: Arc::new(equivalent), ..self }
     }
@@ -380,8 +380,8 @@ pub(crate) fn is_anonymous(name: &str) -> bool {
 
 /// Metadata of the metrics that libpcp defines for itself.
 fn anonymous_descs(registry: &Registry) -> impl Iterator<Item = (&'static str, MetricDesc)> {
-    // A registry of version 6 may not have given them identifiers yet, and
-    // sources know neither these nor others.
+    // A registry of version 6 may not have given them identifiers yet, and no
+    // source knows them.
     let given: Vec<Pmid> = registry.anonymous().map(|(pmid, _)| pmid).collect();
     ANONYMOUS.iter().zip(0u32..).filter_map(move |(one, at)| {
         let pmid = given.get(at as usize).copied().or_else(|| identifiers::global(at))?;

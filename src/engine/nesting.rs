@@ -1,10 +1,10 @@
 //! Derived metrics as operands of others: which definitions a selection needs,
 //! and in what order, operands first.
 //!
-//! Takes parsed definitions and tells which names stand for definitions from
-//! the caller. A definition that leads back to itself is reported by drawing
-//! the way; nothing here checks or computes. Everything is done by loops, and
-//! levels are limited in number because the work per definition grows with them.
+//! It takes parsed definitions; the caller says which names stand for
+//! definitions. A definition that leads back to itself is reported with the
+//! whole way. Nothing here checks or computes. Loops do everything, and the
+//! number of levels is limited because the work per definition grows with it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -157,7 +157,8 @@ fn mentions(
 }
 
 fn too_deep(one: &Registered, operand: Span) -> Diagnostic {
-    let message = format!("`{}` stands on more than {MAX_LEVELS} levels of others", one.name);
+    let message =
+        format!("`{}` needs more than {MAX_LEVELS} levels of other definitions", one.name);
     let mut diagnostic =
         Diagnostic::error(Code::TooComplex, operand, message).label(operand, "one level too many");
     diagnostic.metric = one.is_named.then(|| Box::from(&*one.name));
@@ -212,7 +213,7 @@ pub(super) fn with_values(
         let live = &examined[*position].live;
         let named: FxHashSet<&str> = references(&definitions[*position].expr)
             .filter(|reference| reference.wants_value)
-            .filter(|reference| live.get(reference.node.0 as usize).copied().unwrap_or(false))
+            .filter(|reference| live.get(reference.node) == Some(&true))
             .map(|reference| reference.name)
             .collect();
         for mention in &order.operands[*position] {
@@ -230,10 +231,11 @@ pub(crate) struct Arranged {
     pub outputs: Vec<Option<usize>>,
 }
 
-/// Puts the expressions that are whole and wanted one after the other: the first
-/// `chosen` ones, and those that they need. What is needed by a definition that
-/// cannot be used is not evaluated for it. Operands change a definition's identity with theirs: previous samples of what was
-/// computed from another definition mean something else.
+/// Puts the expressions that are whole and wanted one after the other: the
+/// first `chosen` ones, and those that they need. What is needed by a
+/// definition that cannot be used is not evaluated for it. Operands change a
+/// definition's identity with theirs: previous samples that were computed from
+/// another definition mean something else.
 pub(super) fn arrange(
     chosen: usize,
     identities: &[u64],

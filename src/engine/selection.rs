@@ -16,6 +16,7 @@ use super::{anonymous_descs, is_anonymous};
 use crate::bind::{Literals, Mentions, mentions};
 use crate::syntax::ControlOption;
 use crate::syntax::ast::NodeKind;
+use crate::text::Span;
 
 /// Derived metrics of a registry, chosen in an order, as of the time of
 /// choosing: what changes in the registry later changes nothing here.
@@ -89,9 +90,9 @@ impl Selection {
         self.count == 0
     }
 
-    /// Names of those that were chosen, in the order asked for.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
-        self.definitions[..self.count].iter().map(|one| &one.name)
+    /// Names of those that were chosen, in the order asked for, and where they stand.
+    pub fn named(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, Span)> {
+        self.definitions[..self.count].iter().map(|one| (&one.name, one.name_span))
     }
 
     /// The registry as it was.

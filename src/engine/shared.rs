@@ -163,7 +163,8 @@ impl SharedRegistry {
     }
 
     /// Registers a metric in place of the one that the name has, if any; see
-    /// [`Registry::replace`]. No session is ever without the one and the other.
+    /// [`Registry::replace`]. No session ever sees a moment without either of
+    /// them.
     ///
     /// # Errors
     /// As [`SharedRegistry::register`]; then the former definition stays.

@@ -1,5 +1,5 @@
-//! A sample with all that is said of it: what each metric has, the names of
-//! instances, and what is wrong with definitions.
+//! A sample with everything that reports show: what each metric has, the names
+//! of instances, and what is wrong with definitions.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What the environment of a process says of derived metrics, see
+//! What the environment of a process says about derived metrics, see
 //! PCPIntro(1) and pmRegisterDerived(3).
 //!
-//! Only variables and the presence of a directory are looked at; what a list
-//! of files means is for the registry to know.
+//! It looks at variables and at the presence of a directory only; the registry
+//! knows what a list of files means.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! The engine's own threads, for work that must not hold up whoever asks for
-//! it: there are no more of them than processors, and none without work.
+//! The engine's own threads, for work that nobody must wait for: there are no
+//! more of them than processors, and none without work.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,8 +23,8 @@ struct State {
 }
 
 impl Threads {
-    /// Has a job done soon, after those that wait already. If there is no
-    /// thread to be had, it is done here and now.
+    /// Queues a job after those that wait already. If no thread can be started,
+    /// it is done here and now.
     pub fn run(&self, job: Job) {
         if self.in_line {
             return drop(catch_unwind(AssertUnwindSafe(job)));

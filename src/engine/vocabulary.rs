@@ -1,9 +1,9 @@
 //! Names to suggest in place of unknown ones: those of a source and those of
 //! the definitions.
 //!
-//! It asks no source. Whoever checks definitions without a source's names gets
-//! to know whether they are missed, and checks again once they are there: that
-//! is so for definitions with unknown names only.
+//! It asks no source. Whoever checks definitions without a source's names
+//! learns whether a suggestion needed them, and then checks again with them.
+//! Only definitions with unknown names need that.
 
 use std::cell::Cell;
 

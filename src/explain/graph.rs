@@ -1,8 +1,8 @@
 //! A program in words: its operations, previous samples and steps.
 //!
 //! Operations are called by the words of the expressions they come from, with
-//! `n1` and the like in the place of other operations. Those that no part of
-//! an expression stands for are described by what they do.
+//! `n1` and the like in the place of other operations. An operation that no
+//! part of an expression stands for is described by what it does.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -252,7 +252,7 @@ fn place(program: &Program, id: NodeId, is_fused: bool) -> String {
         Some(Placement::Fill) if matches!(node.op, Op::Count(_)) => "counted".to_owned(),
         Some(Placement::Fill) => "filled in".to_owned(),
         Some(Placement::View(operand)) => format!("read from {}", operand_words(program, operand)),
-        Some(Placement::Step(step)) => format!("step {step}"),
+        Some(Placement::Step(step)) => format!("step {}", step.0),
         None => match node.op {
             Op::Constant(_) | Op::ConstantPerInstance { .. } => "constant of a kernel".to_owned(),
             Op::Nothing | Op::NoValue => "nothing to compute".to_owned(),

@@ -1,4 +1,4 @@
-//! What becomes of definitions, and why: for people who write them.
+//! Explains to people what becomes of their definitions, and why.
 //!
 //! [`explain`] checks definitions against a source as compiling does and says
 //! of every node what was inferred and decided, then what the program does
@@ -141,9 +141,9 @@ pub struct ExplainedInput {
     pub value_type: ValueType,
     /// True if it has an instance domain.
     pub is_set: bool,
-    /// True if no operation uses it: libpcp fetches metrics of branches that
-    /// are never chosen as well, which decides on the records of an archive
-    /// that count.
+    /// True if no operation uses it: libpcp also fetches metrics of branches
+    /// that are never chosen, and that decides which records of an archive
+    /// count.
     pub is_mentioned_only: bool,
 }
 
@@ -228,11 +228,11 @@ pub fn explain(
         let nodes = output.map_or(&[][..], |output| &lowered[output]);
         let is_hidden = one.is_named && matches!(names.get(&one.name), Name::Metric(_));
         let of_node = |id: ExprId| {
-            let typed = examined.nodes.get(id.0 as usize).copied().flatten()?;
+            let typed = (*examined.nodes.get(id)?)?;
             nodes.get(typed.0 as usize).copied()
         };
         // Nothing is found out about a definition that is hidden or in a cycle.
-        let explained = match examined.nodes.len() == one.expr.len() {
+        let explained = match examined.nodes.is_of(&one.expr) {
             false => Vec::new(),
             true => {
                 words.read(&one.expr, of_node);
@@ -291,11 +291,10 @@ impl Explainer<'_> {
         for (id, node) in expr.nodes() {
             let mut operands = Vec::new();
             expr.operands(id, |operand| operands.push(operand.0 as usize));
-            let at = id.0 as usize;
             let mut notes = noted.notes(id);
-            let outcome = match examined.nodes[at] {
+            let outcome = match examined.nodes[id] {
                 Some(typed) => Outcome::Typed(examined.typed.node(typed).desc),
-                None if !examined.live[at] => Outcome::NotChosen,
+                None if !examined.live[id] => Outcome::NotChosen,
                 None => self.refusal(node, &mut notes),
             };
             let operation = of_node(id);

@@ -1,7 +1,7 @@
 //! What is not obvious about a node, in words.
 //!
-//! Everything said here is read from the typed node that checking made; no
-//! rule of the language is stated a second time, only what it came to.
+//! It reads everything from the typed node that checking made. No rule of the
+//! language is stated a second time, only its result.
 
 use pmderive_runtime::kernel::ReduceOp;
 use pmderive_runtime::model::{Conversion, Semantics, Units, ValueType};
@@ -61,10 +61,9 @@ impl Noted<'_> {
                 return notes;
             }
             NodeKind::Ternary { guard, yes, .. } => {
-                if let Some(known) = self.examined.guards.get(guard.0 as usize).copied().flatten() {
-                    let live = &self.examined.live;
-                    let branch = if live[yes.0 as usize] { "first" } else { "second" };
-                    let value = if known { "true" } else { "false" };
+                if let Some(Some(known)) = self.examined.guards.get(*guard) {
+                    let branch = if self.examined.live[*yes] { "first" } else { "second" };
+                    let value = if *known { "true" } else { "false" };
                     notes.push(format!(
                         "decided when names are looked up: the guard is {value} whatever the \
                          values are, so the {branch} branch is taken"
@@ -73,7 +72,7 @@ impl Noted<'_> {
             }
             _ => {}
         }
-        if let Some(typed) = self.examined.nodes[id.0 as usize] {
+        if let Some(typed) = self.examined.nodes[id] {
             self.typed(typed, &mut notes);
         }
         notes

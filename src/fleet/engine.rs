@@ -132,20 +132,17 @@ impl Fleet {
                 self.thread_of(&left.target).tell(Order::Leave(name));
             }
         }
+        let mut goes_on = GoesOn::default();
         for target in &plan.targets {
-            let mut group = Arc::clone(plan.group_of(target));
             let mut target = Arc::clone(target);
+            let mut group = Arc::clone(plan.group_of(&target));
             let mut condition = None;
             if let Some(known) = self.watched.get(&target.name) {
-                let is_same = known.group.is_same(&group);
-                if is_same && *known.target == *target {
-                    continue;
-                }
-                // What is the same stays the same one, so that nothing is bound again.
-                if is_same {
-                    group = Arc::clone(&known.group);
-                }
+                group = goes_on.group(&known.group, group);
                 if *known.target == *target {
+                    if Arc::ptr_eq(&known.group, &group) {
+                        continue;
+                    }
                     target = Arc::clone(&known.target);
                     condition = Some(Arc::clone(&known.condition));
                 }
@@ -180,6 +177,31 @@ impl Fleet {
 
     fn thread_of(&self, target: &Target) -> &Thread {
         &self.threads[usize::from(target.shard()) % self.threads.len()]
+    }
+}
+
+/// Groups of a new plan, by those that hosts had: what is the same stays the same
+/// one, so that thousands of hosts need not compare thousands of definitions.
+#[derive(Default)]
+struct GoesOn(Vec<(Arc<Group>, Arc<Group>, Arc<Group>)>);
+
+impl GoesOn {
+    /// The group that a host of `known` has when it comes into `new`.
+    fn group(&mut self, known: &Arc<Group>, new: Arc<Group>) -> Arc<Group> {
+        let mut seen = self.0.iter();
+        let is_it = |(a, b, _): &&(Arc<Group>, _, _)| Arc::ptr_eq(a, known) && Arc::ptr_eq(b, &new);
+        if let Some((_, _, group)) = seen.find(is_it) {
+            return Arc::clone(group);
+        }
+        let group = if known.is_same(&new) {
+            Arc::clone(known)
+        } else if known.selection == new.selection {
+            Arc::new(Group { selection: Arc::clone(&known.selection), ..(*new).clone() })
+        } else {
+            Arc::clone(&new)
+        };
+        self.0.push((Arc::clone(known), new, Arc::clone(&group)));
+        group
     }
 }
 

@@ -28,6 +28,7 @@ pub mod plan;
 pub mod server;
 pub mod sinks;
 pub mod slot;
+pub mod socket;
 pub mod target;
 pub mod targets;
 pub mod world;

@@ -2,9 +2,10 @@
 //! brings its own.
 
 use pmderive_runtime::model::Timestamp;
-use pmderive_runtime::transport::{AsyncSocket, Transport};
+use pmderive_runtime::transport::Transport;
 
 use super::slot::Nanos;
+use super::socket::NamedSocket;
 
 /// A machine.
 pub trait World: 'static {
@@ -20,7 +21,7 @@ pub trait World: 'static {
 pub struct Machine;
 
 impl World for Machine {
-    type Transport = AsyncSocket;
+    type Transport = NamedSocket;
 
     fn now() -> Nanos {
         let now = Timestamp::now();

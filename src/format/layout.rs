@@ -1,9 +1,9 @@
 //! The layout of one expression: blanks between its tokens, and line breaks
 //! where it is too long for one line.
 //!
-//! Takes the tokens of a correct expression and gives text with the same
-//! tokens. A tree is not needed: where lines may break follows from how tightly
-//! operators bind, which the tokens tell. Every step is a loop over the
+//! It takes the tokens of a correct expression and gives text with the same
+//! tokens. It needs no tree: where lines may break follows from how tightly
+//! operators bind, and the tokens tell that. Every step is a loop over the
 //! tokens, so no expression is too long or too deep.
 
 use crate::syntax::{Token, TokenAt};

@@ -1,9 +1,9 @@
 //! Canonical form of definition files.
 //!
-//! Takes the text of a file and gives the text with the same items in the same
+//! It takes the text of a file and gives a text with the same items in the same
 //! order: comments, control lines, help texts and the spelling of every token
-//! stay, blanks and line breaks become those that everybody uses. Lines with
-//! mistakes stay byte for byte. Reading and writing files is for the command.
+//! stay; blanks and line breaks become those that everybody uses. Lines with
+//! mistakes stay byte for byte. The command reads and writes files.
 //!
 //! * `name = expression` and `name(oneline) = text` have one blank around the
 //!   first `=`, and begin in the first column.
@@ -139,7 +139,7 @@ impl<'t> Formatter<'t> {
         let mut out = format!("{name} = ");
         let start = out.len();
         write_expression(expression, &found, start, breaks, &mut out);
-        // What is written to files is worth the second look.
+        // This is written to files, so it is checked again.
         let written: Cow<'_, str> = match out[start..].contains('\n') {
             true => out[start..].replace("\\\n", "").into(),
             false => out[start..].into(),

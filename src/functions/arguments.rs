@@ -1,5 +1,5 @@
-//! How the arguments of functions are written, and what those that are written
-//! as such may be.
+//! How the arguments of functions are written, and which values literal
+//! arguments may have.
 
 use std::time::Duration;
 

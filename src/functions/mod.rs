@@ -1,9 +1,9 @@
-//! Functions that libpcp does not have. Each has a file, which is all that the
-//! compiler and the manual know of it: how it is written, what its result is,
-//! the rule that checks it and makes nodes of it, and an example.
+//! Functions that libpcp does not have. Each has a file, and the compiler and
+//! the manual know nothing else of it: how it is written, what its result is,
+//! the rule that checks it and makes its nodes, and an example.
 //!
-//! A further function is a file here and its two lines below. If it needs an
-//! operation that no kernel has, that is in [`pmderive_runtime::kernel`].
+//! A further function is a file here and its two lines below. An operation that
+//! no kernel has goes into [`pmderive_runtime::kernel`].
 //! `grammar/extensions.md` is made from these files; a test compares them.
 
 mod abs;
@@ -69,13 +69,13 @@ pub struct Function {
     pub shape: Shape,
     /// For the manual: what its result is.
     pub result: Outcome,
-    /// For the manual: which values it has, and where there is none.
+    /// For the manual: which values it has, and when it has none.
     pub values: &'static str,
     /// A call as one may meet it.
     pub example: Example,
     /// True if `by (label, ...)` may follow a call in definitions over a fleet.
     pub takes_by: bool,
-    /// What `explain` says of a call, where its nodes' own notes do not do.
+    /// What `explain` says of a call, if the notes of its nodes are not enough.
     pub explained: Option<&'static str>,
     /// Checks a call, and makes the typed nodes of it.
     pub(crate) check: fn(&mut Call<'_, '_>) -> Checked<TypedId>,

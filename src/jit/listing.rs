@@ -1,5 +1,5 @@
-//! Native code to look at: a kernel as Cranelift IR and as the instructions
-//! of this processor. Nothing is made executable.
+//! Shows native code: a kernel as Cranelift IR and as the instructions of this
+//! processor. Nothing is made executable.
 
 use cranelift_codegen::control::ControlPlane;
 use cranelift_frontend::FunctionBuilderContext;

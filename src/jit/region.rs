@@ -1,5 +1,5 @@
-//! Owns finished code and hands out its entry points. The only module of this
-//! crate that may use `unsafe`.
+//! Owns finished code and hands out its entry points. Only this module of the
+//! crate may use `unsafe`.
 #![allow(unsafe_code)]
 
 use std::sync::{Arc, Mutex};

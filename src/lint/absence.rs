@@ -1,84 +1,26 @@
-//! Parts without values, guards that decide nothing, branches that take each
-//! other's values away.
+//! Lints about parts without values, guards that decide nothing, and branches
+//! that take each other's values away.
 
 use super::Subject;
+use crate::check::ternary::{Guard, guards};
 use crate::check::typed::TypedKind;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{BinaryOp, ExprId, NodeKind, NumberValue, UnaryOp};
+use crate::syntax::ast::{ExprId, NodeKind, PerNode};
 use crate::text::Span;
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
-    let guards = Guards::new(subject);
-    never(subject, &guards, diagnostics);
-    needless(subject, &guards, diagnostics);
+    // By constants alone.
+    let constant = guards(subject.expr, |_| Guard::Decided);
+    never(subject, &constant, diagnostics);
+    needless(subject, &constant, diagnostics);
     emptying(subject, diagnostics);
 }
 
-/// What is known of a node as a guard before there is a source.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Guard {
-    /// Always this.
-    Known(bool),
-    /// Known once the names are looked up.
-    Decided,
-    /// Depends on values.
-    Dynamic,
-}
-
-struct Guards {
-    /// By constants alone.
-    constant: Vec<Guard>,
-}
-
-impl Guards {
-    fn new(subject: &Subject<'_>) -> Guards {
-        Guards { constant: evaluate(subject, |_| Guard::Decided) }
-    }
-
-    fn of(&self, id: ExprId) -> Guard {
-        self.constant[id.0 as usize]
-    }
-}
-
-/// Each node as a guard, where `defined` says what a `defined()` gives.
-fn evaluate(subject: &Subject<'_>, defined: impl Fn(&str) -> Guard) -> Vec<Guard> {
-    use Guard::{Decided, Dynamic, Known};
-    let mut guards: Vec<Guard> = Vec::with_capacity(subject.expr.len());
-    for (_, node) in subject.expr.nodes() {
-        let of = |id: &ExprId| guards[id.0 as usize];
-        let number = |value: NumberValue| match value {
-            NumberValue::Integer(value) => Known(value != 0),
-            NumberValue::Double(_) => Dynamic,
-        };
-        guards.push(match &node.kind {
-            NodeKind::Defined(metric) => defined(&metric.value),
-            NodeKind::Number(value) => number(value.value),
-            NodeKind::MkConst { number: value, .. } => number(value.value.value),
-            NodeKind::Unary { op: UnaryOp::Not, operand } => match of(operand) {
-                Known(known) => Known(!known),
-                other => other,
-            },
-            // The left operand decides first; if it does not, neither does the right.
-            NodeKind::Binary { op, left, right, .. } if op.is_boolean() => {
-                match (of(left), *op == BinaryOp::Or) {
-                    (Known(true), true) => Known(true),
-                    (Known(false), false) => Known(false),
-                    (Known(_), _) => of(right),
-                    (Decided, _) if of(right) != Dynamic => Decided,
-                    _ => Dynamic,
-                }
-            }
-            _ => Dynamic,
-        });
-    }
-    guards
-}
-
 /// Reports where a part without values comes from.
-fn never(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) {
-    let mut never = vec![false; subject.expr.len()];
+fn never(subject: &Subject<'_>, guards: &PerNode<Guard>, diagnostics: &mut Diagnostics) {
+    let mut never = PerNode::all(subject.expr, false);
     for (id, node) in subject.nodes() {
-        let of = |id: &ExprId| never[id.0 as usize];
+        let of = |id: &ExprId| never[*id];
         let report = |message: &str| {
             Diagnostic::warning(Code::AlwaysNoValue, node.span, message)
                 .label(node.span, "never has a value")
@@ -116,7 +58,7 @@ fn never(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) 
                         .help("a selector goes outside: `(delta(metric))[instance]`"),
                 )
             }
-            NodeKind::Ternary { guard, yes, no } => match guards.of(*guard) {
+            NodeKind::Ternary { guard, yes, no } => match guards[*guard] {
                 Guard::Known(known) => {
                     let chosen = if known { yes } else { no };
                     let is_novalue = matches!(subject.kind(*chosen), NodeKind::NoValue(_));
@@ -142,7 +84,7 @@ fn never(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) 
                 None
             }
         };
-        never[id.0 as usize] = inherited || origin.is_some();
+        never[id] = inherited || origin.is_some();
         if let Some(origin) = origin {
             diagnostics.push(origin);
         }
@@ -153,10 +95,10 @@ fn never(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) 
 const MAX_GUARDS: usize = 32;
 
 /// Guards that are constant, and `defined()` of what is needed in any case.
-fn needless(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostics) {
+fn needless(subject: &Subject<'_>, constant: &PerNode<Guard>, diagnostics: &mut Diagnostics) {
     for (_, node) in subject.nodes() {
         let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
-        let Guard::Known(known) = guards.of(*guard) else { continue };
+        let Guard::Known(known) = constant[*guard] else { continue };
         let chosen = if known { *yes } else { *no };
         if matches!(subject.kind(chosen), NodeKind::NoValue(_)) {
             continue;
@@ -180,7 +122,7 @@ fn needless(subject: &Subject<'_>, guards: &Guards, diagnostics: &mut Diagnostic
         }
         seen.push(&metric.value);
         // What is left of the expression when the metric is missing?
-        let without = evaluate(subject, |name| match name == &*metric.value {
+        let without = guards(subject.expr, |name| match name == &*metric.value {
             true => Guard::Known(false),
             false => Guard::Decided,
         });
@@ -210,7 +152,7 @@ fn present(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
         else {
             continue;
         };
-        let is_there = examined.guards.get(guard.0 as usize).copied().flatten() == Some(true);
+        let is_there = examined.guards.get(*guard) == Some(&Some(true));
         let is_itself =
             matches!(subject.kind(*yes), NodeKind::Metric(name) if **name == *metric.value);
         if !is_there || !is_itself {
@@ -229,12 +171,12 @@ fn present(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
 }
 
 /// A place that certainly needs a metric, given what is known of the guards.
-fn needed(subject: &Subject<'_>, guards: &[Guard], name: &str) -> Option<Span> {
-    let mut certain = vec![false; subject.expr.len()];
-    *certain.last_mut()? = true;
+fn needed(subject: &Subject<'_>, guards: &PerNode<Guard>, name: &str) -> Option<Span> {
+    let mut certain = PerNode::all(subject.expr, false);
+    certain[subject.expr.root()] = true;
     let mut found = None;
     for (id, node) in subject.expr.nodes().rev() {
-        if !certain[id.0 as usize] {
+        if !certain[id] {
             continue;
         }
         let used = match &node.kind {
@@ -249,14 +191,14 @@ fn needed(subject: &Subject<'_>, guards: &[Guard], name: &str) -> Option<Span> {
             found = Some(node.span);
         }
         if let NodeKind::Ternary { guard, yes, no } = &node.kind {
-            let known = guards[guard.0 as usize];
-            certain[guard.0 as usize] = true;
+            let known = guards[*guard];
+            certain[*guard] = true;
             let branches = [(yes, Guard::Known(true)), (no, Guard::Known(false))];
             for (branch, chosen) in branches {
-                certain[branch.0 as usize] = known == chosen || known == Guard::Dynamic;
+                certain[*branch] = known == chosen || known == Guard::Dynamic;
             }
         } else {
-            subject.expr.operands(id, |operand| certain[operand.0 as usize] = true);
+            subject.expr.operands(id, |operand| certain[operand] = true);
         }
     }
     found
@@ -266,9 +208,9 @@ fn needed(subject: &Subject<'_>, guards: &[Guard], name: &str) -> Option<Span> {
 fn emptying(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     for (_, node) in subject.nodes() {
         let NodeKind::Ternary { guard, yes, no } = &node.kind else { continue };
-        let is_decided = subject.examined.is_none_or(|examined| {
-            examined.guards.get(guard.0 as usize).is_none_or(Option::is_some)
-        });
+        let is_decided = subject
+            .examined
+            .is_none_or(|examined| examined.guards.get(*guard).is_none_or(Option::is_some));
         if is_decided {
             continue;
         }

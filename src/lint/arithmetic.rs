@@ -1,5 +1,5 @@
-//! Quotients, products and differences that come out otherwise than expected,
-//! and comparisons of what only grows.
+//! Lints about quotients, products and differences with unexpected results, and
+//! about comparisons of values that only grow.
 
 use pmderive_runtime::model::{Semantics, ValueType};
 
@@ -7,7 +7,7 @@ use super::Subject;
 use crate::check::typed::TypedKind;
 use crate::check::units_name;
 use crate::diag::{Code, Diagnostic, Diagnostics};
-use crate::syntax::ast::{Aggregate, BinaryOp, ExprId, NodeKind, Temporal, UnaryOp};
+use crate::syntax::ast::{Aggregate, BinaryOp, ExprId, NodeKind, PerNode, Temporal, UnaryOp};
 
 pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
     let grows = growing(subject);
@@ -21,7 +21,7 @@ pub(super) fn lint(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
             compared(subject, &grows, *left, *right, diagnostics);
             continue;
         }
-        if *op == BinaryOp::Div && grows[right.0 as usize] {
+        if *op == BinaryOp::Div && grows[*right] {
             let at = subject.span(*right);
             diagnostics.push(
                 Diagnostic::warning(Code::GrowingDivisor, at, "the divisor only grows")
@@ -58,14 +58,14 @@ fn zero_divisors(subject: &Subject<'_>, diagnostics: &mut Diagnostics) {
 /// `counter > 100`
 fn compared(
     subject: &Subject<'_>,
-    grows: &[bool],
+    grows: &PerNode<bool>,
     left: ExprId,
     right: ExprId,
     diagnostics: &mut Diagnostics,
 ) {
     for (counter, constant) in [(left, right), (right, left)] {
         let is_constant = subject.constant(constant).is_some() && !subject.is_zero(constant);
-        if !grows[counter.0 as usize] || !is_constant {
+        if !grows[counter] || !is_constant {
             continue;
         }
         let (at, text) = (subject.span(counter), subject.text(counter));
@@ -83,14 +83,14 @@ fn compared(
 }
 
 /// Which nodes are counters taken as they are.
-fn growing(subject: &Subject<'_>) -> Vec<bool> {
-    let mut grows = vec![false; subject.expr.len()];
+fn growing(subject: &Subject<'_>) -> PerNode<bool> {
+    let mut grows = PerNode::all(subject.expr, false);
     let is_counter =
         |id: ExprId| subject.desc(id).is_some_and(|desc| desc.semantics == Semantics::Counter);
     let is_constant = |id: &ExprId| subject.constant(*id).is_some();
     for (id, node) in subject.nodes() {
-        let of = |id: &ExprId| grows[id.0 as usize] || is_counter(*id);
-        grows[id.0 as usize] = match &node.kind {
+        let of = |id: &ExprId| grows[*id] || is_counter(*id);
+        grows[id] = match &node.kind {
             NodeKind::Temporal { function: Temporal::Instant, operand } => of(operand),
             NodeKind::Aggregate { function, .. } => {
                 // The aggregate's own metadata no longer say counter.

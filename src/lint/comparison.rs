@@ -1,4 +1,5 @@
-//! Comparisons with one outcome, and those of things that do not compare.
+//! Lints about comparisons that have only one outcome, and about values that
+//! cannot be compared.
 
 use pmderive_runtime::model::{Units, ValueType};
 

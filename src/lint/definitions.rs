@@ -1,5 +1,5 @@
-//! Lints about definitions among each other: those that nothing uses, and the
-//! same under two names.
+//! Lints about definitions that nothing uses, and about the same definition
+//! under two names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -61,7 +61,7 @@ fn unused<'d>(
             }
         }
     }
-    // Without a name among them nobody has said what definitions are for.
+    // If none of them is a name, nobody has said which definitions matter.
     if needed.is_empty() {
         return;
     }

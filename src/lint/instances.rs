@@ -1,4 +1,4 @@
-//! Selectors and patterns that no instance answers to.
+//! Lints about selectors and patterns that no instance matches.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::text::SourceMap;
 const MAX_LISTED: usize = 5;
 
 /// Asks the source for the instance domains that a selection selects from, and
-/// warns of names and patterns that are none of any instance: for an archive
-/// in all its time, for a live source at present.
+/// warns of names and patterns that match no instance: of an archive at any
+/// time, of a live source at present.
 ///
 /// # Errors
 /// The source failed.

@@ -1,9 +1,9 @@
 //! Lints: what is allowed but hardly meant, as warnings.
 //!
-//! Takes parsed definitions and, where there is a source, what was found out
-//! about them there; gives diagnostics. Some lints need no source, the others
-//! pass over what was not examined. A lint speaks only where it is certain of
-//! the fact that it states, and each has a page that says when the fact matters.
+//! Input: parsed definitions and, with a source, what checking found out about
+//! them. Output: diagnostics. Some lints need no source; the others pass over
+//! what was not examined. A lint speaks only if it is certain of the fact that
+//! it states. Each has a page that says when the fact matters.
 
 mod absence;
 mod arithmetic;
@@ -17,7 +17,9 @@ use crate::check::Examined;
 use crate::check::typed::{Desc, TypedKind, TypedNode};
 use crate::diag::Diagnostics;
 use crate::engine::{Examination, Registered};
-use crate::syntax::ast::{BinaryOp, Expr, ExprId, Node, NodeKind, Number, NumberValue, UnaryOp};
+use crate::syntax::ast::{
+    BinaryOp, Expr, ExprId, Node, NodeKind, Number, NumberValue, PerNode, UnaryOp,
+};
 use crate::text::{SourceMap, Span};
 
 pub use definitions::lint_definitions;
@@ -60,27 +62,27 @@ struct Subject<'s> {
     examined: Option<&'s Examined>,
     sources: &'s SourceMap,
     /// First node of the subtree below each node; it ends with the node.
-    first: Vec<u32>,
+    first: PerNode<ExprId>,
     /// How many nodes up to each, itself included, are of a kind.
-    metrics: Vec<u32>,
-    filters: Vec<u32>,
-    differences: Vec<u32>,
+    metrics: PerNode<u32>,
+    filters: PerNode<u32>,
+    differences: PerNode<u32>,
 }
 
 impl<'s> Subject<'s> {
     fn new(expr: &'s Expr, examined: Option<&'s Examined>, sources: &'s SourceMap) -> Subject<'s> {
-        let mut first: Vec<u32> = Vec::with_capacity(expr.len());
+        let mut first = PerNode::default();
         let count = |is_of_kind: fn(&NodeKind) -> bool| {
             let mut count = 0;
             let counted = expr.nodes().map(|(_, node)| {
                 count += u32::from(is_of_kind(&node.kind));
                 count
             });
-            counted.collect::<Vec<u32>>()
+            counted.collect::<PerNode<u32>>()
         };
         for (id, _) in expr.nodes() {
-            let mut begin = id.0;
-            expr.operands(id, |operand| begin = begin.min(first[operand.0 as usize]));
+            let mut begin = id;
+            expr.operands(id, |operand| begin = begin.min(first[operand]));
             first.push(begin);
         }
         Subject {
@@ -96,10 +98,8 @@ impl<'s> Subject<'s> {
 
     /// All nodes that can count, with their identifiers.
     fn nodes(&self) -> impl Iterator<Item = (ExprId, &'s Node)> {
-        let live = self.examined.map(|examined| &*examined.live);
-        let is_live = move |id: ExprId| {
-            live.is_none_or(|live| live.get(id.0 as usize).copied().unwrap_or(false))
-        };
+        let live = self.examined.map(|examined| &examined.live);
+        let is_live = move |id| live.is_none_or(|live| live.get(id) == Some(&true));
         self.expr.nodes().filter(move |(id, _)| is_live(*id))
     }
 
@@ -128,21 +128,20 @@ impl<'s> Subject<'s> {
 
     fn typed_node(&self, id: ExprId) -> Option<&'s TypedNode> {
         let examined = self.examined?;
-        let typed = examined.nodes.get(id.0 as usize).copied().flatten()?;
+        let typed = (*examined.nodes.get(id)?)?;
         Some(examined.typed.node(typed))
     }
 
     /// A node with all nodes below it.
     fn below(&self, id: ExprId) -> impl Iterator<Item = (ExprId, &'s Node)> {
-        let begin = self.first[id.0 as usize] as usize;
-        self.expr.nodes().take(id.0 as usize + 1).skip(begin)
+        let begin = self.first[id];
+        self.expr.nodes().take(id.0 as usize + 1).skip(begin.0 as usize)
     }
 
     /// True if a node of the kind that was counted is at or below a node.
-    fn holds(&self, counted: &[u32], id: ExprId) -> bool {
-        let before =
-            self.first[id.0 as usize].checked_sub(1).map_or(0, |last| counted[last as usize]);
-        counted[id.0 as usize] > before
+    fn holds(&self, counted: &PerNode<u32>, id: ExprId) -> bool {
+        let before = self.first[id].0.checked_sub(1).map_or(0, |last| counted[ExprId(last)]);
+        counted[id] > before
     }
 
     /// True if the values of some metric enter the node.

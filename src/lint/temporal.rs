@@ -85,7 +85,8 @@ fn semantics_of_leaves(subject: &Subject<'_>, operand: ExprId) -> Option<Semanti
     for (id, node) in subject.below(operand) {
         match &node.kind {
             NodeKind::Temporal { .. } => return None,
-            // What the others give is no counter even if the metric is one.
+            // The results of the other functions are no counters even if the
+            // metric is one.
             NodeKind::Aggregate { function, .. } if *function != Aggregate::Sum => return None,
             // What another definition is made of is not looked into.
             NodeKind::Metric(_) if matches!(subject.typed(id), Some(TypedKind::Derived(_))) => {

@@ -1,9 +1,9 @@
-//! Metadata of metrics in a file, so that definitions can be checked where no
-//! source is.
+//! Metadata of metrics in a file, so that definitions can be checked without a
+//! source.
 //!
-//! [`RecordedMetadata`] is taken from a source, written as JSON, read back,
-//! and then a source of metadata itself: one that has nothing but what was
-//! recorded, and no values. The file is one object:
+//! [`RecordedMetadata`] is taken from a source, written as JSON and read back.
+//! It is then a source of metadata itself, which has what was recorded and
+//! nothing else, and no values. The file is one object:
 //!
 //! ```text
 //! {

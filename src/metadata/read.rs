@@ -1,5 +1,5 @@
-//! From text to recorded metadata, with an error for whatever is wrong that
-//! says the line and, where the text is JSON, the field.
+//! Reads recorded metadata from a text. An error says what is wrong, at which
+//! line and, if the text is JSON, in which field.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,5 @@
-//! Recorded metadata as text; what it looks like is the [module's](super) to say.
+//! Writes recorded metadata as text, in the form that the [module](super)
+//! describes.
 
 use std::fmt::Write as _;
 

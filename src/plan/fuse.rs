@@ -3,11 +3,11 @@
 //!
 //! A step's kernel covers a whole tree down to columns that exist anyway:
 //! inputs, counts, reductions and operands of histories. Trees that are too
-//! large for one kernel are cut. What a kernel looks like depends on the
-//! metric's own tree only, never on what other metrics there are.
+//! large for one kernel are cut. The form of a kernel depends on the metric's
+//! own tree only, never on other metrics.
 
 use pmderive_runtime::kernel::{Access, Body, KernelIr, Operand, Reg, Scalar};
-use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepOperand};
+use pmderive_runtime::program::{NodeId, Op, Placement, PreviousLanes, Step, StepId, StepOperand};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lane::{LaneBuilder, lane_scalar};
@@ -152,7 +152,7 @@ impl<'f> Fusion<'f> {
                 StepOperand::Previous { .. } | StepOperand::Elapsed(_) => return None,
             };
             match self.placements[node.index()] {
-                Some(Placement::Step(step)) => Some(self.steps[step as usize].level + 1),
+                Some(Placement::Step(step)) => Some(self.steps[step.index()].level + 1),
                 _ => None,
             }
         });
@@ -160,7 +160,7 @@ impl<'f> Fusion<'f> {
         let kernel = self.graph.kernel(ir, self.kernels);
         let constants = self.graph.constants(constants);
         self.steps.push(Step { kernel, operands: operands.into(), constants, output, level });
-        Placement::Step(self.steps.len() as u32 - 1)
+        Placement::Step(StepId(self.steps.len() as u32 - 1))
     }
 
     /// If a node only picks lanes of a leaf, how.

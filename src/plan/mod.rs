@@ -1,8 +1,8 @@
 //! Planning: from typed expressions to a program.
 //!
-//! `lower` makes nodes of a shared graph, `fuse` makes kernels of trees,
-//! and this module puts the program together. Nothing here asks a source or
-//! knows how kernels become native code.
+//! `lower` makes nodes of a shared graph, `fuse` makes kernels of trees, and
+//! this module puts the program together. Nothing here asks a source, or knows
+//! how kernels become native code.
 
 mod fuse;
 pub(crate) mod lane;
@@ -31,8 +31,8 @@ pub struct Planned<'p> {
     pub expr: &'p TypedExpr,
 }
 
-/// What a program's positions stand for in the source that its definitions
-/// were checked against.
+/// What the positions of a program mean in the source that its definitions were
+/// checked against.
 #[derive(Clone, Debug)]
 pub struct Operands {
     /// Metrics, parallel to the program's inputs.

@@ -1,8 +1,8 @@
-//! Instance domains: which instances there are, before values of them.
+//! Writes instance domains, before values of their instances.
 //!
-//! An archive knows its domains as of any time. A live source is asked again
-//! when a metric has values of other instances than before, so that in the
-//! usual case no sample costs more than its fetch.
+//! An archive knows its domains at any time. A live source is asked again when
+//! a metric has values of other instances than before, so that usually a sample
+//! costs no more than its fetch.
 
 use std::sync::Arc;
 

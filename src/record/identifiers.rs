@@ -1,8 +1,8 @@
 //! Identifiers of metrics in an archive.
 //!
-//! A metric keeps the one that its source gave it; a derived one has the flag
-//! of derived metrics that are data. Where that is another metric's already,
-//! it gets the next free one of its cluster.
+//! A metric keeps the identifier that its source gave it; a derived one also
+//! gets the flag of derived metrics that are data. If another metric has that
+//! identifier already, the metric gets the next free one of its cluster.
 
 use pmderive_runtime::model::Pmid;
 use rustc_hash::FxHashSet;

@@ -1,4 +1,4 @@
-//! What an archive's label says of where its values are from.
+//! What an archive's label says about the origin of its values.
 
 use pmderive_runtime::archive::ArchiveLabel;
 use pmderive_runtime::model::{Timestamp, Value, ValueType};

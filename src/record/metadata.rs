@@ -1,7 +1,7 @@
-//! What an archive says of its metrics besides values: descriptors, names,
-//! help texts and labels, each before the first value that it is about.
+//! Writes what an archive says of its metrics besides values: descriptors,
+//! names, help texts and labels, each before the first value that it describes.
 //!
-//! Instances are the business of `domains`.
+//! Instances are in `domains`.
 
 use std::sync::Arc;
 

@@ -8,8 +8,8 @@
 //!               └───────────────┴──► metadata ──┘  descriptors, names, texts, labels
 //! ```
 //!
-//! When to take the next sample, and what to do when the source fails, is for
-//! the caller to decide; options and messages are not known here.
+//! The caller decides when to take the next sample, and what to do when the
+//! source fails. This module knows neither options nor messages.
 
 mod domains;
 mod identifiers;
@@ -83,7 +83,7 @@ pub enum RecorderError {
 pub enum Step {
     /// The values of this time are recorded, as far as there are any.
     Recorded(Timestamp),
-    /// The sample is of an earlier time than the record before, and left out.
+    /// The sample is older than the record before, and left out.
     LeftOut,
     /// There is no metric to record now.
     NoMetrics,
@@ -316,8 +316,8 @@ impl<S: FetchSource> Recorder<S> {
             let Some(metric) = from_here.by_ref().take(metrics.len()).find(of) else { continue };
             let domain = metric.desc.indom.and_then(|indom| self.domains.get(indom));
             let Some(instance) = tidy(metric, domain, set) else { continue };
-            // One that went between the fetch and the question for its name is
-            // nothing to speak of.
+            // It is normal that an instance goes between the fetch and the
+            // question for its name.
             match self.nameless.insert(set.pmid, Some(instance)) {
                 Some(Some(before)) if before == instance => {
                     self.nameless.insert(set.pmid, None);

@@ -1,9 +1,9 @@
-//! Values as an archive must have them.
+//! Puts values into the form that an archive must have.
 //!
 //! Agents and old archives deliver what tools let pass: instances without a
 //! name, several values of a metric that has one, numbers in another encoding
-//! than their type's. Readers could not make sense of them, and none of it may
-//! be in the way of the other values.
+//! than their type's. Readers of an archive could not use them, and they must
+//! not get in the way of the other values.
 
 use pmderive_runtime::model::{InstanceDomain, PmStatus, RawValue, ValueType};
 use pmderive_runtime::result::{InstanceValue, MetricValues};

@@ -5,7 +5,7 @@
 //! floating point has the shortest text that reads back, and what is not
 //! finite is a string.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use pmderive_runtime::eval::{Value, Values};
 use pmderive_runtime::model::{InstanceDomain, PmStatus};
@@ -30,6 +30,79 @@ pub fn write_string(out: &mut String, text: &str) {
         }
     }
     out.push('"');
+}
+
+/// The members of an object that is being written.
+pub struct Object<'o> {
+    out: &'o mut String,
+    is_empty: bool,
+}
+
+/// Writes an object, whose members `write` adds.
+pub fn write_object(out: &mut String, write: impl FnOnce(&mut Object<'_>)) {
+    out.push('{');
+    write(&mut Object { out, is_empty: true });
+    out.push('}');
+}
+
+impl Object<'_> {
+    /// Adds members that `write` writes, with their names.
+    pub fn members(&mut self, write: impl FnOnce(&mut String)) {
+        if !std::mem::take(&mut self.is_empty) {
+            self.out.push(',');
+        }
+        write(self.out);
+    }
+
+    /// Adds a member whose value `write` writes.
+    pub fn member(&mut self, name: &str, write: impl FnOnce(&mut String)) {
+        self.members(|out| {
+            let _ = write!(out, "\"{name}\":");
+            write(out);
+        });
+    }
+
+    /// Adds a string.
+    pub fn text(&mut self, name: &str, text: &str) {
+        self.member(name, |out| write_string(out, text));
+    }
+
+    /// Adds a string, or `null`.
+    pub fn text_or_null(&mut self, name: &str, text: Option<&str>) {
+        self.member(name, |out| match text {
+            Some(text) => write_string(out, text),
+            None => out.push_str("null"),
+        });
+    }
+
+    /// Adds a value that displays as JSON, such as a number.
+    pub fn value(&mut self, name: &str, value: impl Display) {
+        self.member(name, |out| _ = write!(out, "{value}"));
+    }
+
+    /// Adds a list.
+    pub fn list<T>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut String, T),
+    ) {
+        self.member(name, |out| {
+            out.push('[');
+            for (at, item) in items.into_iter().enumerate() {
+                if at > 0 {
+                    out.push(',');
+                }
+                write(out, item);
+            }
+            out.push(']');
+        });
+    }
+
+    /// Adds a list of strings.
+    pub fn texts(&mut self, name: &str, texts: &[String]) {
+        self.list(name, texts, |out, text| write_string(out, text));
+    }
 }
 
 /// JSON in which strings are escaped as [`write_string`] does it.
@@ -133,16 +206,13 @@ pub fn write_values_with(
 ///
 /// A value without a domain has instance -1 and no name.
 pub fn write_sample(out: &mut String, shown: &Shown<'_>) {
-    let _ = write!(out, "{{\"t\":\"{}\",\"source\":", shown.values.timestamp());
-    write_string(out, shown.source);
-    out.push_str(",\"metrics\":[");
-    for (index, (metric, finding)) in shown.findings().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
-        write_metric(out, shown, index, metric, finding);
-    }
-    out.push_str("]}");
+    write_object(out, |sample| {
+        sample.value("t", format_args!("\"{}\"", shown.values.timestamp()));
+        sample.text("source", shown.source);
+        sample.list("metrics", shown.findings().enumerate(), |out, (index, (metric, finding))| {
+            write_metric(out, shown, index, metric, finding);
+        });
+    });
 }
 
 fn write_metric(
@@ -152,41 +222,42 @@ fn write_metric(
     metric: &Metric,
     finding: Finding<'_>,
 ) {
-    out.push_str("{\"name\":");
-    write_string(out, &metric.name);
-    if let Ok(desc) = &metric.desc {
-        out.push_str(",\"desc\":");
-        write_desc(out, desc);
-    }
-    out.push(',');
-    match finding {
-        Finding::Values(values) => write_values(out, &values, shown.domain(index)),
-        Finding::Empty(reason) => {
-            out.push_str("\"n\":0,\"values\":[],\"why\":");
-            write_why(out, reason.word(), &reason.to_string());
+    write_object(out, |object| {
+        object.text("name", &metric.name);
+        if let Ok(desc) = &metric.desc {
+            object.member("desc", |out| write_desc(out, desc));
         }
-        Finding::Failed(status) => write_failure(out, status),
-        Finding::Unusable(status, mistake) => {
-            write_failure(out, status);
-            out.push_str(",\"why\":");
-            write_why(out, "definition", mistake);
+        match finding {
+            Finding::Values(values) => {
+                object.members(|out| write_values(out, &values, shown.domain(index)));
+            }
+            Finding::Empty(reason) => {
+                object.value("n", 0);
+                object.value("values", "[]");
+                add_why(object, reason.word(), &reason.to_string());
+            }
+            Finding::Failed(status) => add_failure(object, status),
+            Finding::Unusable(status, mistake) => {
+                add_failure(object, status);
+                add_why(object, "definition", mistake);
+            }
         }
-    }
-    out.push('}');
+    });
 }
 
-fn write_failure(out: &mut String, status: PmStatus) {
-    write_status(out, status);
-    out.push_str(",\"text\":");
-    write_string(out, &status.to_string());
+fn add_failure(object: &mut Object<'_>, status: PmStatus) {
+    object.members(|out| write_status(out, status));
+    object.text("text", &status.to_string());
 }
 
-fn write_why(out: &mut String, reason: &str, text: &str) {
-    out.push_str("{\"reason\":");
-    write_string(out, reason);
-    out.push_str(",\"text\":");
-    write_string(out, text);
-    out.push('}');
+/// Adds a member that says why there is no value.
+pub fn add_why(object: &mut Object<'_>, reason: &str, text: &str) {
+    object.member("why", |out| {
+        write_object(out, |why| {
+            why.text("reason", reason);
+            why.text("text", text);
+        });
+    });
 }
 
 /// Writes one value.

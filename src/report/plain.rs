@@ -1,5 +1,5 @@
-//! Values as plain text: numbers exact, bytes as digits. How a format tells
-//! such text from its own signs is the affair of the format.
+//! Values as plain text: numbers exact, bytes as digits. Each format decides
+//! how it tells such text from its own signs.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

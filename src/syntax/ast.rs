@@ -4,6 +4,7 @@
 //! its parent, and the last node is the root. Later stages loop over the arena
 //! instead of recursing, so no expression is too deep for them.
 
+use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
@@ -17,6 +18,62 @@ pub const MAX_LABELS: usize = 32;
 /// Position of a node in an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
+
+/// A value for each node of an [`Expr`], in their order; empty for an
+/// expression that was not looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerNode<T>(Vec<T>);
+
+impl<T> Default for PerNode<T> {
+    fn default() -> Self {
+        PerNode(Vec::new())
+    }
+}
+
+impl<T> PerNode<T> {
+    /// The same value for each node of an expression.
+    pub fn all(expr: &Expr, value: T) -> PerNode<T>
+    where
+        T: Clone,
+    {
+        PerNode(vec![value; expr.len()])
+    }
+
+    /// Adds the value of the next node.
+    pub fn push(&mut self, value: T) {
+        self.0.push(value);
+    }
+
+    /// The value of a node, if its expression was looked at.
+    pub fn get(&self, id: ExprId) -> Option<&T> {
+        self.0.get(id.0 as usize)
+    }
+
+    /// True if there is a value for each node of an expression.
+    pub fn is_of(&self, expr: &Expr) -> bool {
+        self.0.len() == expr.len()
+    }
+}
+
+impl<T> Index<ExprId> for PerNode<T> {
+    type Output = T;
+
+    fn index(&self, id: ExprId) -> &T {
+        &self.0[id.0 as usize]
+    }
+}
+
+impl<T> IndexMut<ExprId> for PerNode<T> {
+    fn index_mut(&mut self, id: ExprId) -> &mut T {
+        &mut self.0[id.0 as usize]
+    }
+}
+
+impl<T> FromIterator<T> for PerNode<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        PerNode(values.into_iter().collect())
+    }
+}
 
 /// A parsed expression. May contain [`NodeKind::Error`] where the text was
 /// wrong; then the parser has reported at least one diagnostic.
@@ -280,6 +337,35 @@ pub enum Literal {
     },
 }
 
+/// Does something with each operand of a node, left to right. `$iter` goes
+/// through a slice of them.
+macro_rules! each_operand {
+    ($kind:expr, $iter:ident, $visit:expr) => {{
+        let visit = $visit;
+        match $kind {
+            NodeKind::Number(_)
+            | NodeKind::Metric(_)
+            | NodeKind::Aggregate { .. }
+            | NodeKind::Defined(_)
+            | NodeKind::Anon(_)
+            | NodeKind::MkConst { .. }
+            | NodeKind::NoValue(_)
+            | NodeKind::Text(_)
+            | NodeKind::Error => {}
+            NodeKind::Call { operands, .. } => operands.$iter().for_each(visit),
+            NodeKind::Select { operand, .. }
+            | NodeKind::Match { operand, .. }
+            | NodeKind::Unary { operand, .. }
+            | NodeKind::Temporal { operand, .. }
+            | NodeKind::Rescale { operand, .. }
+            | NodeKind::Grouped { operand, .. }
+            | NodeKind::Scalar(operand) => [operand].into_iter().for_each(visit),
+            NodeKind::Binary { left, right, .. } => [left, right].into_iter().for_each(visit),
+            NodeKind::Ternary { guard, yes, no } => [guard, yes, no].into_iter().for_each(visit),
+        }
+    }};
+}
+
 impl Expr {
     /// Appends a node whose operands are already in the arena.
     pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
@@ -323,64 +409,37 @@ impl Expr {
 
     /// Calls `visit` with each operand of a node, left to right.
     pub fn operands(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
-        match &self.node(id).kind {
-            NodeKind::Number(_)
-            | NodeKind::Metric(_)
-            | NodeKind::Aggregate { .. }
-            | NodeKind::Defined(_)
-            | NodeKind::Anon(_)
-            | NodeKind::MkConst { .. }
-            | NodeKind::NoValue(_)
-            | NodeKind::Text(_)
-            | NodeKind::Error => {}
-            NodeKind::Call { operands, .. } => operands.iter().copied().for_each(visit),
-            NodeKind::Select { operand, .. }
-            | NodeKind::Match { operand, .. }
-            | NodeKind::Unary { operand, .. }
-            | NodeKind::Temporal { operand, .. }
-            | NodeKind::Rescale { operand, .. }
-            | NodeKind::Grouped { operand, .. }
-            | NodeKind::Scalar(operand) => visit(*operand),
-            NodeKind::Binary { left, right, .. } => {
-                visit(*left);
-                visit(*right);
-            }
-            NodeKind::Ternary { guard, yes, no } => {
-                visit(*guard);
-                visit(*yes);
-                visit(*no);
-            }
-        }
+        each_operand!(&self.node(id).kind, iter, |operand: &ExprId| visit(*operand));
     }
 
     /// Removes nodes that the root does not lead to, as error recovery leaves them behind.
     pub(super) fn drop_unreachable(&mut self) {
-        let mut reached = vec![false; self.nodes.len()];
-        if let Some(root) = reached.last_mut() {
-            *root = true;
+        let mut reached = PerNode::all(self, false);
+        if !self.is_empty() {
+            reached[self.root()] = true;
         }
         // Operands come before their parents, so one pass from the end finds all.
-        for index in (0..self.nodes.len()).rev() {
-            if reached[index] {
-                self.operands(ExprId(index as u32), |operand| reached[operand.0 as usize] = true);
+        for (id, _) in self.nodes().rev() {
+            if reached[id] {
+                self.operands(id, |operand| reached[operand] = true);
             }
         }
-        let mut kept = 0u32;
-        let moved: Vec<ExprId> = reached
-            .iter()
-            .map(|reached| {
-                let id = ExprId(kept);
-                kept += u32::from(*reached);
-                id
-            })
-            .collect();
-        let mut index = 0;
+        let mut kept = 0;
+        let place = |reached: &bool| {
+            let id = ExprId(kept);
+            kept += u32::from(*reached);
+            id
+        };
+        let moved: PerNode<ExprId> = reached.0.iter().map(place).collect();
+        let mut is_reached = reached.0.into_iter();
         self.nodes.retain_mut(|node| {
-            index += 1;
-            if reached[index - 1] {
-                node.kind.move_operands(|operand| moved[operand.0 as usize]);
+            let keep = is_reached.next().unwrap_or(false);
+            if keep {
+                each_operand!(&mut node.kind, iter_mut, |operand: &mut ExprId| {
+                    *operand = moved[*operand];
+                });
             }
-            reached[index - 1]
+            keep
         });
     }
 
@@ -390,39 +449,11 @@ impl Expr {
     }
 }
 
+#[cfg(feature = "fleet")]
 impl NodeKind {
     /// Replaces each operand.
     pub(crate) fn move_operands(&mut self, moved: impl Fn(ExprId) -> ExprId) {
-        match self {
-            NodeKind::Number(_)
-            | NodeKind::Metric(_)
-            | NodeKind::Aggregate { .. }
-            | NodeKind::Defined(_)
-            | NodeKind::Anon(_)
-            | NodeKind::MkConst { .. }
-            | NodeKind::NoValue(_)
-            | NodeKind::Text(_)
-            | NodeKind::Error => {}
-            NodeKind::Call { operands, .. } => {
-                operands.iter_mut().for_each(|operand| *operand = moved(*operand));
-            }
-            NodeKind::Select { operand, .. }
-            | NodeKind::Match { operand, .. }
-            | NodeKind::Unary { operand, .. }
-            | NodeKind::Temporal { operand, .. }
-            | NodeKind::Rescale { operand, .. }
-            | NodeKind::Grouped { operand, .. }
-            | NodeKind::Scalar(operand) => *operand = moved(*operand),
-            NodeKind::Binary { left, right, .. } => {
-                *left = moved(*left);
-                *right = moved(*right);
-            }
-            NodeKind::Ternary { guard, yes, no } => {
-                *guard = moved(*guard);
-                *yes = moved(*yes);
-                *no = moved(*no);
-            }
-        }
+        each_operand!(self, iter_mut, |operand: &mut ExprId| *operand = moved(*operand));
     }
 }
 

@@ -2,8 +2,8 @@
 //! `name(helptext) = "text"`.
 //!
 //! The part of a [`DefinitionReader`] that takes a line with parentheses before
-//! its `=`, and those that a text in quotes goes on over. A text belongs to a
-//! metric defined before it and counts once.
+//! its `=`, and the lines that a text in quotes continues on. A text belongs to
+//! a metric defined before it and counts once.
 
 use std::ops::Range;
 
@@ -109,12 +109,9 @@ impl DefinitionReader {
                     )),
                     false => not_defined(&pcp),
                 });
-                reading.diagnostics.push(match nearest(other, known) {
-                    Some(meant) => diagnostic
-                        .help(format!("did you mean `{meant}`?"))
-                        .fix(place(&attribute), meant),
-                    None => diagnostic.help(format!("it is {}", choices(known))),
-                });
+                let otherwise = format!("it is {}", choices(known));
+                let meant = nearest(other, known);
+                reading.diagnostics.push(diagnostic.meant(place(&attribute), meant, otherwise));
                 return;
             }
         };
@@ -137,12 +134,8 @@ impl DefinitionReader {
                 let diagnostic = Diagnostic::error(Code::BadAttribute, metric.span, message)
                     .pcp(not_defined(&pcp));
                 let meant = nearest(name, self.defined.keys().map(|name| &**name));
-                reading.diagnostics.push(match meant {
-                    Some(meant) => {
-                        diagnostic.help(format!("did you mean `{meant}`?")).fix(metric.span, meant)
-                    }
-                    None => diagnostic.help("a help text follows the definition of its metric"),
-                });
+                let otherwise = "a help text follows the definition of its metric";
+                reading.diagnostics.push(diagnostic.meant(metric.span, meant, otherwise));
             }
             return;
         }

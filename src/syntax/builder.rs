@@ -1,4 +1,4 @@
-//! What the actions of the grammar do: one node each.
+//! The actions of the grammar: each builds one node.
 //!
 //! A [`Builder`] takes operands as identifiers of nodes already in its arena,
 //! interprets numbers, units and keyword values, and reports those that are
@@ -85,7 +85,7 @@ impl<'b> Builder<'b> {
         }
     }
 
-    /// The finished arena, in which everything hangs together.
+    /// The finished arena, without nodes that the root does not need.
     pub fn finish(mut self) -> Expr {
         if self.has_errors {
             self.expr.drop_unreachable();
@@ -107,7 +107,7 @@ impl<'b> Builder<'b> {
         self.origin.span(start, end)
     }
 
-    /// A node of which nothing has to be looked at.
+    /// Adds a node that needs no check.
     pub fn push(&mut self, kind: NodeKind, span: Span) -> ExprId {
         self.expr.push(kind, span)
     }
@@ -323,12 +323,8 @@ impl<'b> Builder<'b> {
                     .and_then(|meant| ANON_TYPES.iter().find(|(_, of)| *of == meant))
                     .map(|(name, _)| *name)
                     .or_else(|| nearest(name.text, known));
-                self.diagnostics.push(match meant {
-                    Some(meant) => {
-                        refused.help(format!("did you mean `{meant}`?")).fix(name.span, meant)
-                    }
-                    None => refused.help(format!("one of {}", choices(known))),
-                });
+                let otherwise = format!("one of {}", choices(known));
+                self.diagnostics.push(refused.meant(name.span, meant, otherwise));
                 self.error_node(span)
             }
         }
@@ -499,10 +495,8 @@ fn bad_value<const N: usize>(
     known: [&'static str; N],
 ) -> Diagnostic {
     let refused = no_value_of(keyword, value);
-    match meant.or_else(|| nearest(value.text, known)) {
-        Some(meant) => refused.help(format!("did you mean `{meant}`?")).fix(value.span, meant),
-        None => refused.help(format!("one of {}", choices(known))),
-    }
+    let meant = meant.or_else(|| nearest(value.text, known));
+    refused.meant(value.span, meant, format!("one of {}", choices(known)))
 }
 
 fn no_value_of(keyword: &str, value: Word<'_>) -> Diagnostic {

@@ -1,9 +1,9 @@
 //! Mistakes in the arguments of functions.
 //!
-//! Checks the shape of a call by its tokens: how many arguments there are, and
-//! those that must be a name, a text, a pattern or a keyword. Arguments that are
-//! expressions are left to the grammar; a call that is wrong beyond them is
-//! reported here and blotted out.
+//! It checks the shape of a call by its tokens: how many arguments there are,
+//! and which must be a name, a text, a pattern or a keyword. The grammar reads
+//! arguments that are expressions; any other mistake of a call is reported
+//! here, and the call blotted out.
 
 use crate::diag::{Code, Diagnostic};
 
@@ -362,12 +362,8 @@ impl Call {
                 _ => format!("`{name}()` takes keywords with values here"),
             };
             let error = self.error(repair, Some((first, first)), message);
-            return Some(match nearest(written, known.iter().copied()) {
-                Some(meant) if meant != written => error
-                    .help(format!("did you mean `{meant}`?"))
-                    .fix(repair.span(first, first), meant),
-                _ => error.help(list),
-            });
+            let meant = nearest(written, known.iter().copied()).filter(|meant| *meant != written);
+            return Some(error.meant(repair.span(first, first), meant, list));
         }
         if last == first || at(first + 1) != Token::Assign {
             let message = format!("`{written}` has no value");

@@ -1,7 +1,7 @@
 //! Control options: `#control` lines and `PCP_DERIVED_CONTROL`.
 //!
-//! From `name=integer,...` to options with values. What an option does, and who
-//! may set it when, is the registry's business.
+//! Turns `name=integer,...` into options with values. The registry knows what
+//! an option does, and who may set it when.
 
 use pmderive_runtime::model::PmStatus;
 
@@ -160,13 +160,9 @@ pub(super) fn parse_options(
                 let names = OPTIONS.map(|(name, _)| name);
                 let said = format!("unknown derived metric control ({name})");
                 let unknown = error(message).pcp(said);
-                diagnostics.push(match nearest(name, names) {
-                    Some(meant) => {
-                        let place = origin.span(span_start, span_start + offset(name.len()));
-                        unknown.help(format!("did you mean `{meant}`?")).fix(place, meant)
-                    }
-                    None => unknown.help(format!("one of {}", choices(names.into_iter().take(6)))),
-                });
+                let place = origin.span(span_start, span_start + offset(name.len()));
+                let otherwise = format!("one of {}", choices(names.into_iter().take(6)));
+                diagnostics.push(unknown.meant(place, nearest(name, names), otherwise));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Says in terms of the language what the grammar stumbled over.
+//! Explains in terms of the language where the grammar could not go on.
 //!
 //! Takes the token at which the generated parser could not go on and the
 //! tokens around it. Mistakes that one can recognise without a grammar are

@@ -1,9 +1,8 @@
 //! Mistakes in the arguments of functions that libpcp does not have.
 //!
-//! As [`super::calls`] does for libpcp's, checks by tokens how many arguments a
-//! call has and those that must be written as such, along the table of
-//! [`crate::functions`]. Whether a number or interval is in its range is the
-//! builder's to say.
+//! As [`super::calls`] does for libpcp's functions, it checks by tokens, with
+//! the table of [`crate::functions`], how many arguments a call has and which
+//! must be literals. The builder checks the range of numbers and intervals.
 
 use crate::diag::Diagnostic;
 use crate::functions::{NumberKind, Shape};

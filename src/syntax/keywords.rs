@@ -1,8 +1,8 @@
-//! What the values of `type=`, `semantics=`, `units=`, `indom=` and the
-//! arguments of `anon()` and `rescale()` mean.
+//! The meaning of the values of `type=`, `semantics=`, `units=`, `indom=` and
+//! of the arguments of `anon()` and `rescale()`.
 //!
-//! From a spelling to a value of the model or to libpcp's words of refusal;
-//! places and diagnostics are the callers' business.
+//! Turns a spelling into a value of the model, or into libpcp's words of
+//! refusal. Callers know places and make diagnostics.
 
 use pmderive_runtime::model::{InDom, Semantics, Units, UnitsError, ValueType};
 

@@ -1,4 +1,5 @@
-//! From text to tokens: what depends on the surroundings of a token.
+//! Turns text into tokens, as far as that depends on the surroundings of a
+//! token.
 //!
 //! A word is a function only where `(` follows directly, `/` starts a pattern
 //! only as the first argument of `matchinst()`, keywords depend on the dialect,

@@ -2,7 +2,7 @@
 //!
 //! From version 7 on a backslash at the very end of a line joins it with the
 //! next. A [`Line`] is the joined text with an [`Origin`] that leads back to
-//! the file; what it says is the business of [`super::config`].
+//! the file; [`super::config`] knows what it says.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
-//! Definition files: from a list of paths to texts.
+//! Reads the texts of definition files, given a list of paths.
 //!
-//! Answers to the argument of `pmLoadDerivedConfig(3)`, without parsing
-//! anything. The only part of this stage that touches the file system.
+//! The list is that of `pmLoadDerivedConfig(3)`. Nothing is parsed here. This
+//! is the only part of the stage that touches the file system.
 
 use std::collections::HashSet;
 use std::fs;
@@ -26,8 +26,9 @@ pub const STANDARD_INPUT: &str = "<standard input>";
 /// Directories are read with everything below them, their entries in the byte
 /// order of their names. A path of the list may lead to anything that can be
 /// read, such as a FIFO. What cannot be read is reported, and the rest still
-/// read. Bytes that are not UTF-8 are kept, each as a private character. An empty path is reported; at
-/// the end of a list, where libpcp says nothing either, as a warning.
+/// read. Bytes that are not UTF-8 are kept, each as a private character. An
+/// empty path is reported; at the end of a list, where libpcp says nothing,
+/// only as a warning.
 ///
 /// To libpcp an empty list is right, and what cannot be read ends the list; what
 /// is neither file nor directory it passes over. So do its dialects.

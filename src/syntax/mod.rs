@@ -1,4 +1,4 @@
-//! From text to syntax trees: the only stage that knows logos and LALRPOP.
+//! Turns text into syntax trees. Only this stage knows logos and LALRPOP.
 //!
 //! ```text
 //! text ── lexer ──► tokens ── repair ──► tokens ── grammar + builder ──► Expr

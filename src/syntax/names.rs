@@ -1,4 +1,4 @@
-//! Names of metrics: what libpcp and pmcd take for one.
+//! Names of metrics, as libpcp and pmcd take them.
 //!
 //! Components of letters, digits and `_`, each begun by a letter, with points
 //! between them. The same rule holds for definition files and for programs.

@@ -1,8 +1,8 @@
 //! The outline of a definition file: its logical lines, each with its place
 //! and its form.
 //!
-//! For whoever changes a file's text without changing what it says. What the
-//! lines mean together is the business of [`super::config`].
+//! It serves those who change a file's text without changing what it says.
+//! [`super::config`] knows what the lines mean together.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Where and with which words libpcp refuses an expression.
+//! Finds where and with which words libpcp refuses an expression.
 //!
 //! Programs compare `pmRegisterDerived(3)`'s position and the text of
 //! `pmDerivedErrStr(3)`, which follow from the states of a table-driven parser

@@ -1,12 +1,12 @@
-//! From a tree back to text.
+//! Turns a tree back into text.
 //!
-//! Prints with one blank around infix operators and with those parentheses
-//! only without which the text would mean another tree. What is printed of a
-//! tree without error nodes parses to the same tree; units are spelled anew.
+//! It puts one blank around infix operators, and prints only the parentheses
+//! without which the text would mean another tree. What is printed of a tree
+//! without error nodes parses to the same tree; units are spelled anew.
 
 use std::fmt::Write;
 
-use super::ast::{Attributes, BinaryOp, Expr, ExprId, Literal, NodeKind, UnaryOp};
+use super::ast::{Attributes, BinaryOp, Expr, ExprId, Literal, NodeKind, PerNode, UnaryOp};
 use super::keywords::ANON_TYPES;
 
 /// The text of an expression. Error nodes print as `?`, which nothing accepts.
@@ -22,7 +22,7 @@ pub fn print_expr(expr: &Expr) -> String {
         match part {
             Part::Text(text) => out.push_str(text),
             Part::Owned(text) => out.push_str(&text),
-            Part::Operand(id, wanted) if wanted.accepts(classes[id.0 as usize]) => {
+            Part::Operand(id, wanted) if wanted.accepts(classes[id]) => {
                 todo.push(Part::Node(id));
             }
             Part::Operand(id, _) => {
@@ -138,12 +138,12 @@ impl Wanted {
 }
 
 /// The form of each node.
-fn classes(expr: &Expr) -> Vec<Class> {
-    let mut classes: Vec<Class> = Vec::with_capacity(expr.len());
+fn classes(expr: &Expr) -> PerNode<Class> {
+    let mut classes = PerNode::<Class>::default();
     for (_, node) in expr.nodes() {
         // The end of an operand that stands last, if it stands there without parentheses.
         let end = |id: ExprId, wanted: Wanted| {
-            let class = classes[id.0 as usize];
+            let class = classes[id];
             if wanted.accepts(class) { class.end() } else { End::Closed }
         };
         // A sum or relation ends openly only after `!`: a `-` at its end takes nothing that they could.

@@ -1,9 +1,9 @@
 //! Recognises common mistakes in a text that libpcp refuses.
 //!
-//! Goes over the tokens, reports what is certainly wrong together with what was
-//! probably meant, and gives tokens with those mistakes repaired or blotted
-//! out, so that the grammar finds the rest without stumbling over the same
-//! place again. Correct expressions never come here.
+//! It goes over the tokens, reports what is certainly wrong together with what
+//! was probably meant, and repairs or blots out those mistakes, so that the
+//! grammar finds the others without reporting the same place again. Correct
+//! expressions never come here.
 
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::dialect::Language;

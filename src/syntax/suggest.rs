@@ -1,6 +1,6 @@
-//! What was probably meant: the nearest of a list of known words.
+//! Finds what was probably meant: the nearest of a list of known words.
 //!
-//! Knows nothing of the language but the words it is given.
+//! It knows nothing of the language but the words it is given.
 
 /// The candidate nearest to `word`, if one is near enough to be meant: the
 /// same but for case, begun with the same three letters or more and not ended,

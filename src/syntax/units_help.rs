@@ -1,7 +1,8 @@
-//! What was probably meant by units that are not understood.
+//! Finds what was probably meant by units that are not understood.
 //!
-//! Takes the text and the place where `pmParseUnitsStr(3)` stops; gives advice
-//! and, where there is no doubt, an edit. What units are is the model's business.
+//! Input: the text, and the place where `pmParseUnitsStr(3)` stops. Output:
+//! advice and, where there is no doubt, an edit. The model knows what units
+//! are.
 
 use std::ops::Range;
 

@@ -3,8 +3,8 @@
 //! libpcp reads definitions as bytes, and repeats them as they are. The
 //! compiler reads text. [`decoded`] loses nothing: a stray byte becomes a
 //! private character of Unicode's last plane, and so does each byte of such a
-//! character that is really there, so that [`encoded`] gives every text back.
-//! Definitions whose texts go further than to a message have [`replaced`] ones.
+//! character that is really there, so that [`encoded`] gives every text back. A
+//! text that goes anywhere but into a message is [`replaced`] first.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! What is expected of a metric at a step against what it has.
+//! Compares what is expected of a metric at a step with what it has.
 
 use pmderive_runtime::eval::{Value, Values};
 use pmderive_runtime::model::PmStatus;

@@ -1,9 +1,8 @@
 //! Unit tests of definitions.
 //!
-//! A test gives samples of metrics step by step, with gaps, counters that
-//! start again, instances that come and go, and fetches that fail; and it says
-//! what comes of them. In: the TOML text of a file of tests. Output: for each test
-//! what differs. How that is printed is for the command.
+//! A test gives samples of metrics step by step, with gaps, counters that start again, instances
+//! that come and go, and fetches that fail; and it says what comes of them. Input: the TOML text of
+//! a file of tests. Output: for each test what differs. The command prints that.
 //!
 //! | key                 | meaning                                                       |
 //! |---------------------|---------------------------------------------------------------|

@@ -25,10 +25,6 @@ use crate::text::{SourceId, SourceMap, Span};
 use super::file::{Case, Expected, Rejected, Subject, TestFile, Written};
 use super::timeline::{Item, MAX_STEPS, Number, Timeline, Tolerance};
 
-/// Versions of libpcp by their names, as on the command line.
-const COMPAT: [(&str, Dialect); 3] =
-    [("6.0", Dialect::Pcp6_0), ("7.2", Dialect::Pcp7_2), ("off", Dialect::Fixed)];
-
 /// What to do about a name that TOML takes for tables within tables.
 pub(super) const QUOTES: &str = "names with points stand in quotes: \"disk.dev.read\"";
 
@@ -135,10 +131,10 @@ impl Reader<'_> {
         let mut language =
             Language { extensions: extensions.unwrap_or(false), ..Language::default() };
         if let Some((text, span)) = table.get("compat").and_then(|v| self.document.string(v)) {
-            match COMPAT.iter().find(|(word, _)| *word == text) {
+            match Dialect::NAMED.iter().find(|(word, _)| *word == text) {
                 Some((_, dialect)) => language.dialect = *dialect,
                 None => {
-                    let words = choices(COMPAT.map(|(word, _)| word));
+                    let words = choices(Dialect::NAMED.map(|(word, _)| word));
                     self.document.error(span, format!("`compat` is {words}"));
                 }
             }

@@ -1,9 +1,9 @@
 //! Runs the tests of a file.
 //!
-//! Each case has a source and sessions of its own, one for each way to
-//! compute; what the first gives is compared with what is expected, and what
-//! the others give with the first. Definitions of this machine are not looked
-//! at, so that a test has the same outcome everywhere.
+//! Each case has a source and sessions of its own, one for each way to compute;
+//! what the first gives is compared with what is expected, and what the others
+//! give with the first. It does not read the definitions of this machine, so
+//! that a test has the same outcome everywhere.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Runs stay as they are written, so that a timeline takes no more memory than
-//! its text. Which items make sense where is for others to say.
+//! its text. This module does not know which items make sense where.
 
 use std::fmt;
 use std::ops::Range;

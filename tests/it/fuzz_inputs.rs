@@ -30,3 +30,8 @@ replays! {
 replays! {
     kernel_diff: fuzz_kernel_diff;
 }
+
+#[cfg(feature = "fleet")]
+replays! {
+    sinks: pmderive::fuzz::fuzz_sinks;
+}

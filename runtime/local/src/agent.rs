@@ -208,7 +208,7 @@ impl<'w, 'p> Values<'w, 'p> {
     }
 
     /// The instances that are wanted (`pmAddProfile(3)`). Values of others are
-    /// dropped; an agent to whom they are dear need not find them out.
+    /// dropped; where they are expensive, an agent need not find them out.
     pub fn profile(&self) -> &'w InstanceProfile {
         self.profile
     }

@@ -24,7 +24,7 @@ const BINS: u32 = 2;
 
 /// What value a metric has.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// Always this one.
     Always(i64),
     /// This much more with each fetch, from 0 on.
@@ -47,7 +47,7 @@ enum Source {
     Nothing,
 }
 
-use Source::*;
+use Content::*;
 
 const fn row(
     name: &'static str,
@@ -55,76 +55,69 @@ const fn row(
     value_type: ValueType,
     semantics: Semantics,
     units: Units,
-    source: Source,
+    source: Content,
     help: &'static str,
-) -> Row<Source> {
+) -> Row<Content> {
     Row::new(name, Pmid::new(DOMAIN, 0, item), (value_type, semantics, units), source, help)
+}
+
+/// The table of metrics. Each type of number has the same seven metrics: five
+/// with the item numbers from the first one on, and two over the bins.
+#[rustfmt::skip]
+macro_rules! table {
+    (
+        [$($before:expr,)*]
+        $(numbers $group:literal $type:ident $first:literal $bin:literal;)*
+        [$($after:expr,)*]
+    ) => {
+        &[
+            $($before,)*
+            $(
+                row(concat!("sample.", $group, ".one"), $first, $type, Instant, NONE, Always(1), "Always 1."),
+                row(concat!("sample.", $group, ".ten"), $first + 1, $type, Instant, NONE, Always(10), "Always 10."),
+                row(concat!("sample.", $group, ".hundred"), $first + 2, $type, Instant, NONE, Always(100), "Always 100."),
+                row(concat!("sample.", $group, ".million"), $first + 3, $type, Instant, NONE, Always(1_000_000), "Always 1000000."),
+                row(concat!("sample.", $group, ".write_me"), $first + 4, $type, Instant, NONE, Stored, "What was stored last, 13 at first."),
+                row(concat!("sample.", $group, ".bin"), $bin, $type, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+                row(concat!("sample.", $group, ".bin_ctr"), $bin + 1, $type, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
+            )*
+            $($after,)*
+        ]
+    };
 }
 
 /// The metrics; names, numbers, types, semantics and units are those of
 /// pmdasample(1).
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("sample.seconds", 2, U32, Counter, SEC, Grows(1), "Seconds since the first fetch."),
-    row("sample.milliseconds", 3, F64, Counter, MILLISEC, Grows(1000), "Milliseconds since the first fetch."),
-    row("sample.load", 4, I32, Instant, NONE, Always(42), "Always 42."),
-    row("sample.colour", 5, I32, Instant, NONE, Colours, "Numbers that grow by 1 with each fetch and begin anew after 100.").over(COLOURS),
-    row("sample.bin", 6, I32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
-    row("sample.noinst", 9, I32, Instant, NONE, Nothing, "Never has a value."),
-    row("sample.long.one", 10, I32, Instant, NONE, Always(1), "Always 1."),
-    row("sample.long.ten", 11, I32, Instant, NONE, Always(10), "Always 10."),
-    row("sample.long.hundred", 12, I32, Instant, NONE, Always(100), "Always 100."),
-    row("sample.long.million", 13, I32, Instant, NONE, Always(1_000_000), "Always 1000000."),
-    row("sample.long.write_me", 14, I32, Instant, NONE, Stored, "What was stored last, 13 at first."),
-    row("sample.long.bin", 103, I32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
-    row("sample.long.bin_ctr", 104, I32, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
-    row("sample.float.one", 15, F32, Instant, NONE, Always(1), "Always 1."),
-    row("sample.float.ten", 16, F32, Instant, NONE, Always(10), "Always 10."),
-    row("sample.float.hundred", 17, F32, Instant, NONE, Always(100), "Always 100."),
-    row("sample.float.million", 18, F32, Instant, NONE, Always(1_000_000), "Always 1000000."),
-    row("sample.float.write_me", 19, F32, Instant, NONE, Stored, "What was stored last, 13 at first."),
-    row("sample.float.bin", 107, F32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
-    row("sample.float.bin_ctr", 108, F32, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
-    row("sample.longlong.one", 20, I64, Instant, NONE, Always(1), "Always 1."),
-    row("sample.longlong.ten", 21, I64, Instant, NONE, Always(10), "Always 10."),
-    row("sample.longlong.hundred", 22, I64, Instant, NONE, Always(100), "Always 100."),
-    row("sample.longlong.million", 23, I64, Instant, NONE, Always(1_000_000), "Always 1000000."),
-    row("sample.longlong.write_me", 24, I64, Instant, NONE, Stored, "What was stored last, 13 at first."),
-    row("sample.longlong.bin", 109, I64, Instant, NONE, Bins, "The number of each bin.").over(BINS),
-    row("sample.longlong.bin_ctr", 110, I64, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
-    row("sample.double.one", 25, F64, Instant, NONE, Always(1), "Always 1."),
-    row("sample.double.ten", 26, F64, Instant, NONE, Always(10), "Always 10."),
-    row("sample.double.hundred", 27, F64, Instant, NONE, Always(100), "Always 100."),
-    row("sample.double.million", 28, F64, Instant, NONE, Always(1_000_000), "Always 1000000."),
-    row("sample.double.write_me", 29, F64, Instant, NONE, Stored, "What was stored last, 13 at first."),
-    row("sample.double.bin", 113, F64, Instant, NONE, Bins, "The number of each bin.").over(BINS),
-    row("sample.double.bin_ctr", 114, F64, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
-    row("sample.ulong.one", 93, U32, Instant, NONE, Always(1), "Always 1."),
-    row("sample.ulong.ten", 94, U32, Instant, NONE, Always(10), "Always 10."),
-    row("sample.ulong.hundred", 95, U32, Instant, NONE, Always(100), "Always 100."),
-    row("sample.ulong.million", 96, U32, Instant, NONE, Always(1_000_000), "Always 1000000."),
-    row("sample.ulong.write_me", 97, U32, Instant, NONE, Stored, "What was stored last, 13 at first."),
-    row("sample.ulong.bin", 105, U32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
-    row("sample.ulong.bin_ctr", 106, U32, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
-    row("sample.ulonglong.one", 98, U64, Instant, NONE, Always(1), "Always 1."),
-    row("sample.ulonglong.ten", 99, U64, Instant, NONE, Always(10), "Always 10."),
-    row("sample.ulonglong.hundred", 100, U64, Instant, NONE, Always(100), "Always 100."),
-    row("sample.ulonglong.million", 101, U64, Instant, NONE, Always(1_000_000), "Always 1000000."),
-    row("sample.ulonglong.write_me", 102, U64, Instant, NONE, Stored, "What was stored last, 13 at first."),
-    row("sample.ulonglong.bin", 111, U64, Instant, NONE, Bins, "The number of each bin.").over(BINS),
-    row("sample.ulonglong.bin_ctr", 112, U64, Counter, KBYTE, GrowingBins, "The number of each bin, added once with every fetch.").over(BINS),
-    row("sample.string.null", 30, String, Instant, NONE, Text(""), "Always the empty text."),
-    row("sample.string.hullo", 31, String, Instant, NONE, Text("hullo world!"), "Always the same text."),
-    row("sample.string.write_me", 32, String, Instant, NONE, Stored, "What was stored last, 13 at first."),
-    row("sample.string.bin", 153, String, Instant, NONE, Bins, "The number of each bin, as text.").over(BINS),
-    row("sample.aggregate.null", 33, Aggregate, Instant, NONE, Text(""), "Always no bytes."),
-    row("sample.aggregate.hullo", 34, Aggregate, Instant, NONE, Text("hullo world!"), "Always the same bytes."),
-    row("sample.lights", 46, String, Discrete, NONE, Lights, "Red, yellow and green, another with each fetch."),
-    row("sample.part_bin", 50, I32, Instant, NONE, OddBins, "The number of every other bin.").over(BINS),
-    row("sample.rapid", 64, U32, Counter, COUNT, Grows(80_000_000), "A counter that begins anew at 2^32 after 53 fetches."),
-    row("sample.byte_ctr", 81, I32, Counter, BYTE, Grows(512), "Grows by 512 bytes with each fetch."),
-    row("sample.kbyte_ctr", 83, I32, Counter, KBYTE, Grows(64), "Grows by 64 kilobytes with each fetch."),
-];
+static TABLE: &[Row<Content>] = table! {
+    [
+        row("sample.seconds", 2, U32, Counter, SEC, Grows(1), "Seconds since the first fetch."),
+        row("sample.milliseconds", 3, F64, Counter, MILLISEC, Grows(1000), "Milliseconds since the first fetch."),
+        row("sample.load", 4, I32, Instant, NONE, Always(42), "Always 42."),
+        row("sample.colour", 5, I32, Instant, NONE, Colours, "Numbers that grow by 1 with each fetch and begin anew after 100.").over(COLOURS),
+        row("sample.bin", 6, I32, Instant, NONE, Bins, "The number of each bin.").over(BINS),
+        row("sample.noinst", 9, I32, Instant, NONE, Nothing, "Never has a value."),
+    ]
+    numbers "long" I32 10 103;
+    numbers "float" F32 15 107;
+    numbers "longlong" I64 20 109;
+    numbers "double" F64 25 113;
+    numbers "ulong" U32 93 105;
+    numbers "ulonglong" U64 98 111;
+    [
+        row("sample.string.null", 30, String, Instant, NONE, Text(""), "Always the empty text."),
+        row("sample.string.hullo", 31, String, Instant, NONE, Text("hullo world!"), "Always the same text."),
+        row("sample.string.write_me", 32, String, Instant, NONE, Stored, "What was stored last, 13 at first."),
+        row("sample.string.bin", 153, String, Instant, NONE, Bins, "The number of each bin, as text.").over(BINS),
+        row("sample.aggregate.null", 33, Aggregate, Instant, NONE, Text(""), "Always no bytes."),
+        row("sample.aggregate.hullo", 34, Aggregate, Instant, NONE, Text("hullo world!"), "Always the same bytes."),
+        row("sample.lights", 46, String, Discrete, NONE, Lights, "Red, yellow and green, another with each fetch."),
+        row("sample.part_bin", 50, I32, Instant, NONE, OddBins, "The number of every other bin.").over(BINS),
+        row("sample.rapid", 64, U32, Counter, COUNT, Grows(80_000_000), "A counter that begins anew at 2^32 after 53 fetches."),
+        row("sample.byte_ctr", 81, I32, Counter, BYTE, Grows(512), "Grows by 512 bytes with each fetch."),
+        row("sample.kbyte_ctr", 83, I32, Counter, KBYTE, Grows(64), "Grows by 64 kilobytes with each fetch."),
+    ]
+};
 
 /// Metrics whose values are known beforehand; see the names below `sample`.
 /// Those that end with `write_me` can be stored into (`pmStore(3)`).

@@ -10,5 +10,7 @@ pub mod mix;
 pub mod oracle;
 pub mod pminfo;
 pub mod real_pmcd;
+pub mod real_receivers;
+pub mod receiver;
 pub mod replays;
 pub mod sim;

@@ -44,7 +44,7 @@ fn free_port() -> u16 {
 ///
 /// # Panics
 /// It does not start on any.
-fn on_a_free_port(mut start: impl FnMut(u16) -> Result<(), String>) {
+pub(crate) fn on_a_free_port(mut start: impl FnMut(u16) -> Result<(), String>) {
     let mut said = String::new();
     for _ in 0..3 {
         match start(free_port()) {
@@ -55,11 +55,15 @@ fn on_a_free_port(mut start: impl FnMut(u16) -> Result<(), String>) {
     panic!("{said}");
 }
 
-/// The script, from any package of the workspace.
-fn script() -> Command {
+/// A script below `tests`, from any package of the workspace.
+pub(crate) fn script_named(name: &str) -> Command {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let found = folders.map(|folder| folder.join("tests/real-pcp")).find(|path| path.exists());
-    Command::new(found.expect("tests/real-pcp"))
+    let mut scripts = folders.map(|folder| folder.join("tests").join(name));
+    Command::new(scripts.find(|path| path.is_file()).expect("a script"))
+}
+
+fn script() -> Command {
+    script_named("real-pcp")
 }
 
 /// True if a pmcd can be started here; if not, a word on standard error says why.

@@ -2,13 +2,13 @@
 //! the beginning of the whole one.
 
 use pmderive_runtime::archive::{ArchiveContext, Version};
-use pmderive_runtime::archive_writer::{ArchiveWriter, Written};
+use pmderive_runtime::archive_writer::{ArchiveWriter, MemoryFiles};
 use pmderive_runtime::result::FetchResult;
 
 use crate::synthetic::{options, write_everything};
 use crate::tools::{print, scratch};
 
-fn written(version: Version) -> Written {
+fn written(version: Version) -> MemoryFiles {
     let mut options = options(version);
     options.volume_bytes = Some(2000);
     let (writer, written) = ArchiveWriter::in_memory(options).expect("the label is good");

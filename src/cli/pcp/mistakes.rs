@@ -93,10 +93,7 @@ impl Mistakes {
                 matches!(one.code, Code::DuplicateName | Code::BadAttribute)
                     && definitions.defines(definitions.sources.slice(one.span))
             };
-            let mut kept = Diagnostics::default();
-            let is_told = |one: &Diagnostic| one.code != Code::UnreadableFile && !is_replaced(one);
-            kept.extend(found.into_iter().filter(is_told));
-            found = kept;
+            found.retain(|one| one.code != Code::UnreadableFile && !is_replaced(one));
         }
         messages.diagnostics(found, &definitions.sources);
     }
@@ -110,7 +107,7 @@ impl Mistakes {
     /// are the names that the user has given.
     pub fn tell(
         &mut self,
-        found: Diagnostics,
+        mut found: Diagnostics,
         sources: &SourceMap,
         asked: &[String],
         messages: &mut Messages,
@@ -122,13 +119,12 @@ impl Mistakes {
             messages.diagnostics(found, sources);
             return;
         }
-        let mut told = Diagnostics::default();
-        told.extend(found.into_iter().filter(|diagnostic| self.is_worth_saying(diagnostic, asked)));
+        found.retain(|diagnostic| self.is_worth_saying(diagnostic, asked));
         let definitions = &self.definitions;
-        self.has_own |= told.iter().any(|diagnostic| {
+        self.has_own |= found.iter().any(|diagnostic| {
             diagnostic.severity == Severity::Error && definitions.is_own(diagnostic.span.source)
         });
-        messages.diagnostics(told, sources);
+        messages.diagnostics(found, sources);
     }
 
     /// The system's definitions are for machines of many kinds. If operands of

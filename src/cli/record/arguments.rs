@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use pmderive_runtime::archive::Version;
 
-use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
+use crate::cli::args::{DefinitionArguments, DiagWords, SourceArguments};
 use crate::cli::samples::arguments::samples;
 use crate::cli::samples::time::TimeArguments;
 use crate::cli::terminal::RawArgument;
+use crate::engine::Backend;
 use crate::size::size;
 
 /// Arguments of `record`.
@@ -48,7 +49,7 @@ pub struct RecordArguments {
     pub raw: RawArgument,
     /// How expressions are computed.
     #[arg(long, value_enum, default_value_t)]
-    pub backend: BackendArgument,
+    pub backend: Backend,
     /// Metrics by name, and nodes of the name space, which stand for all metrics
     /// below them, `.` for all that there are; without any, all metrics that the
     /// definition files define.

@@ -125,7 +125,7 @@ fn derived(
     source: Context,
 ) -> Session<Context> {
     let language = arguments.definitions.language();
-    let backend = arguments.backend.for_samples(arguments.samples);
+    let backend = arguments.backend.for_evaluations(arguments.samples);
     let engine = Engine::new(language, backend)
         .with_equivalent_domains(EquivalentDomains::of_this_machine());
     let shared = SharedRegistry::with(definitions.registry.clone(), definitions.sources.clone());

@@ -5,7 +5,7 @@ use clap::Args;
 use pmderive_runtime::context::Context;
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
-use crate::cli::args::{BackendArgument, DefinitionArguments, DiagWords, SourceArguments};
+use crate::cli::args::{DefinitionArguments, DiagWords, SourceArguments};
 use crate::cli::definitions::Definitions;
 use crate::cli::messages::Messages;
 use crate::cli::positional::refuse_files;
@@ -13,6 +13,7 @@ use crate::cli::samples::following::FollowArgument;
 use crate::cli::samples::patience::RetryArgument;
 use crate::cli::samples::time::TimeArguments;
 use crate::cli::{Outcome, Stop};
+use crate::engine::Backend;
 use crate::engine::Registry;
 use crate::syntax::name_mistake;
 
@@ -42,7 +43,7 @@ pub struct SampleArguments {
     pub diag: DiagWords,
     /// How expressions are computed.
     #[arg(long, value_enum, default_value_t)]
-    pub backend: BackendArgument,
+    pub backend: Backend,
     /// Derived metrics by name, and expressions; without any, all metrics that
     /// the definition files define.
     #[arg(value_name = "NAME|EXPRESSION")]

@@ -22,8 +22,8 @@ const LOOKS: Duration = Duration::from_millis(100);
 /// Whether to follow an archive.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FollowArgument {
-    /// At the end of an archive wait for more, if TIME is given until nothing was written for that
-    /// long. Interpolated samples wait for the values that follow them.
+    /// At the end of an archive wait for more; with TIME, until nothing was written for
+    /// that long. Interpolated samples wait for the values that follow them.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = interval)]
     pub follow: Option<Option<Duration>>,
 }

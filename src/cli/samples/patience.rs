@@ -131,8 +131,8 @@ impl Patience {
         {
             let text = (self.retry != Retry::For(Duration::ZERO)).then(|| {
                 format!(
-                    "no fetch has succeeded for {}, which is enough: --retry=TIME or \
-                     --retry=forever goes on for longer",
+                    "no fetch has succeeded for {}; --retry=TIME or --retry=forever tries for \
+                     longer",
                     seconds(passed)
                 )
             });
@@ -221,8 +221,8 @@ mod tests {
             told(Retry::For(Duration::from_secs(5)), &mut away),
             [
                 "web1: no answer within 2 seconds (for 5 seconds it is tried again)",
-                "no fetch has succeeded for 5 seconds, which is enough: --retry=TIME or \
-                 --retry=forever goes on for longer",
+                "no fetch has succeeded for 5 seconds; --retry=TIME or --retry=forever tries for \
+                 longer",
                 "web1: no answer within 2 seconds",
             ]
         );

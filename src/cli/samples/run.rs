@@ -107,7 +107,7 @@ impl<'r> Run<'r> {
             (Some(samples), Some(until)) => Some(samples.min(until)),
             (samples, until) => samples.or(until).or(is_live.then_some(1)),
         };
-        let backend = arguments.backend.for_samples(samples);
+        let backend = arguments.backend.for_evaluations(samples);
         let engine = Arc::new(
             Engine::new(arguments.definitions.language(), backend)
                 .with_equivalent_domains(EquivalentDomains::of_this_machine()),

@@ -26,6 +26,10 @@ pub fn run(arguments: &ServeArguments, messages: &mut Messages) -> Result<Outcom
     let mut loaded = load(&origin);
     tell(&mut loaded, messages);
     let Some(plan) = loaded.plan.take() else { return Ok(Outcome::Mistake) };
+    if let Err(problem) = Server::check(&plan) {
+        messages.error(&problem);
+        return Ok(Outcome::Mistake);
+    }
     if arguments.check {
         let count = |count, noun| counted(count, noun);
         let exported: usize = plan.groups.iter().map(|group| group.exports.len()).sum();

@@ -1,8 +1,8 @@
 //! Definitions by name, as they were registered; independent of any source.
 //!
-//! A registry is a value: its clones are cheap and stay as they are, so a
-//! context works with one while others register on. Who shares which is not
-//! its business.
+//! A registry is a value: its clones are cheap and do not change, so a context
+//! works with one while others go on registering. It does not know who shares
+//! which clone.
 
 mod reading;
 mod refusals;
@@ -250,8 +250,8 @@ impl Registry {
         self.by_pmid.get(&pmid)?.as_ref()
     }
 
-    /// True while the very definition is registered, if not by its name then
-    /// by its identifier.
+    /// True while this very definition is registered, by its name or by its
+    /// identifier only.
     pub(super) fn holds(&self, pmid: Pmid, registered: &Arc<Registered>) -> bool {
         self.by_pmid(pmid).is_some_and(|now| Arc::ptr_eq(now, registered))
     }

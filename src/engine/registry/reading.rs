@@ -1,7 +1,8 @@
-//! Texts into definitions: from files, from the environment, from a program.
+//! Turns texts into definitions: from files, from the environment, from a
+//! program.
 //!
-//! What is wrong with a text is reported here; what becomes of a definition
-//! that is right is decided by [`Registry::insert`].
+//! It reports what is wrong with a text. [`Registry::insert`] decides about a
+//! definition that is right.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is said of definitions and options that are right by themselves and
+//! Diagnostics about definitions and options that are right by themselves but
 //! come too late, or are one too many.
 
 use pmderive_runtime::model::PmStatus;
@@ -16,8 +16,8 @@ pub fn duplicate(name: &str, place: Span, kind: &str, diagnostics: &mut Diagnost
     PcpError { offset: 0, message: Some(format!("Duplicate {kind} derived metric name")) }
 }
 
-/// Refuses a definition that nothing is wrong with but that it comes too late;
-/// `words` are libpcp's.
+/// Refuses a definition whose only fault is that it comes too late; `words` are
+/// libpcp's.
 pub fn no_room(
     registered: &Registered,
     message: String,

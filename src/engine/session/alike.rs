@@ -2,9 +2,9 @@
 //! the same answers: checked definitions, plans of lists, and the memory that
 //! only an evaluation under way needs.
 //!
-//! Each is found by all that it was made of, compared in full, and is there for
-//! as long as a session uses it. Where answers differ, be it in identifiers
-//! alone, sessions have their own.
+//! Each is found by all that it was made of, compared in full, and exists as
+//! long as a session uses it. Sessions whose answers differ, even in
+//! identifiers alone, have their own.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -114,7 +114,7 @@ impl Engine {
     ) -> Arc<Needs> {
         let known = lock(&self.alike.needs).find(hash, &is_meant);
         known.unwrap_or_else(|| {
-            // Nobody waits for the compiler. Of two that were made one counts.
+            // Nobody waits for the compiler. If two were made, one counts.
             let made = Arc::new(make());
             lock(&self.alike.needs).find_or_insert(hash, is_meant, || made)
         })
@@ -277,7 +277,7 @@ mod tests {
         let mut swapped = faces.open(&[("a.one", 2), ("a.two", 10)]);
         assert_eq!(numbers(&mut swapped, &names), [Some(12), Some(20)]);
         assert_eq!(faces.in_use(), (2, 2));
-        // Of what one of them has besides the others know nothing.
+        // What one of them has besides is unknown to the others.
         let added = one.add_derived("d.own", "a.one * 7").expect("memory does not fail");
         added.unwrap_or_else(|refused| panic!("{refused}"));
         assert_eq!(numbers(&mut one, &["d.own", "d.sum"]), [Some(7), Some(3)]);

@@ -1,6 +1,5 @@
-//! What becomes of definitions in a session: each is bound when it is first
-//! touched, and what came of it stays until the definition or the source's
-//! metadata changes.
+//! Binds the definitions of a session: each when it is first touched. The
+//! result stays until the definition or the source's metadata changes.
 
 use std::sync::Arc;
 

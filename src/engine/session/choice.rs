@@ -1,6 +1,5 @@
-//! Definitions and expressions that a session was told to compute, in an
-//! order, as [`Engine::compile`] compiles them: sources that are alike share
-//! the program.
+//! Definitions and expressions that a session was told to compute, in an order.
+//! Sources that are alike share the program, as with [`Engine::compile`].
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Definitions as one session sees them: those of all, those that it has to
 //! itself, and the options of `pmSetDerivedControl(3)`.
 //!
-//! What became of a definition that was bound is known to `binding`.
+//! `binding` knows what became of a definition that was bound.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

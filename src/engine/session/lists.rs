@@ -1,10 +1,10 @@
 //! Fetches of any mix of base and derived metrics.
 //!
-//! What a list [`Needs`] is found out once, for all sessions of sources with
-//! the same answers: which program computes its derived metrics, what is fetched
+//! All sessions of sources with the same answers find out once what a list
+//! [`Needs`]: which program computes its derived metrics, what is fetched
 //! besides the program's operands, and where each entry of the result comes
-//! from. While a session fetches a list again and again its [`Plan`] is all that
-//! is needed.
+//! from. While a session fetches a list again and again its [`Plan`] is all
+//! that is needed.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -343,7 +343,7 @@ impl<S: FetchSource> FetchSource for Session<S> {
 
 impl<S: FetchSource> Session<S> {
     /// Fetches any mix of the source's metrics and derived ones, and leaves the
-    /// values where they lie. What [`FetchSource::fetch`] says holds here, too.
+    /// values where they are. Otherwise it is as [`FetchSource::fetch`].
     ///
     /// # Errors
     /// Those of the fetch.
@@ -370,9 +370,12 @@ impl<S: FetchSource> Session<S> {
     ) -> Result<FetchEvents, SourceError> {
         let fetched = self.source.fetch(list, batch);
         let events = fetched.inspect_err(|error| self.lost |= error.is_transient())?;
-        if events.gap && self.dialect() == Dialect::Fixed {
+        if events.gap {
             // The source says so only once.
-            self.running.evaluator.forget_history();
+            match self.dialect() {
+                Dialect::Fixed => self.running.evaluator.forget_history(),
+                Dialect::Pcp6_0 | Dialect::Pcp7_2 => self.running.evaluator.forget_windows(),
+            }
         }
         Ok(events)
     }

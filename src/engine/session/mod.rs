@@ -210,7 +210,7 @@ impl<S: FetchSource> Session<S> {
         &self.shared
     }
 
-    /// Overwrites what an evaluation must not read; see
+    /// Overwrites what an evaluation must never read; see
     /// [`Buffers::poison`](pmderive_runtime::eval::Buffers::poison).
     #[cfg(any(test, feature = "fuzz"))]
     pub(super) fn poison(&mut self, space: &mut Space) {
@@ -245,8 +245,7 @@ impl<S: FetchSource> Session<S> {
         self.plans.clear();
     }
 
-    /// Lets something else be evaluated from now on. Needs are those of the
-    /// first plan.
+    /// Evaluates something else from now on. Needs are those of the first plan.
     fn put_in_force(&mut self, next: InForce) {
         let Running { evaluator, in_force, evaluations } = &mut self.running;
         match std::mem::replace(in_force, next) {

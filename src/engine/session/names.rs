@@ -1,9 +1,9 @@
 //! The name space, descriptors, texts and labels of a source together with
 //! those of derived metrics.
 //!
-//! The source's own come first and count where both have a name. Instance
-//! domains of derived metrics are those of their operands, so questions about
-//! domains are the source's alone.
+//! The source's own come first, and win where both have a name. Instance
+//! domains of derived metrics are those of their operands, so the source alone
+//! answers questions about domains.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -129,7 +129,7 @@ fn is_about_metrics(question: &Question<'_>) -> bool {
     has_own || question.is_about_names()
 }
 
-/// What is said of a question by those who know derived metrics.
+/// The answer of the derived metrics to a question.
 enum Own {
     /// All there is to say.
     Whole(Answer),
@@ -268,7 +268,7 @@ impl<S: FetchSource> MetadataSource for Session<S> {
         }
         let mut found = found.into_iter();
         for (question, own) in questions.iter().zip(own) {
-            // A source that leaves a question open has nothing on it.
+            // A source that leaves a question open has no answer to it.
             let nothing = Err(question.status());
             let found = if is_open(&own) { found.next().unwrap_or(nothing) } else { nothing };
             answers.push(self.answer(*question, own, found));

@@ -1,4 +1,4 @@
-//! What one fetch of a list gave, where it lies: computed values in the
+//! The values of one fetch of a list, where they lie: computed values in the
 //! evaluator's columns, delivered ones in the source's result. On demand they
 //! become one result, as the PMAPI has it.
 

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use pmderive_runtime::context::AsyncHostContext;
 use pmderive_runtime::eval::{Asked, Buffers, Evaluator, Step};
-use pmderive_runtime::model::LabelLevel;
+use pmderive_runtime::model::{LabelLevel, PmStatus};
 use pmderive_runtime::result::ResultBatch;
 use pmderive_runtime::source::{FetchEvents, SourceError};
 use tokio::sync::{Notify, Semaphore};
@@ -41,7 +41,7 @@ use super::plan::Group;
 use super::slot::{Due, Nanos, Slot};
 use super::target::Target;
 use super::world::World;
-use crate::engine::{Engine, Selection};
+use crate::engine::{Compiled, Engine};
 use columns::Found;
 use failure::Failure;
 use series::Series;
@@ -151,7 +151,7 @@ struct Host<W: World> {
 /// Definitions bound to a host.
 struct Bound {
     evaluator: Evaluator,
-    selection: Arc<Selection>,
+    compiled: Arc<Compiled>,
     /// The metadata that they were bound to.
     epoch: u64,
     /// Which of them sinks want.
@@ -346,22 +346,40 @@ impl<W: World> Host<W> {
             Box::pin(self.context.reconnect()).await?;
             shared.numbers.connects.add(1);
         }
-        let selection = &orders.group.selection;
-        let is_bound = self.bound.as_ref().is_some_and(|bound| {
-            bound.epoch == self.context.metadata_epoch()
-                && (Arc::ptr_eq(&bound.selection, selection) || bound.selection == *selection)
-                && bound.view.is_of(&orders.group)
-        });
-        if !is_bound {
-            Box::pin(self.bind(orders, shared)).await?;
+        // Who gives notice of changes with every reply is not waited for.
+        for _ in 0..3 {
+            if !self.is_bound(&orders.group) {
+                Box::pin(self.bind(orders, shared)).await?;
+            }
+            let Some(bound) = &mut self.bound else { break };
+            let compiled = Arc::clone(&bound.compiled);
+            batch.clear();
+            let before = tokio::time::Instant::now();
+            let events = self.context.fetch(bound.evaluator.requests(), batch).await?;
+            shared.numbers.fetch.add(before.elapsed());
+            self.is_behind_gap |= events.gap;
+            if !self.is_bound(&orders.group) {
+                // What came with a notice of changes may be of other metrics by now.
+                Box::pin(self.bind(orders, shared)).await?;
+                let is_same = |bound: &Bound| Arc::ptr_eq(&bound.compiled, &compiled);
+                if !self.bound.as_ref().is_some_and(is_same) {
+                    continue;
+                }
+            }
+            let gap = std::mem::take(&mut self.is_behind_gap);
+            return Ok(FetchEvents { gap, ..events });
         }
-        let Some(bound) = &mut self.bound else { return Ok(FetchEvents::default()) };
-        batch.clear();
-        let before = tokio::time::Instant::now();
-        let mut events = self.context.fetch(bound.evaluator.requests(), batch).await?;
-        shared.numbers.fetch.add(before.elapsed());
-        events.gap |= std::mem::take(&mut self.is_behind_gap);
-        Ok(events)
+        let target = self.context.spec().to_string();
+        Err(SourceError::Status { target, status: PmStatus::AGAIN })
+    }
+
+    /// True if what is bound is what a group wants, and of the metadata of now.
+    fn is_bound(&self, group: &Group) -> bool {
+        self.bound.as_ref().is_some_and(|bound| {
+            bound.epoch == self.context.metadata_epoch()
+                && bound.compiled.selection() == &group.selection
+                && bound.view.is_of(group)
+        })
     }
 
     async fn bind(&mut self, orders: &Orders, shared: &Shared) -> Result<(), SourceError> {
@@ -379,8 +397,7 @@ impl<W: World> Host<W> {
             }
             None => compiled.evaluator(),
         };
-        let selection = Arc::clone(selection);
-        self.bound = Some(Bound { evaluator, selection, epoch, view, host_labels });
+        self.bound = Some(Bound { evaluator, compiled, epoch, view, host_labels });
         Ok(())
     }
 

@@ -9,9 +9,10 @@ use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
 use crate::fleet::config::{Group, Sink};
+use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
-use crate::text::{SourceId, SourceMap};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// What marks a definition, in the line above it.
 const MARK: &str = "pmderive: export";
@@ -82,6 +83,32 @@ pub fn check_sinks<'n>(
         if !exported.clone().any(|name| matches(&entry.value, name)) {
             diagnostics.push(unused(entry, exported.clone()));
         }
+    }
+}
+
+/// Reports exported metrics that are one series to Prometheus, or one of the
+/// engine's own.
+pub fn check_series(exported: &[(Arc<str>, Span)], diagnostics: &mut Diagnostics) {
+    for Collision { series, metrics } in collisions(exported.iter().map(|(name, _)| &**name)) {
+        let place = |name: &String| {
+            exported.iter().find(|(known, _)| **known == **name).map(|(_, span)| *span)
+        };
+        let Some(last) = metrics.last().and_then(place) else { continue };
+        let mut diagnostic = match metrics.len() {
+            1 => {
+                let message = format!("`{series}` is a name of the engine's own metrics");
+                Diagnostic::error(Code::BadServeFile, last, message)
+            }
+            _ => {
+                let message =
+                    format!("to Prometheus, {} are all `{series}`", metrics.join(" and "));
+                Diagnostic::error(Code::BadServeFile, last, message)
+            }
+        };
+        for first in metrics[..metrics.len() - 1].iter().filter_map(place) {
+            diagnostic = diagnostic.label(first, "and this is the same series");
+        }
+        diagnostics.push(diagnostic.help("rename one of them, or export it to other sinks only"));
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 
-use super::exports::{Defined, check_sinks, exports};
+use super::exports::{Defined, check_series, check_sinks, exports};
 use super::{Group, Plan};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registry, Selection};
@@ -18,7 +18,7 @@ use crate::fleet::target::Target;
 use crate::fleet::targets::{self, Targets};
 use crate::syntax::ast::Spanned;
 use crate::syntax::load_file;
-use crate::text::{SourceId, SourceMap};
+use crate::text::{SourceId, SourceMap, Span};
 
 /// Largest configuration that is read, in bytes.
 const MAX_CONFIG_BYTES: u64 = 4 << 20;
@@ -100,14 +100,18 @@ impl Loaded {
             }
             groups.push(Arc::new(self.group(group, &config)));
         }
-        let exported: Vec<Arc<str>> = groups
+        let exported: Vec<(Arc<str>, Span)> = groups
             .iter()
             .flat_map(|group| {
-                let names: Vec<Arc<str>> = group.selection.names().cloned().collect();
-                group.exports.iter().map(move |export| Arc::clone(&names[export.metric]))
+                let named: Vec<(&Arc<str>, Span)> = group.selection.named().collect();
+                group.exports.iter().map(move |export| named[export.metric])
             })
+            .map(|(name, span)| (Arc::clone(name), span))
             .collect();
-        check_sinks(&config.sinks, exported.iter().map(|name| &**name), &mut self.diagnostics);
+        check_sinks(&config.sinks, exported.iter().map(|(name, _)| &**name), &mut self.diagnostics);
+        if config.sinks.iter().any(|sink| !matches!(sink.kind, config::SinkKind::JsonLines(_))) {
+            check_series(&exported, &mut self.diagnostics);
+        }
         let all = targets.into_all();
         let all = all.into_iter().map(|target| with_user(target, &config)).collect();
         Plan { config, groups, targets: all }

@@ -31,7 +31,7 @@ pub struct Plan {
 }
 
 /// What the hosts of a group have in common.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Group {
     /// What it is called.
     pub name: Box<str>,

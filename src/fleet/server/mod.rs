@@ -74,6 +74,17 @@ pub enum Reload {
 }
 
 impl Server {
+    /// Says what of a plan can be seen to fail without starting anything.
+    ///
+    /// # Errors
+    /// The listener would be open to others, or a receiver has no address.
+    pub fn check(plan: &Plan) -> Result<(), String> {
+        if let Some(listen) = listen(plan, None) {
+            listen.check().map_err(|error| error.to_string())?;
+        }
+        running::check(&plan.config.sinks)
+    }
+
     /// Begins with a plan, which is made of `files`.
     ///
     /// # Errors
@@ -92,7 +103,7 @@ impl Server {
         let outlets = sinks.outlets();
         let fleet = Fleet::start::<Machine>(&engine, threads, limits, &outlets);
         let mut fleet = fleet.map_err(|error| format!("no thread for the fleet: {error}"))?;
-        let listen = listen(&plan, &sinks);
+        let listen = listen(&plan, sinks.shown());
         fleet.follow(&plan, &outlets);
         let state = State { config: plan.config, fleet: Some(fleet), sinks, stamps };
         let shared = Arc::new(Shared {
@@ -223,17 +234,12 @@ fn fixed(before: &Config, after: &Config) -> Option<&'static str> {
 }
 
 /// How the listener is to be, if there is to be one.
-fn listen(plan: &Plan, sinks: &Sinks) -> Option<Listen> {
+fn listen(plan: &Plan, shown: Option<u32>) -> Option<Listen> {
     let address = plan.listen()?.value;
     let web = &plan.config.web;
     let identity = web.certificate.clone();
     let tls = identity.map(|(certificate, key)| Identity { certificate, key });
-    Some(Listen {
-        tls,
-        token_file: web.token_file.clone(),
-        sink: sinks.shown(),
-        ..Listen::on(address)
-    })
+    Some(Listen { tls, token_file: web.token_file.clone(), sink: shown, ..Listen::on(address) })
 }
 
 impl Loaded {

@@ -170,6 +170,17 @@ fn start(at: usize, sink: &config::Sink, newest: &Arc<Newest>) -> Result<Sink, S
     Ok(Sink { config: sink.clone(), numbers, outlet, work })
 }
 
+/// Says which receiver has no address that can be used.
+pub fn check(sinks: &[config::Sink]) -> Result<(), String> {
+    for sink in sinks {
+        if let SinkKind::RemoteWrite(remote) = &sink.kind {
+            let of_sink = |problem| format!("sink `{}`: {problem}", sink.name);
+            receiver(0, sink, remote).map_err(of_sink)?;
+        }
+    }
+    Ok(())
+}
+
 fn receiver(
     at: usize,
     sink: &config::Sink,

@@ -161,7 +161,7 @@ impl Encoder {
     }
 
     /// The next message that is full, or was ended.
-    pub fn next(&mut self) -> Option<Message> {
+    pub fn take(&mut self) -> Option<Message> {
         self.full.pop_front()
     }
 
@@ -265,12 +265,13 @@ impl Encoder {
             put_label(&mut bytes, &name, &values[at]);
             ends.push(bytes.len());
         }
-        let value = |value: &Box<str>| {
+        let encoded = |value: &str| {
             let mut bytes = Vec::new();
             put_text(&mut bytes, 0x12, value);
             bytes
         };
-        Host { shape, bytes, ends, values: values.iter().map(value).collect(), names }
+        let values = values.iter().map(|value| encoded(value)).collect();
+        Host { shape, bytes, ends, values, names }
     }
 
     /// Taken out, so that it can be read while the rest changes; [`Encoder::keep`]
@@ -495,7 +496,7 @@ mod tests {
 
     fn messages(encoder: &mut Encoder) -> Vec<Message> {
         encoder.flush();
-        std::iter::from_fn(|| encoder.next()).collect()
+        std::iter::from_fn(|| encoder.take()).collect()
     }
 
     fn encoder(most_samples: usize) -> Encoder {

@@ -11,9 +11,11 @@ use crate::fleet::frame::{Event, Frame, Stale, StaleReason};
 /// The newest frames.
 #[derive(Debug, Default)]
 pub struct Newest {
-    /// By name of the target, and for each of the groups that it is in.
-    hosts: Mutex<HashMap<Box<str>, Vec<(usize, Shown)>>>,
+    hosts: Mutex<Hosts>,
 }
+
+/// By name of the target, and for each of the groups that it is in.
+type Hosts = HashMap<Box<str>, Vec<(usize, Shown)>>;
 
 /// The newest frame of a host, and series in it that have ended since.
 #[derive(Clone, Debug)]
@@ -77,7 +79,7 @@ impl Newest {
         self.lock().values().flatten().map(|(_, shown)| shown.frame.bytes()).sum()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Vec<(usize, Shown)>>> {
+    fn lock(&self) -> MutexGuard<'_, Hosts> {
         self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

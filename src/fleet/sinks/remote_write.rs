@@ -140,7 +140,7 @@ impl Sender {
             if begun.is_some_and(|begun| begun.elapsed() >= wait) {
                 encoder.flush();
             }
-            while let Some(message) = encoder.next() {
+            while let Some(message) = encoder.take() {
                 self.deliver(message);
             }
             begun = encoder.is_begun().then(|| begun.unwrap_or_else(Instant::now));

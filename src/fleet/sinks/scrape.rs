@@ -102,7 +102,9 @@ fn begin(writer: &mut Writer<'_>, name: &str, exported: &Exported, families: &Fa
     }
     writer.comment(&format!(
         "PCP5 {} PM_ID_NULL {} {domain} {} {units}",
-        exported.name, exported.value_type, exported.semantics
+        exported.name,
+        exported.value_type.name().to_ascii_lowercase(),
+        exported.semantics
     ));
     let mut kind = kind_of(exported.semantics);
     // In OpenMetrics the family of a counter has the name without `_total`.

@@ -44,7 +44,7 @@ impl Renderer for Csv {
         self.time.push(',');
         // What all lines of a metric begin with.
         let mut head: Option<(usize, Range<usize>)> = None;
-        let written = for_each_row::<Infallible>(shown, Sampling::Records, |row| {
+        let Ok(()) = for_each_row::<Infallible>(shown, Sampling::Records, |row| {
             let Content::Value(value) = row.content else { return Ok(()) };
             match &head {
                 Some((metric, head)) if *metric == row.metric => {
@@ -69,8 +69,5 @@ impl Renderer for Csv {
             out.push('\n');
             Ok(())
         });
-        match written {
-            Ok(()) => {}
-        }
     }
 }

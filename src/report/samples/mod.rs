@@ -5,7 +5,7 @@
 //! where the text goes.
 
 mod csv;
-mod json;
+pub(super) mod json;
 mod text;
 
 use std::fmt;

@@ -1,28 +1,27 @@
 //! The table as CSV: a header, then a line for each row.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use pmderive_runtime::eval::Value;
 use pmderive_runtime::model::UtcTime;
 
-use super::{Content, Destination, ExportError, Exporter, Row, Sampling, Schema};
+use super::{Content, Row, Sampling, Schema};
 use crate::check::typed::Desc;
 use crate::engine::Shown;
 use crate::report::csv::{write_field, write_value};
 use crate::report::rows::for_each_row;
+use crate::report::samples::Renderer;
 
 const HEADER: &str = "time,host,metric,instance,instance_name,type,semantics,units,value,status\n";
 
 /// Writes a line of CSV for each row, after the header.
 pub struct Csv {
-    destination: Destination,
     sampling: Sampling,
     host: String,
     /// Fields that are the same in every row of a metric, in the metrics' order.
     fields: Vec<Option<Fields>>,
     time: String,
-    lines: String,
 }
 
 /// Fields of one metric.
@@ -35,43 +34,34 @@ struct Fields {
 }
 
 impl Csv {
-    pub fn begin(schema: &Schema, mut destination: Destination) -> Result<Csv, ExportError> {
-        destination.write_all(HEADER.as_bytes())?;
-        Ok(Csv {
-            destination,
-            sampling: schema.sampling,
-            host: schema.host.clone(),
-            fields: Vec::new(),
-            time: String::new(),
-            lines: String::new(),
-        })
+    /// For the samples of a source.
+    pub fn new(schema: &Schema) -> Csv {
+        let (sampling, host) = (schema.sampling, schema.host.clone());
+        Csv { sampling, host, fields: Vec::new(), time: String::new() }
     }
 }
 
-impl Exporter for Csv {
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
-        let Csv { destination, sampling, host, fields, time, lines } = self;
+impl Renderer for Csv {
+    fn begin(&mut self, out: &mut String) {
+        out.push_str(HEADER);
+    }
+
+    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        let Csv { sampling, host, fields, time } = self;
         time.clear();
         let _ = write!(time, "{},", UtcTime(shown.values.timestamp()));
         fields.resize_with(shown.metrics.len(), || None);
-        lines.clear();
-        for_each_row(shown, *sampling, |row| {
+        let Ok(()) = for_each_row::<Infallible>(shown, *sampling, |row| {
             // Metadata of a live source may change.
             let known = fields[row.metric].take().filter(|known| known.desc == *row.desc);
             let known =
                 fields[row.metric].insert(known.unwrap_or_else(|| {
                     Fields::new(host, &shown.metrics[row.metric].name, row.desc)
                 }));
-            lines.push_str(time);
-            write_row(lines, known, &row);
-            Ok::<(), ExportError>(())
-        })?;
-        destination.write_all(lines.as_bytes())?;
-        Ok(())
-    }
-
-    fn finish(self: Box<Self>) -> Result<Destination, ExportError> {
-        Ok(self.destination)
+            out.push_str(time);
+            write_row(out, known, &row);
+            Ok(())
+        });
     }
 }
 

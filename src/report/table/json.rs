@@ -1,37 +1,30 @@
 //! The table as lines of JSON: first an object with the members `source` and
 //! `metrics` ([`Schema`]), then the samples as `eval` prints them.
 
-use std::io::Write as _;
-
-use super::{Destination, ExportError, Exporter, Schema};
+use super::Schema;
 use crate::engine::Shown;
-use crate::report::json::write_sample;
+use crate::report::samples::{self, Renderer};
 
 /// Writes a line of JSON for each sample, after one about the metrics.
 pub struct Json {
-    destination: Destination,
-    line: String,
+    head: String,
 }
 
 impl Json {
-    pub fn begin(schema: &Schema, mut destination: Destination) -> Result<Json, ExportError> {
+    /// With the facts about a source and its metrics.
+    pub fn new(schema: &Schema) -> Json {
         let metrics: Vec<String> = schema.metrics.iter().map(|one| one.json()).collect();
         let (source, metrics) = (schema.source_json(), metrics.join(","));
-        writeln!(destination, "{{\"source\":{source},\"metrics\":[{metrics}]}}")?;
-        Ok(Json { destination, line: String::new() })
+        Json { head: format!("{{\"source\":{source},\"metrics\":[{metrics}]}}\n") }
     }
 }
 
-impl Exporter for Json {
-    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
-        self.line.clear();
-        write_sample(&mut self.line, shown);
-        self.line.push('\n');
-        self.destination.write_all(self.line.as_bytes())?;
-        Ok(())
+impl Renderer for Json {
+    fn begin(&mut self, out: &mut String) {
+        out.push_str(&self.head);
     }
 
-    fn finish(self: Box<Self>) -> Result<Destination, ExportError> {
-        Ok(self.destination)
+    fn sample(&mut self, shown: &Shown<'_>, out: &mut String) {
+        samples::json::Json.sample(shown, out);
     }
 }

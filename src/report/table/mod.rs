@@ -78,9 +78,10 @@ mod json;
 mod parquet;
 mod schema;
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
+use super::samples::Renderer;
 use crate::engine::Shown;
 
 pub use super::rows::{Content, Row, Without};
@@ -134,6 +135,34 @@ pub trait Exporter {
     fn finish(self: Box<Self>) -> Result<Destination, ExportError>;
 }
 
+/// A table of text.
+struct Lines<R> {
+    renderer: R,
+    text: String,
+    destination: Destination,
+}
+
+impl<R: Renderer> Lines<R> {
+    fn begin(mut renderer: R, mut destination: Destination) -> Result<Lines<R>, ExportError> {
+        let mut text = String::new();
+        renderer.begin(&mut text);
+        destination.write_all(text.as_bytes())?;
+        Ok(Lines { renderer, text, destination })
+    }
+}
+
+impl<R: Renderer> Exporter for Lines<R> {
+    fn sample(&mut self, shown: &Shown<'_>) -> Result<(), ExportError> {
+        self.text.clear();
+        self.renderer.sample(shown, &mut self.text);
+        Ok(self.destination.write_all(self.text.as_bytes())?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<Destination, ExportError> {
+        Ok(self.destination)
+    }
+}
+
 /// Why a table cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -164,8 +193,8 @@ pub fn export(
     destination: Destination,
 ) -> Result<Box<dyn Exporter>, ExportError> {
     match format {
-        Format::Csv => Ok(Box::new(csv::Csv::begin(schema, destination)?)),
-        Format::Json => Ok(Box::new(json::Json::begin(schema, destination)?)),
+        Format::Csv => Ok(Box::new(Lines::begin(csv::Csv::new(schema), destination)?)),
+        Format::Json => Ok(Box::new(Lines::begin(json::Json::new(schema), destination)?)),
         #[cfg(feature = "columnar")]
         Format::Arrow => Ok(Box::new(arrow::Arrow::begin(schema, destination)?)),
         #[cfg(feature = "columnar")]

@@ -1,17 +1,16 @@
 //! What is known of a table's source and metrics apart from their values.
 //!
-//! Looked up once, when the first sample is there: an archive's labels are
-//! those in force then.
+//! It is looked up once, when the first sample is there: an archive's labels
+//! are those of that time.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 
 use pmderive_runtime::model::{LabelLevel, LabelSet, PmStatus, Pmid, TextKind, TextSubject};
 use pmderive_runtime::source::{MetadataSource, SourceError};
 
 use crate::check::typed::Desc;
 use crate::engine::{Metric, Registered, Registry};
-use crate::report::json::{shown, write_desc, write_status, write_string};
+use crate::report::json::{shown, write_desc, write_object, write_status};
 use crate::syntax::{name_mistake, print_expr};
 
 /// Facts about the source and the metrics of a table.
@@ -92,23 +91,21 @@ impl Schema {
 
     /// The source as a JSON object.
     pub fn source_json(&self) -> String {
-        let mut out = "{\"program\":".to_owned();
-        write_string(&mut out, concat!("pmderive ", env!("CARGO_PKG_VERSION")));
-        out.push_str(",\"source\":");
-        write_string(&mut out, &self.source);
-        out.push_str(",\"host\":");
-        write_string(&mut out, &self.host);
-        out.push_str(",\"timezone\":");
-        match &self.time_zone {
-            Some(zone) => write_string(&mut out, zone),
-            None => out.push_str("null"),
-        }
-        let sampling = match self.sampling {
-            Sampling::Records => "records",
-            Sampling::Interpolated => "interpolated",
-            Sampling::Live => "live",
-        };
-        let _ = write!(out, ",\"sampling\":\"{sampling}\"}}");
+        let mut out = String::new();
+        write_object(&mut out, |object| {
+            object.text("program", concat!("pmderive ", env!("CARGO_PKG_VERSION")));
+            object.text("source", &self.source);
+            object.text("host", &self.host);
+            object.text_or_null("timezone", self.time_zone.as_deref());
+            object.text(
+                "sampling",
+                match self.sampling {
+                    Sampling::Records => "records",
+                    Sampling::Interpolated => "interpolated",
+                    Sampling::Live => "live",
+                },
+            );
+        });
         out
     }
 }
@@ -116,34 +113,28 @@ impl Schema {
 impl MetricFacts {
     /// The facts as a JSON object.
     pub fn json(&self) -> String {
-        let mut out = "{\"name\":".to_owned();
-        write_string(&mut out, &self.name);
-        out.push(',');
-        match &self.desc {
-            Ok(desc) => {
-                out.push_str("\"desc\":");
-                write_desc(&mut out, desc);
+        let mut out = String::new();
+        write_object(&mut out, |object| {
+            object.text("name", &self.name);
+            match &self.desc {
+                Ok(desc) => object.member("desc", |out| write_desc(out, desc)),
+                Err(status) => object.members(|out| write_status(out, *status)),
             }
-            Err(status) => write_status(&mut out, *status),
-        }
-        if let Some(pmid) = self.pmid {
-            let _ = write!(out, ",\"pmid\":\"{pmid}\"");
-        }
-        let texts = [
-            ("expression", self.expression.as_deref()),
-            ("oneline", self.one_line.as_deref()),
-            ("help", self.help.as_deref()),
-        ];
-        for (name, text) in texts {
-            if let Some(text) = text {
-                let _ = write!(out, ",\"{name}\":");
-                write_string(&mut out, text);
+            if let Some(pmid) = self.pmid {
+                object.text("pmid", &pmid.to_string());
             }
-        }
-        if !self.labels.is_empty() {
-            let _ = write!(out, ",\"labels\":{}", shown(self.labels.to_string()));
-        }
-        out.push('}');
+            let texts = [
+                ("expression", self.expression.as_deref()),
+                ("oneline", self.one_line.as_deref()),
+                ("help", self.help.as_deref()),
+            ];
+            for (name, text) in texts {
+                text.into_iter().for_each(|text| object.text(name, text));
+            }
+            if !self.labels.is_empty() {
+                object.value("labels", shown(self.labels.to_string()));
+            }
+        });
         out
     }
 }

@@ -1,8 +1,8 @@
 //! The walk over what libpcp does not have: texts as operands, and arguments
 //! that are written as such.
 //!
-//! Comes to its turn only in a text that libpcp refuses. What is refused here
-//! as well has no words of its own; those of the first refusal stand.
+//! It is used only for a text that libpcp refuses. If it refuses the text as
+//! well, the words of the first refusal stand.
 
 use crate::functions::{self, NumberKind};
 use crate::syntax::ast::MAX_LABELS;

@@ -19,7 +19,7 @@ fn run_at(pmcd: &FakePmcd, arguments: &[&str]) -> Run {
     run(&[arguments, &["-h", &pmcd.spec().to_string()]].concat())
 }
 
-const GIVEN_UP: &str = "--retry=TIME or --retry=forever goes on for longer";
+const GIVEN_UP: &str = "--retry=TIME or --retry=forever tries for longer";
 
 #[test]
 fn a_pmcd_that_goes_on_failing_is_given_up() {

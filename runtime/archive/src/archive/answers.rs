@@ -1,7 +1,7 @@
 //! Metadata of a context of archives, as of its time.
 //!
-//! Input: questions. Output: what [`MetadataSource`] promises. Where the metadata come
-//! from is known to `meta`, and how time passes to `fetching`.
+//! Input: questions. Output: what [`MetadataSource`] promises. `meta` knows where the
+//! metadata come from, and `fetching` how time passes.
 
 use std::sync::Arc;
 

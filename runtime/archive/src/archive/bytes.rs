@@ -1,14 +1,13 @@
 //! Positional reading of the files of an archive, and a sliding window over one.
 //!
-//! Input: an open file, or bytes in memory. Output: the bytes at an offset, as many
-//! as asked for unless the file ends earlier. What the bytes mean is not known
-//! here, and nothing is remembered about a file's end: it may grow.
+//! Input: an open file. Output: the bytes at an offset, as many as asked for
+//! unless the file ends earlier. What the bytes mean is not known here, and
+//! nothing is remembered about a file's end: it may grow.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
 
 /// How much is read at a time: a label at first, more while reading goes on.
 /// Thousands of contexts have a window each or more.
@@ -48,20 +47,6 @@ impl Bytes for File {
 
     fn size(&mut self) -> io::Result<u64> {
         Ok(self.metadata()?.len())
-    }
-}
-
-impl Bytes for Arc<[u8]> {
-    fn read_at(&mut self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let rest = usize::try_from(offset).ok().and_then(|offset| self.get(offset..));
-        let rest = rest.unwrap_or_default();
-        let length = rest.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&rest[..length]);
-        Ok(length)
-    }
-
-    fn size(&mut self) -> io::Result<u64> {
-        Ok(u64::try_from(self.len()).unwrap_or(u64::MAX))
     }
 }
 
@@ -196,7 +181,7 @@ mod tests {
     #[test]
     fn the_window_slides_grows_and_jumps() {
         let bytes: Vec<u8> = (0..400_000u32).map(|i| (i % 251) as u8).collect();
-        let mut window = Window::new(Box::new(Arc::<[u8]>::from(bytes.as_slice())));
+        let mut window = Window::new(Box::new(std::sync::Arc::<[u8]>::from(bytes.as_slice())));
         for (offset, length) in
             [(0, 10), (5, 200_000), (100_000, 131_072), (399_990, 100), (3, 4), (500_000, 1)]
         {

@@ -1,9 +1,9 @@
 //! A context of archives: opening them, and how they are read.
 //!
 //! Input: the names of archives, or files in memory. Output: a context, with what is
-//! wrong with its archives. How values are fetched is the business of
-//! `fetching`, metadata as of a time that of `answers`; that there may be
-//! several archives, that of `opening`, `sequence` and `meta`.
+//! wrong with its archives. `fetching` fetches values, and
+//! `answers` has metadata as of a time. Only `opening`, `sequence` and `meta` know
+//! that there may be several archives.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,7 +12,6 @@ use pmderive_core::escape;
 use pmderive_core::model::{InstanceProfile, PmStatus, Timestamp};
 use pmderive_core::source::{Mode, SourceError};
 
-use crate::archive::files::ArchiveFiles;
 use crate::archive::growth::Following;
 use crate::archive::inspection::inspect;
 use crate::archive::interpolation::{InterpolationRules, Interpolator, Surroundings};
@@ -160,13 +159,6 @@ impl ArchiveContext {
             context.pass_over_nothing()?;
         }
         Ok(context)
-    }
-
-    /// Opens an archive whose files are known.
-    pub(super) fn from_files(files: ArchiveFiles) -> Result<ArchiveContext, SourceError> {
-        let name = files.base.clone();
-        let shown = escape::path(&name).into_owned();
-        ArchiveContext::of(shown, vec![Named { name, files: Ok(files) }], OpenOptions::default())
     }
 
     pub(super) fn of(

@@ -9,7 +9,6 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use pmderive_core::escape;
 use pmderive_core::model::PmStatus;
@@ -24,7 +23,8 @@ pub(super) enum Member {
     /// A file of the system.
     File { path: PathBuf, compression: Compression, expansions: Expansions },
     /// Bytes in memory, and a name for messages.
-    Memory { name: &'static str, bytes: Arc<[u8]> },
+    #[cfg(any(test, feature = "fuzz"))]
+    Memory { name: &'static str, bytes: std::sync::Arc<[u8]> },
 }
 
 impl Member {
@@ -32,7 +32,17 @@ impl Member {
     pub(super) fn name(&self) -> String {
         match self {
             Member::File { path, .. } => escape::path(&path).into_owned(),
+            #[cfg(any(test, feature = "fuzz"))]
             Member::Memory { name, .. } => (*name).to_string(),
+        }
+    }
+
+    /// Path of a file of the system.
+    pub(super) fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Member::File { path, .. } => Some(path),
+            #[cfg(any(test, feature = "fuzz"))]
+            Member::Memory { .. } => None,
         }
     }
 
@@ -45,6 +55,7 @@ impl Member {
     pub(super) fn size_on_disk(&self) -> io::Result<u64> {
         match self {
             Member::File { path, .. } => Ok(path.metadata()?.len()),
+            #[cfg(any(test, feature = "fuzz"))]
             Member::Memory { bytes, .. } => Ok(bytes.len() as u64),
         }
     }
@@ -52,7 +63,8 @@ impl Member {
     pub(super) fn open(&self) -> io::Result<Box<dyn Bytes>> {
         match self {
             Member::File { path, compression, expansions } => expansions.open(path, *compression),
-            Member::Memory { bytes, .. } => Ok(Box::new(Arc::clone(bytes))),
+            #[cfg(any(test, feature = "fuzz"))]
+            Member::Memory { bytes, .. } => Ok(Box::new(bytes.clone())),
         }
     }
 }
@@ -148,7 +160,7 @@ impl ArchiveFiles {
         let path = PathBuf::from(path);
         let (compression, expansions) = (Compression::None, Expansions::default());
         let member = Member::File { path, compression, expansions };
-        let exists = matches!(&member, Member::File { path, .. } if path.is_file());
+        let exists = member.path().is_some_and(|path| path.is_file());
         exists.then_some((number, member))
     }
 }

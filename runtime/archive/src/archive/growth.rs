@@ -7,7 +7,7 @@
 //! instances, which writers do not always write first; if it still does not
 //! when they have gone on to further records, it does not matter any more.
 //!
-//! Nothing waits here: how often to look is for the caller.
+//! Nothing waits here: the caller decides how often to look.
 
 use pmderive_core::model::{InstId, Timestamp};
 use pmderive_core::source::SourceError;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::archive::context::OpenOptions;
-use crate::archive::files::{ArchiveFiles, Member};
+use crate::archive::files::ArchiveFiles;
 use crate::archive::resolve::Named;
 
 /// The finest time that file systems note is that of a tick of the kernel's
@@ -50,7 +50,7 @@ impl Identity {
             identity.archives.push((name.clone(), base.clone()));
             let volumes = volumes.iter().map(|(_, volume)| volume);
             for member in [metadata].into_iter().chain(index).chain(volumes) {
-                let Member::File { path, .. } = member else { return None };
+                let path = member.path()?;
                 identity.files.push((path.clone(), FileIdentity::of(path)?));
             }
         }

@@ -2,13 +2,11 @@
 //! that read the same.
 //!
 //! Input: the contents of metadata files. Output: the same for everyone who asks,
-//! whatever time it is there. What holds at a time, and for whom, is the
-//! business of `meta`.
+//! whatever their time is. `meta` knows what holds at a time, and for whom.
 //!
-//! Contexts that opened the same files, which [`Identity`] tells, find what the
-//! first one has read for as long as anyone of them is there. What a writer has
-//! appended makes another one of it; the first context that has read that leaves
-//! it to the others.
+//! Contexts of the same files (by [`Identity`]) share what the first one has read,
+//! for as long as one of them exists. When a writer has appended, the first context
+//! that reads it makes a new one for all.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

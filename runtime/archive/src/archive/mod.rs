@@ -59,9 +59,10 @@ mod fetching;
 pub(crate) mod files;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz_files;
 mod growth;
 mod identity;
-mod in_memory;
 mod index;
 mod inspection;
 mod interpolation;

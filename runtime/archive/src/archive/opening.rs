@@ -1,4 +1,4 @@
-//! Opens the archives of a context, and sees to it that they fit together.
+//! Opens the archives of a context, and checks that they fit together.
 //!
 //! Input: the files of each. Output: the archives in order of their starts, and
 //! their metadata as one, both shared with contexts of the same files

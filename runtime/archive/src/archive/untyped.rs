@@ -2,7 +2,7 @@
 //! and 1996.
 //!
 //! Input: value sets of a record. Output: the same, in blocks that have the type of
-//! their metric, so that nobody else has to know of such archives.
+//! their metric, so that no other module has to know of such archives.
 
 use pmderive_core::model::{Pmid, ValueType};
 use pmderive_core::result::Wire;

@@ -9,8 +9,8 @@
 //! |           |    | 4     | length of the record              |
 //!
 //! Input: the file of a volume. Output: records, framed and bounded; each is read
-//! into a sliding window and never copied here. What is in the value sets is
-//! the business of `values`.
+//! into a sliding window and never copied here. `values` knows what is
+//! in the value sets.
 
 use pmderive_core::model::{PmStatus, Timestamp};
 

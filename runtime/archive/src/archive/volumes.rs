@@ -5,6 +5,7 @@
 //! into here beyond their headers, and what comes before or after the archive
 //! is not known.
 
+mod entering;
 mod seeking;
 
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::archive::bytes::Window;
 use crate::archive::files::ArchiveFiles;
 use crate::archive::label::ArchiveLabel;
 use crate::archive::order::{Order, Rule};
-use crate::archive::record::{Damage, ReadError};
+use crate::archive::record::ReadError;
 use crate::archive::sequence::{LeftOut, Travel};
 use crate::archive::single::SingleArchive;
 use crate::archive::volume::{Record, Volume};
@@ -247,30 +248,6 @@ impl Volumes {
         }
     }
 
-    /// Enters the volume before the present one at its end, and is false when
-    /// there is none. One that cannot be opened counts as missing, and missing
-    /// volumes are passed over.
-    fn enter_previous(&mut self) -> Result<bool, SourceError> {
-        while let Some(position) = self.current.checked_sub(1) {
-            self.current = position;
-            match open_volume(&self.archive.files, position) {
-                Ok((volume, _, name)) => {
-                    let later = std::mem::take(&mut self.name);
-                    self.note_missing(position, self.entered, &later);
-                    (self.entered, self.volume, self.name) = (position, volume, name);
-                    self.go_to_end_of_volume();
-                    return Ok(true);
-                }
-                Err(error @ SourceError::Io { .. }) => self.pass_over(error),
-                Err(error) => {
-                    self.lost = true;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(false)
-    }
-
     /// Position among the files of the volume of the record that
     /// [`Volumes::next`] or [`Volumes::previous`] gave last.
     pub(super) fn entered(&self) -> usize {
@@ -349,83 +326,9 @@ impl Volumes {
         std::mem::take(&mut self.lost)
     }
 
-    fn is_last(&self) -> bool {
-        self.current + 1 >= self.archive.files.volumes.len()
-    }
-
     /// True when the error that [`Volumes::next`] gave is one that it will
     /// give again, unless the file grows.
     pub(super) fn is_stuck(&self) -> bool {
         self.is_stuck
-    }
-
-    /// Looks for a volume that the writer has begun since, far enough to have a label.
-    fn discover(&mut self) -> bool {
-        let Some(volume) = self.archive.files.next_volume() else {
-            return false;
-        };
-        let files = &mut Arc::make_mut(&mut self.archive).files;
-        files.volumes.push(volume);
-        let begun = open_volume(files, files.volumes.len() - 1).is_ok();
-        if !begun {
-            files.volumes.pop();
-        }
-        begun
-    }
-
-    /// Enters the next volume. One that cannot be opened counts as missing,
-    /// and missing volumes are passed over; but the last one is tried again
-    /// while the writer may still complete its label.
-    fn enter_next(&mut self) -> Result<(), SourceError> {
-        self.is_stuck = false;
-        self.current += 1;
-        let error = match open_volume(&self.archive.files, self.current) {
-            Ok((volume, _, name)) => {
-                self.note_missing(self.entered, self.current, &name);
-                (self.entered, self.volume, self.name) = (self.current, volume, name);
-                return Ok(());
-            }
-            Err(error @ SourceError::Io { .. }) => {
-                self.pass_over(error);
-                return Ok(());
-            }
-            Err(error) => error,
-        };
-        self.is_stuck = self.is_last() && self.lacks_part_of_label(self.current);
-        if self.is_stuck {
-            self.current -= 1;
-        } else {
-            self.lost = true;
-        }
-        Err(error)
-    }
-
-    /// Notes that there is no volume between two that follow each other in the
-    /// list of files, although their numbers do not. One that is there and
-    /// cannot be opened was noted by itself.
-    fn note_missing(&mut self, earlier: usize, later: usize, name: &str) {
-        let volumes = &self.archive.files.volumes;
-        let (before, after) = (volumes[earlier].0, volumes[later].0);
-        if earlier + 1 == later && before.checked_add(1) != Some(after) {
-            let message = format!("the volume before it is {before}, so that one is missing");
-            let damage = ReadError::from(Damage::new(PmStatus::LOGREC, 0, message));
-            self.pass_over(damage.in_file(name));
-        }
-    }
-
-    /// Notes what is wrong with a part of the archive that is passed over,
-    /// which is a gap; libpcp does not see it.
-    fn pass_over(&mut self, error: SourceError) {
-        self.lost = true;
-        if self.order.looks_beyond() {
-            self.left_out.push(LeftOut { error, count: 0 });
-        }
-    }
-
-    /// True for a volume that may grow and ends within its label.
-    fn lacks_part_of_label(&self, position: usize) -> bool {
-        let (_, member) = &self.archive.files.volumes[position];
-        let label = self.archive.label.version.label_size() as u64;
-        member.can_grow() && member.size_on_disk().is_ok_and(|size| size < label)
     }
 }

@@ -11,26 +11,29 @@
 //!                                         bytes of one record ──► storage
 //! ```
 //!
-//! Everything but `storage` is a function of values to bytes. Each record is
-//! written by one system call, what it refers to before it: so what is on disk
-//! is a readable archive at any time, to tools that read it while it grows as
-//! much as after a kill. A kill within that one call can, in theory, leave the
-//! beginning of a last record in a file. Readers pass over it in data and
-//! index; in the metadata they do not, where it has to be cut off. The files
-//! come with the first record, metadata and volume before the index, and every
-//! file at once complete with its label, a volume with a record.
+//! Everything but `storage` is a function of values to bytes. One system call
+//! writes each record, after the records that it refers to. So there is a readable
+//! archive on disk at any time, for tools that read it while it grows and after a
+//! kill. A kill within that one call can, in theory, leave the beginning of a last
+//! record in a file. Readers pass over it in data and index, but not in the
+//! metadata, where it has to be cut off. The first record creates the files,
+//! metadata and volume before the index. Each file appears with its label, and a
+//! volume with a record as well.
 //!
 //! What the format or libpcp cannot take is refused before anything is written.
 
+mod append;
 mod data;
 mod domains;
 mod encode;
 mod error;
 #[cfg(any(test, feature = "fuzz"))]
 mod fuzz;
-mod in_memory;
+#[cfg(any(test, feature = "fuzz"))]
+mod fuzz_storage;
 mod known;
 mod metadata;
+mod options;
 mod storage;
 
 use std::path::Path;
@@ -38,11 +41,13 @@ use std::path::Path;
 pub use error::WriteError;
 #[cfg(any(test, feature = "fuzz"))]
 pub use fuzz::fuzz_archive_writer;
-pub use in_memory::Written;
+#[cfg(any(test, feature = "fuzz"))]
+pub use fuzz_storage::MemoryFiles;
 pub use known::name_problem;
+pub use options::WriterOptions;
 
+use crate::archive::MetadataRecord;
 use crate::archive::label::Role;
-use crate::archive::{ArchiveLabel, MetadataRecord, Version};
 use crate::archive_writer::data::{DataEncoder, Values};
 use crate::archive_writer::encode::IndexEntry;
 use crate::archive_writer::known::{Known, label_subject, subject};
@@ -51,43 +56,6 @@ use pmderive_core::model::{
     InDom, InstanceDomain, LabelLevel, LabelSet, MetricDesc, Pmid, TextKind, TextSubject, Timestamp,
 };
 use pmderive_core::result::{FetchResult, ResultBatch};
-
-/// Bytes of data after which an entry of the index is due.
-const INDEX_EVERY: u64 = 100_000;
-
-/// Size that no file of version 2 exceeds.
-const V2_FILE: u64 = i32::MAX as u64;
-
-/// What is to be known of an archive before it is begun.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriterOptions {
-    /// Version of the format; version 2 for readers before PCP 6.
-    pub version: Version,
-    /// When recording begins: the time of the first record, or earlier.
-    pub start: Timestamp,
-    /// Host whose metrics are recorded; in version 2 up to 63 bytes, else 255.
-    pub host: Box<str>,
-    /// Time zone of that host, in the form of the `TZ` variable; in version 2
-    /// up to 39 bytes, else 255.
-    pub timezone: Box<str>,
-    /// Time zone of that host by its place, such as `:Australia/Melbourne`, or
-    /// nothing; up to 255 bytes. Version 2 leaves it out.
-    pub zoneinfo: Box<str>,
-    /// Process that records.
-    pub pid: i32,
-    /// Size in bytes that a data volume does not exceed, unless by a single
-    /// record. `None` for no limit but that of version 2, of 2 GiB.
-    pub volume_bytes: Option<u64>,
-}
-
-impl From<ArchiveLabel> for WriterOptions {
-    /// As in the archive that has this label, but in one volume.
-    fn from(label: ArchiveLabel) -> WriterOptions {
-        let ArchiveLabel { version, pid, start, features: _, host, timezone, zoneinfo } = label;
-        let pid = pid.cast_signed();
-        WriterOptions { version, start, host, timezone, zoneinfo, pid, volume_bytes: None }
-    }
-}
 
 /// An archive that is being written.
 ///
@@ -139,7 +107,7 @@ impl ArchiveWriter {
     /// to; a text of `options` is too long, or the start out of reach, for the
     /// version.
     pub fn create(base: &Path, options: WriterOptions) -> Result<ArchiveWriter, WriteError> {
-        check_options(&options)?;
+        options.check()?;
         ArchiveWriter::begin(Box::new(Disk::new(base)?), options)
     }
 
@@ -355,139 +323,4 @@ impl ArchiveWriter {
         self.data.encode(self.options.version, time, sets, &mut self.known)?;
         self.append_data(time)
     }
-
-    /// Appends the metadata record in the buffer, unless encoding it gave a
-    /// length that is too long for `what` it is.
-    fn append_metadata(
-        &mut self,
-        encoded: Result<(), usize>,
-        what: impl FnOnce() -> String,
-    ) -> Result<(), WriteError> {
-        let version = self.options.version;
-        encoded.map_err(|length| WriteError::TooLong {
-            what: what(),
-            length,
-            limit: i32::MAX as usize,
-            version,
-        })?;
-        let size = self.metadata_size + self.bytes.len() as u64;
-        if version == Version::V2 && size > V2_FILE {
-            return Err(WriteError::Full { path: self.storage.path(Role::Metadata) });
-        }
-        self.storage.append(Role::Metadata, &self.bytes)?;
-        self.metadata_size = size;
-        Ok(())
-    }
-
-    /// Appends the encoded data record, to a new volume where the present one
-    /// is full, and then the entry of the index that is due.
-    fn append_data(&mut self, time: Timestamp) -> Result<(), WriteError> {
-        let version = self.options.version;
-        let label_size = version.label_size() as u64;
-        let length = self.data.record.len() as u64;
-        let limit = match (version, self.options.volume_bytes) {
-            (Version::V2, limit) => limit.map_or(V2_FILE, |limit| limit.min(V2_FILE)),
-            (Version::V3, limit) => limit.unwrap_or(u64::MAX),
-        };
-        let (volume, offset) = match self.volume {
-            Some((number, size)) if size + length <= limit => {
-                self.storage.append(Role::Volume(number), &self.data.record)?;
-                (number, size)
-            }
-            full => {
-                if version == Version::V2 && label_size + length > V2_FILE {
-                    let what = "the data record".to_owned();
-                    let (length, limit) = (length as usize, (V2_FILE - label_size) as usize);
-                    return Err(WriteError::TooLong { what, length, limit, version });
-                }
-                let number = full.map_or(0, |(number, _)| number.saturating_add(1));
-                let mut bytes = encode::label(&self.options, Role::Volume(number));
-                bytes.extend_from_slice(&self.data.record);
-                self.storage.create(Role::Volume(number), &bytes)?;
-                (number, label_size)
-            }
-        };
-        self.volume = Some((volume, offset + length));
-        self.latest = time;
-        let entry = IndexEntry { stamp: time, volume, metadata: self.metadata_size, offset };
-        self.last = Some(entry);
-        // Readers do without an index, and without nothing else.
-        if self.index_size == 0 {
-            self.create_index()?;
-        }
-        let is_due = self.domain_changed
-            || volume != self.indexed.volume
-            || offset - self.indexed.offset >= INDEX_EVERY;
-        // Of two entries of one time readers could find the later one only.
-        if is_due && time > self.indexed.stamp {
-            self.append_index(entry)?;
-        }
-        Ok(())
-    }
-
-    /// Creates the index, with an entry for the start of the archive.
-    fn create_index(&mut self) -> Result<(), WriteError> {
-        let mut bytes = encode::label(&self.options, Role::Index);
-        encode::index_entry(&mut bytes, self.options.version, self.indexed);
-        self.storage.create(Role::Index, &bytes)?;
-        self.index_size = bytes.len() as u64;
-        Ok(())
-    }
-
-    fn append_index(&mut self, entry: IndexEntry) -> Result<(), WriteError> {
-        if self.index_size == 0 {
-            self.create_index()?;
-        }
-        let version = self.options.version;
-        let size = self.index_size + version.index_entry_size() as u64;
-        if version == Version::V2 && size > V2_FILE {
-            return Err(WriteError::Full { path: self.storage.path(Role::Index) });
-        }
-        self.bytes.clear();
-        encode::index_entry(&mut self.bytes, version, entry);
-        self.storage.append(Role::Index, &self.bytes)?;
-        self.index_size = size;
-        self.indexed = entry;
-        self.domain_changed = false;
-        Ok(())
-    }
-}
-
-impl Version {
-    /// A time as it is stored: version 2 drops what is finer than a microsecond.
-    fn stored(self, time: Timestamp) -> Result<Timestamp, WriteError> {
-        match self {
-            Version::V3 => Ok(time),
-            Version::V2 if i32::try_from(time.sec).is_err() => Err(WriteError::Year2038 { time }),
-            Version::V2 => Ok(Timestamp { sec: time.sec, nsec: time.nsec / 1000 * 1000 }),
-        }
-    }
-}
-
-/// Checks that the texts of a label fit.
-fn check_options(options: &WriterOptions) -> Result<(), WriteError> {
-    let version = options.version;
-    let sizes = version.label_texts();
-    let texts = [
-        ("the host name", &options.host, sizes.host),
-        ("the time zone", &options.timezone, sizes.timezone),
-        ("the place of the time zone", &options.zoneinfo, sizes.zoneinfo),
-    ];
-    for (what, text, size) in texts {
-        // Version 2 leaves the last one out.
-        let Some(limit) = size.checked_sub(1) else { continue };
-        let length = text.len();
-        if length > limit {
-            return Err(WriteError::TooLong { what: what.to_owned(), length, limit, version });
-        }
-        if text.contains('\0') {
-            let (what, text) = (what.to_owned(), text.to_string());
-            return Err(WriteError::Text {
-                what,
-                text,
-                problem: "contains a NUL, which ends texts",
-            });
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,7 @@
 //! What failures of connections mean to the user, and what to try.
 //!
-//! In goes what went wrong, out comes a [`SourceError`] whose text names the
-//! host, the fault and a remedy. Nothing here decides what to do next.
+//! Input: what went wrong. Output: a [`SourceError`] whose text names the host,
+//! the fault and a remedy. Nothing here decides what to do next.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;

@@ -3,10 +3,10 @@
 //! [`AsyncHostContext`] keeps the connection and turns fetches into as few
 //! round trips as possible: requests are split to what pmcd accepts, and
 //! pipelined. What it learns it remembers until pmcd says that something
-//! changed. When the connection breaks, the call at hand fails; the next call
-//! connects anew. The questions about metadata are in `host_metadata` and, by
-//! name, in `host_questions`; the blocking face of all this is
-//! [`super::HostContext`].
+//! changed. When the connection breaks, the call fails, and the next one connects
+//! anew. `host_metadata` answers questions about metadata, `host_questions` has a
+//! method for each of them, and [`super::HostContext`] is the same for callers
+//! who block.
 
 use std::fmt;
 use std::sync::Arc;

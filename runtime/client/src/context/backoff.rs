@@ -1,7 +1,7 @@
 //! When the next attempt to connect may be made.
 //!
-//! In go the outcomes of attempts and the time, out comes how long to wait.
-//! Nothing here looks at a clock, nor waits.
+//! Input: the outcomes of attempts, and the time. Output: how long to wait.
+//! Nothing here looks at a clock or waits.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};

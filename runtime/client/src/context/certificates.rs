@@ -1,11 +1,10 @@
 //! Whether a certificate proves that a peer is the pmcd that was asked for.
 //!
-//! A certificate is good if an authority that is trusted vouches for it and it
-//! bears the name of the host. Besides, a certificate that is itself among the
-//! trusted ones is good: that is how self-signed ones are used. If such a
-//! certificate names hosts, the host has to be one of them; one without any
-//! (older tools put the name elsewhere) is good for any host, as who trusts it
-//! has looked at it.
+//! A certificate is good if a trusted authority vouches for it and it bears the
+//! name of the host. A certificate that is itself trusted is good as well: that is
+//! how self-signed ones are used. If it names hosts, the host has to be one of
+//! them. If it names none (older tools put the name elsewhere), it is good for any
+//! host, since the person who trusts it has looked at it.
 
 use std::sync::Arc;
 

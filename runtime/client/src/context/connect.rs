@@ -1,9 +1,8 @@
 //! Makes connections to pmcd over any transport.
 //!
-//! In go a host specification and the settings, out comes a [`Link`] after its
+//! Input: a host specification and the settings. Output: a [`Link`] after its
 //! handshake, or a [`SourceError`] that says what was tried and what to look at.
-//! Where to connect, in which order, and what failures mean is in
-//! [`super::plan`].
+//! [`super::plan`] says where to connect, in which order, and what failures mean.
 
 use pmderive_core::source::SourceError;
 

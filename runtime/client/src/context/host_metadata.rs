@@ -1,9 +1,8 @@
 //! What a pmcd knows about its metrics: names, descriptors, instances, texts, labels.
 //!
-//! Questions to an [`AsyncHostContext`] are answered from the cache where it
-//! knows; the others go out together, as few requests as pmcd accepts, and
-//! those that pmcd has more to say about together once more. Connections and
-//! values are the matter of `async_host`.
+//! The cache answers what it knows. All other questions go out together, in as
+//! few requests as pmcd accepts; where pmcd may say more, it is asked a second
+//! time, together again. `async_host` has the connection and the values.
 
 use pmderive_core::model::{PmStatus, Pmid, StateChange, TextKind, Value, ValueType};
 use pmderive_core::result::{FetchResult, MetricValues, ResultBatch};

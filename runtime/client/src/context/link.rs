@@ -1,8 +1,8 @@
 //! A connection to pmcd in use: the state machine together with its byte stream.
 //!
-//! In go requests, out come events, each within the time-out. Anything that
-//! goes wrong leaves replies of unknown number in the stream: whoever gets an
-//! error from here, or does not wait for an event to its end, must drop the link.
+//! Input: requests. Output: events, each within the time-out. Anything that goes
+//! wrong leaves an unknown number of replies in the stream: whoever gets an error
+//! from here, or stops waiting for an event, must drop the link.
 
 use std::io;
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! What a live context has learnt of names, descriptors, instance domains and labels.
 //!
-//! Answers go in, and come out until they are declared out of date. Instance
-//! domains that turn out unchanged keep their `Arc`, so that callers can
-//! compare pointers. What hosts know alike is in `common_metadata`. Nothing is
-//! asked here.
+//! Input: answers of pmcd. Output: the same, until they are declared out of date.
+//! Instance domains that turn out unchanged keep their `Arc`, so that callers can
+//! compare pointers. `common_metadata` has what hosts share. Nothing is asked here.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

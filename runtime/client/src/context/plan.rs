@@ -1,6 +1,6 @@
 //! The ways to a pmcd, in the order to try them.
 //!
-//! In go a host specification and the settings, out comes a [`Plan`]: routes
+//! Input: a host specification and the settings. Output: a [`Plan`]: routes, each
 //! with an address to connect to and all that the conversation there needs.
 //! Whoever goes through them reports each failure to an [`Outcome`], which says
 //! whether to go on and, in the end, what to tell the user. Nothing is looked up

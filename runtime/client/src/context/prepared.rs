@@ -1,7 +1,8 @@
 //! Requests for values as they are sent, once per process: like hosts are asked
 //! for the same list again and again.
 //!
-//! Takes a list and how exact its time stamps can be; nothing is sent here.
+//! Input: a list, and how exact its time stamps can be. Output: the requests.
+//! Nothing is sent here.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! What a connection has to know before its first byte.
 //!
-//! Who makes connections fills this in; nothing is read from files or from the
-//! environment here. Secrets are never shown by `Debug`.
+//! Whoever makes connections fills this in. Nothing is read from files or from the
+//! environment here, and `Debug` shows no secrets.
 
 use std::fmt;
 use std::net::Ipv4Addr;

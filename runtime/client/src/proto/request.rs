@@ -97,7 +97,7 @@ pub enum Reply<'a> {
     Text(&'a [u8]),
     /// Labels.
     Labels(Vec<LabelSet>),
-    /// Values: to be had with [`super::Connection::take_result`].
+    /// Values; [`super::Connection::take_result`] gives them.
     Result(ResultFrame),
     /// The values are stored.
     Stored,

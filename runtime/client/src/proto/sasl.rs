@@ -1,9 +1,9 @@
 //! Authentication: the client's side of an exchange of SASL messages.
 //!
 //! Input: the messages of pmcd. Output: those of the client. When the exchange is
-//! over, pmcd's silence means success. The mechanisms are `rsasl`'s. What is
-//! decided here: which mechanism, how much work and how many messages a peer
-//! can ask for, and what its refusals mean in words.
+//! over, pmcd's silence means success. The mechanisms are `rsasl`'s. This
+//! module decides which mechanism is used, how much work and how many messages a
+//! peer can ask for, and what its refusals mean in words.
 
 use std::fmt;
 

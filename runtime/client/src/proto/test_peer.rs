@@ -1,4 +1,4 @@
-//! A pmcd for tests of handshakes: bytes in, bytes out, and as wrong as told.
+//! A pmcd for tests of handshakes: bytes in, bytes out, and wrong where it is told to be.
 
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 //!
 //! Bytes received are kept in [`TlsChannel::received`] until
 //! [`TlsChannel::open`] turns them into the peer's plain bytes;
-//! [`TlsChannel::seal`] turns plain bytes into those to send. Whether a
-//! certificate is good is for the [`TlsClient`] to say, which is made outside.
+//! [`TlsChannel::seal`] turns plain bytes into those to send. The
+//! [`TlsClient`], which is made outside, says whether a certificate is good.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};

@@ -1,4 +1,4 @@
-//! A connected stream socket whose waiting is the business of tokio.
+//! A connected stream socket that waits by means of tokio.
 
 use std::future::{Future, poll_fn};
 use std::io;

@@ -1,4 +1,4 @@
-//! The time until which something may take.
+//! When something has to be done at the latest.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Byte streams to a peer, with a deadline for everything that waits.
 //!
-//! Input: addresses. Output: a [`Transport`]. What the bytes mean is the business
-//! of [`crate::proto`]. Sending never waits for the peer to read, so
-//! that requests can be pipelined without the two ends blocking each other.
+//! Input: addresses. Output: a [`Transport`]. [`crate::proto`] knows what the bytes
+//! mean. Sending never waits for the peer to read, so that requests can be
+//! pipelined without the two ends blocking each other.
 //! [`Socket`] waits in the calling thread, [`AsyncSocket`] lets the thread do
 //! other things meanwhile; what is built on them is written once for both.
 

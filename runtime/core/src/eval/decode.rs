@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::layout::Expected;
+use super::layout::{Expected, SectionId};
 use crate::kernel::interp::write;
 use crate::model::{InstId, PmStatus, RawValueRef, ValueType};
 use crate::program::{Input, InputSlot, Reason, Status, scalar_of};
@@ -54,7 +54,7 @@ impl Copied {
             // What has more lanes than its column is decoded one by one, and so is
             // what is no number.
             let count = usize::try_from(input.raw_count).unwrap_or(0);
-            let is_whole = input.section != 0 || count <= 1;
+            let is_whole = input.section != SectionId::SINGLES || count <= 1;
             let are_numbers = scalar_of(spec.value_type).is_some()
                 && lanes.len() == count * spec.value_type.lane_bytes();
             !input.has_values || is_whole && are_numbers

@@ -9,7 +9,8 @@
 use super::layout::Domain;
 use crate::model::{InstId, PmStatus};
 use crate::program::{
-    FetchedDomain, HistoryId, InputSlot, NamedDomain, NodeId, Op, Program, Reason, Status,
+    FetchedDomain, HistoryId, InputSlot, NamedDomain, NodeId, Op, PatternId, Program, Reason,
+    Status,
 };
 
 /// What the rules need to know of an operand.
@@ -45,8 +46,8 @@ pub enum Instances<'p> {
         operand: NodeId,
         /// Its domain.
         domain: NamedDomain,
-        /// Position in [`Program::patterns`].
-        pattern: u32,
+        /// What it looks for.
+        pattern: PatternId,
         /// Takes those that do not match instead.
         negated: bool,
     },

@@ -1,10 +1,10 @@
 //! Evaluates a program: once per fetch, without input and output.
 //!
-//! Whoever has the connection fetches what [`Evaluator::requests`] says and hands
-//! it to [`Evaluator::evaluate`], which gives values or asks about instances
+//! The caller has the connection. It fetches what [`Evaluator::requests`] says and
+//! hands it to [`Evaluator::evaluate`], which gives values or asks about instances
 //! ([`Pending::asked`]). [`Evaluator::fetch`] does all of that over a source that
-//! blocks, `AsyncHostContext::evaluate` of the client over a host whose calls are
-//! futures.
+//! blocks, and `AsyncHostContext::evaluate` of the client over a host whose calls
+//! are futures.
 //!
 //! ```text
 //!               filters' domains
@@ -18,11 +18,11 @@
 //!                                 general path, node by node
 //! ```
 //!
-//! Operations that no kernel has (ranked instances, windows of time, texts)
-//! take the general path too, from the columns on that lead up to them.
+//! Operations that no kernel has (ranked instances, windows of time, texts) take
+//! the general path too. It begins with the columns that they need.
 //!
-//! What belongs to one context is in [`Evaluator`]; what one thread needs to
-//! evaluate for any number of contexts, one after the other, is in [`Buffers`].
+//! An [`Evaluator`] belongs to one context. [`Buffers`] belong to one thread, which
+//! evaluates for any number of contexts, one after the other.
 
 mod clock;
 mod decode;

@@ -7,7 +7,7 @@ use super::layout::{Frame, Layout, OutputPlan};
 use crate::kernel::interp::read;
 use crate::kernel::{Scalar, ops::LaneBits};
 use crate::model::{InstId, Timestamp, ValueType};
-use crate::program::{Output, Status, scalar_of};
+use crate::program::{NodeId, Output, Status, scalar_of};
 use crate::result::ResultBatch;
 
 /// The instance of a single value.
@@ -23,7 +23,7 @@ pub struct Evaluation<'w> {
     pub(super) frame: &'w Frame,
     pub(super) program: &'w [Output],
     /// Parallel to `program`: the value of the general path where it applied.
-    pub(super) general: &'w [Option<u32>],
+    pub(super) general: &'w [Option<NodeId>],
     pub(super) nodes: &'w [NodeValue],
     pub(super) blobs: &'w [u8],
 }
@@ -108,14 +108,14 @@ impl<'w> Evaluation<'w> {
             _ => own,
         };
         if let Some(node) = self.general[output] {
-            let value = &self.nodes[node as usize];
+            let value = &self.nodes[node.index()];
             return with(value.status, instances(&value.ids), LaneSource::Bits(&value.lanes));
         }
         let home = layout.sections.outputs[output];
-        let state = layout.states[home.section as usize].as_deref();
+        let state = layout.state(home.section);
         match state.map(|state| (state, &state.plan.outputs[home.at as usize])) {
             Some((state, OutputPlan::Column { place, set })) => {
-                let offset = self.frame.placed[home.section as usize].offset(*place);
+                let offset = self.frame.placed[home.section.index()].offset(*place);
                 let column = LaneSource::Column(&self.frame.arena[offset as usize..]);
                 with(Status::Values, instances(state.ids(*set)), column)
             }

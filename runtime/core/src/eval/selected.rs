@@ -1,10 +1,10 @@
-//! Instances that filters have met: selectors and patterns go by the names
-//! they had while their domain knows nothing else of them.
+//! Names of instances that filters have met and that have left their domain.
 //!
-//! Instances that have left a domain still have values: between two records of
-//! an archive, in old archives after that, and live in the fetch in which they
-//! leave. Takes the domains as delivered and gives those that names are looked
-//! up in.
+//! Such instances can still have values: between two records of an archive, in old
+//! archives after that, and live in the fetch in which they leave. Selectors and
+//! patterns go by the names that they had.
+//!
+//! Input: the domains as delivered. Output: the domains to look names up in.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! What evaluators of one program have in common: how it falls into sections,
 //! the plans for what sections can look like, and the instances that these have.
-//! What was thought out for one host holds for every other, whatever its
-//! instances are.
+//! A plan that was made for one host serves every other, whatever its instances
+//! are.
 //!
 //! Plans exist as long as someone uses them, and the latest a while longer:
 //! what a section looks like for one fetch mostly comes again.
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use rustc_hash::FxHasher;
 
-use super::layout::{Draft, Plan, Pool, Sections, Shape, State};
+use super::layout::{Draft, Plan, Pool, SectionId, Sections, Shape, State};
 use crate::program::Program;
 use crate::weak_table::WeakTable;
 
@@ -106,7 +106,7 @@ impl SharedLayouts {
         &self,
         program: &Program,
         sections: &Sections,
-        section: u32,
+        section: SectionId,
         mut shape: Shape,
     ) -> Arc<Plan> {
         // Shapes are long, and what they say is compared in full.

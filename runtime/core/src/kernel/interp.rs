@@ -1,5 +1,5 @@
-//! Runs kernels without native code: the oracle of native code in tests, and
-//! its substitute where executable memory is not to be had.
+//! Runs kernels without native code: the oracle of native code in tests, and its
+//! substitute where there is no executable memory.
 //!
 //! Lanes are processed in blocks, one instruction at a time over the block,
 //! so that the cost of dispatch is shared by its lanes.

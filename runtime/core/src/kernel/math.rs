@@ -1,4 +1,4 @@
-//! Functions of numbers whose last bit is the library's business.
+//! Functions of numbers whose last bit depends on the library.
 //!
 //! The interpreter calls them and native code is linked to them, so that both
 //! give the same bits on every machine. Nothing here panics.

@@ -55,31 +55,16 @@ fn two<A: LaneBits, R: LaneBits>(a: u64, b: u64, op: impl Fn(A, A) -> R) -> u64 
 /// Picks the instance of a generic body for a scalar.
 macro_rules! for_scalar {
     ($scalar:expr, $number:ident => $body:expr) => {
+        for_scalar!(
+            $scalar, $number => $body; I32 = i32, U32 = u32, I64 = i64, U64 = u64, F32 = f32, F64 = f64
+        )
+    };
+    ($scalar:expr, $number:ident => $body:expr; $($kind:ident = $native:ident),*) => {
         match $scalar {
-            Scalar::I32 => {
-                type $number = i32;
+            $(Scalar::$kind => {
+                type $number = $native;
                 $body
-            }
-            Scalar::U32 => {
-                type $number = u32;
-                $body
-            }
-            Scalar::I64 => {
-                type $number = i64;
-                $body
-            }
-            Scalar::U64 => {
-                type $number = u64;
-                $body
-            }
-            Scalar::F32 => {
-                type $number = f32;
-                $body
-            }
-            Scalar::F64 => {
-                type $number = f64;
-                $body
-            }
+            })*
         }
     };
 }

@@ -22,7 +22,7 @@ pub const LANE_GROUP: usize = 4;
 pub struct Arenas<'a> {
     /// Inputs, intermediate columns and outputs of this evaluation.
     pub work: &'a mut [u8],
-    /// Previous samples of the host at hand.
+    /// Previous samples of the host.
     pub history: &'a [u8],
     /// Constants of the program.
     pub constants: &'a [u8],

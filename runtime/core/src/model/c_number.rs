@@ -2,7 +2,7 @@
 //!
 //! Takes text and gives the number it begins with and how long that is, by
 //! the rules of `strtod(3)` in the C locale, which decide where a number in
-//! PCP's little languages ends. Leading white space is the caller's matter.
+//! PCP's little languages ends. The caller skips leading white space.
 
 /// True for the characters that C counts as white space.
 pub const fn is_c_space(byte: u8) -> bool {

@@ -28,7 +28,7 @@ const GUEST_NICE: usize = 9;
 
 /// What a row delivers.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// Time of all processors together.
     All(fn(&Ticks) -> Option<u64>),
     /// Time of each processor.
@@ -62,43 +62,43 @@ const LINES: [&[u8]; 6] =
 
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("kernel.all.cpu.user", (0, 20), U64, Counter, MILLISEC, Source::All(|t| t[USER]), "Time of all processors in user mode, guests included."),
-    row("kernel.all.cpu.nice", (0, 21), U64, Counter, MILLISEC, Source::All(|t| t[NICE]), "Time of all processors in user mode at lowered priority, guests included."),
-    row("kernel.all.cpu.sys", (0, 22), U64, Counter, MILLISEC, Source::All(|t| t[SYSTEM]), "Time of all processors in the kernel."),
-    row("kernel.all.cpu.idle", (0, 23), U64, Counter, MILLISEC, Source::All(|t| t[IDLE]), "Time of all processors idle with no input or output outstanding."),
-    row("kernel.all.cpu.wait.total", (0, 35), U64, Counter, MILLISEC, Source::All(|t| t[IO_WAIT]), "Time of all processors idle while input or output was outstanding."),
-    row("kernel.all.cpu.intr", (0, 34), U64, Counter, MILLISEC, Source::All(|t| sum([t[IRQ], t[SOFT_IRQ]])), "Time of all processors serving hard and soft interrupts."),
-    row("kernel.all.cpu.irq.hard", (0, 54), U64, Counter, MILLISEC, Source::All(|t| t[IRQ]), "Time of all processors serving hard interrupts."),
-    row("kernel.all.cpu.irq.soft", (0, 53), U64, Counter, MILLISEC, Source::All(|t| t[SOFT_IRQ]), "Time of all processors serving soft interrupts."),
-    row("kernel.all.cpu.steal", (0, 55), U64, Counter, MILLISEC, Source::All(|t| t[STEAL]), "Time of all processors taken by the hypervisor for other guests."),
-    row("kernel.all.cpu.guest", (0, 60), U64, Counter, MILLISEC, Source::All(|t| t[GUEST]), "Time of all processors running guests."),
-    row("kernel.all.cpu.guest_nice", (0, 81), U64, Counter, MILLISEC, Source::All(|t| t[GUEST_NICE]), "Time of all processors running guests at lowered priority."),
-    row("kernel.all.cpu.vuser", (0, 78), U64, Counter, MILLISEC, Source::All(|t| without_guest(t[USER], t[GUEST])), "Time of all processors in user mode, guests not included."),
-    row("kernel.all.cpu.vnice", (0, 82), U64, Counter, MILLISEC, Source::All(|t| without_guest(t[NICE], t[GUEST_NICE])), "Time of all processors in user mode at lowered priority, guests not included."),
-    row("kernel.percpu.cpu.user", (0, 0), U64, Counter, MILLISEC, Source::Each(|t| t[USER]), "Time of each processor in user mode, guests included.").over(CPU),
-    row("kernel.percpu.cpu.nice", (0, 1), U64, Counter, MILLISEC, Source::Each(|t| t[NICE]), "Time of each processor in user mode at lowered priority, guests included.").over(CPU),
-    row("kernel.percpu.cpu.sys", (0, 2), U64, Counter, MILLISEC, Source::Each(|t| t[SYSTEM]), "Time of each processor in the kernel.").over(CPU),
-    row("kernel.percpu.cpu.idle", (0, 3), U64, Counter, MILLISEC, Source::Each(|t| t[IDLE]), "Time of each processor idle with no input or output outstanding.").over(CPU),
-    row("kernel.percpu.cpu.wait.total", (0, 30), U64, Counter, MILLISEC, Source::Each(|t| t[IO_WAIT]), "Time of each processor idle while input or output was outstanding.").over(CPU),
-    row("kernel.percpu.cpu.intr", (0, 31), U64, Counter, MILLISEC, Source::Each(|t| sum([t[IRQ], t[SOFT_IRQ]])), "Time of each processor serving hard and soft interrupts.").over(CPU),
-    row("kernel.percpu.cpu.irq.hard", (0, 57), U64, Counter, MILLISEC, Source::Each(|t| t[IRQ]), "Time of each processor serving hard interrupts.").over(CPU),
-    row("kernel.percpu.cpu.irq.soft", (0, 56), U64, Counter, MILLISEC, Source::Each(|t| t[SOFT_IRQ]), "Time of each processor serving soft interrupts.").over(CPU),
-    row("kernel.percpu.cpu.steal", (0, 58), U64, Counter, MILLISEC, Source::Each(|t| t[STEAL]), "Time of each processor taken by the hypervisor for other guests.").over(CPU),
-    row("kernel.percpu.cpu.guest", (0, 61), U64, Counter, MILLISEC, Source::Each(|t| t[GUEST]), "Time of each processor running guests.").over(CPU),
-    row("kernel.percpu.cpu.guest_nice", (0, 83), U64, Counter, MILLISEC, Source::Each(|t| t[GUEST_NICE]), "Time of each processor running guests at lowered priority.").over(CPU),
-    row("kernel.percpu.cpu.vuser", (0, 76), U64, Counter, MILLISEC, Source::Each(|t| without_guest(t[USER], t[GUEST])), "Time of each processor in user mode, guests not included.").over(CPU),
-    row("kernel.percpu.cpu.vnice", (0, 84), U64, Counter, MILLISEC, Source::Each(|t| without_guest(t[NICE], t[GUEST_NICE])), "Time of each processor in user mode at lowered priority, guests not included.").over(CPU),
-    row("kernel.all.intr", (0, 12), U64, Counter, COUNT, Source::Line(Line::Interrupts), "Interrupts served."),
-    row("kernel.all.pswitch", (0, 13), U64, Counter, COUNT, Source::Line(Line::Switches), "Switches of context."),
-    row("kernel.all.sysfork", (0, 14), U64, Counter, COUNT, Source::Line(Line::Forks), "Processes and threads created."),
-    row("kernel.all.running", (0, 15), U64, Instant, NONE, Source::Line(Line::Running), "Tasks that are running or ready to run."),
-    row("kernel.all.blocked", (0, 16), U64, Instant, NONE, Source::Line(Line::Blocked), "Tasks that wait for input or output."),
-    row("kernel.all.boottime", (0, 17), I64, Discrete, SEC, Source::Line(Line::BootTime), "When the system was booted, since the epoch."),
-    row("kernel.all.hz", (0, 48), U32, Discrete, COUNT_PER_SEC, Source::TicksPerSecond, "Clock ticks in which the kernel reports processor time."),
-    row("hinv.ncpu", (0, 32), U32, Discrete, NONE, Source::Count, "Number of processors that are online."),
-    row("hinv.map.cpu_num", (18, 6), U32, Discrete, NONE, Source::Number, "Number of each processor.").over(CPU),
-    row("hinv.cpu.online", (55, 0), U32, Instant, NONE, Source::Online, "1 for each processor that is online.").over(CPU),
+static TABLE: &[Row<Content>] = &[
+    row("kernel.all.cpu.user", (0, 20), U64, Counter, MILLISEC, Content::All(|t| t[USER]), "Time of all processors in user mode, guests included."),
+    row("kernel.all.cpu.nice", (0, 21), U64, Counter, MILLISEC, Content::All(|t| t[NICE]), "Time of all processors in user mode at lowered priority, guests included."),
+    row("kernel.all.cpu.sys", (0, 22), U64, Counter, MILLISEC, Content::All(|t| t[SYSTEM]), "Time of all processors in the kernel."),
+    row("kernel.all.cpu.idle", (0, 23), U64, Counter, MILLISEC, Content::All(|t| t[IDLE]), "Time of all processors idle with no input or output outstanding."),
+    row("kernel.all.cpu.wait.total", (0, 35), U64, Counter, MILLISEC, Content::All(|t| t[IO_WAIT]), "Time of all processors idle while input or output was outstanding."),
+    row("kernel.all.cpu.intr", (0, 34), U64, Counter, MILLISEC, Content::All(|t| sum([t[IRQ], t[SOFT_IRQ]])), "Time of all processors serving hard and soft interrupts."),
+    row("kernel.all.cpu.irq.hard", (0, 54), U64, Counter, MILLISEC, Content::All(|t| t[IRQ]), "Time of all processors serving hard interrupts."),
+    row("kernel.all.cpu.irq.soft", (0, 53), U64, Counter, MILLISEC, Content::All(|t| t[SOFT_IRQ]), "Time of all processors serving soft interrupts."),
+    row("kernel.all.cpu.steal", (0, 55), U64, Counter, MILLISEC, Content::All(|t| t[STEAL]), "Time of all processors taken by the hypervisor for other guests."),
+    row("kernel.all.cpu.guest", (0, 60), U64, Counter, MILLISEC, Content::All(|t| t[GUEST]), "Time of all processors running guests."),
+    row("kernel.all.cpu.guest_nice", (0, 81), U64, Counter, MILLISEC, Content::All(|t| t[GUEST_NICE]), "Time of all processors running guests at lowered priority."),
+    row("kernel.all.cpu.vuser", (0, 78), U64, Counter, MILLISEC, Content::All(|t| without_guest(t[USER], t[GUEST])), "Time of all processors in user mode, guests not included."),
+    row("kernel.all.cpu.vnice", (0, 82), U64, Counter, MILLISEC, Content::All(|t| without_guest(t[NICE], t[GUEST_NICE])), "Time of all processors in user mode at lowered priority, guests not included."),
+    row("kernel.percpu.cpu.user", (0, 0), U64, Counter, MILLISEC, Content::Each(|t| t[USER]), "Time of each processor in user mode, guests included.").over(CPU),
+    row("kernel.percpu.cpu.nice", (0, 1), U64, Counter, MILLISEC, Content::Each(|t| t[NICE]), "Time of each processor in user mode at lowered priority, guests included.").over(CPU),
+    row("kernel.percpu.cpu.sys", (0, 2), U64, Counter, MILLISEC, Content::Each(|t| t[SYSTEM]), "Time of each processor in the kernel.").over(CPU),
+    row("kernel.percpu.cpu.idle", (0, 3), U64, Counter, MILLISEC, Content::Each(|t| t[IDLE]), "Time of each processor idle with no input or output outstanding.").over(CPU),
+    row("kernel.percpu.cpu.wait.total", (0, 30), U64, Counter, MILLISEC, Content::Each(|t| t[IO_WAIT]), "Time of each processor idle while input or output was outstanding.").over(CPU),
+    row("kernel.percpu.cpu.intr", (0, 31), U64, Counter, MILLISEC, Content::Each(|t| sum([t[IRQ], t[SOFT_IRQ]])), "Time of each processor serving hard and soft interrupts.").over(CPU),
+    row("kernel.percpu.cpu.irq.hard", (0, 57), U64, Counter, MILLISEC, Content::Each(|t| t[IRQ]), "Time of each processor serving hard interrupts.").over(CPU),
+    row("kernel.percpu.cpu.irq.soft", (0, 56), U64, Counter, MILLISEC, Content::Each(|t| t[SOFT_IRQ]), "Time of each processor serving soft interrupts.").over(CPU),
+    row("kernel.percpu.cpu.steal", (0, 58), U64, Counter, MILLISEC, Content::Each(|t| t[STEAL]), "Time of each processor taken by the hypervisor for other guests.").over(CPU),
+    row("kernel.percpu.cpu.guest", (0, 61), U64, Counter, MILLISEC, Content::Each(|t| t[GUEST]), "Time of each processor running guests.").over(CPU),
+    row("kernel.percpu.cpu.guest_nice", (0, 83), U64, Counter, MILLISEC, Content::Each(|t| t[GUEST_NICE]), "Time of each processor running guests at lowered priority.").over(CPU),
+    row("kernel.percpu.cpu.vuser", (0, 76), U64, Counter, MILLISEC, Content::Each(|t| without_guest(t[USER], t[GUEST])), "Time of each processor in user mode, guests not included.").over(CPU),
+    row("kernel.percpu.cpu.vnice", (0, 84), U64, Counter, MILLISEC, Content::Each(|t| without_guest(t[NICE], t[GUEST_NICE])), "Time of each processor in user mode at lowered priority, guests not included.").over(CPU),
+    row("kernel.all.intr", (0, 12), U64, Counter, COUNT, Content::Line(Line::Interrupts), "Interrupts served."),
+    row("kernel.all.pswitch", (0, 13), U64, Counter, COUNT, Content::Line(Line::Switches), "Switches of context."),
+    row("kernel.all.sysfork", (0, 14), U64, Counter, COUNT, Content::Line(Line::Forks), "Processes and threads created."),
+    row("kernel.all.running", (0, 15), U64, Instant, NONE, Content::Line(Line::Running), "Tasks that are running or ready to run."),
+    row("kernel.all.blocked", (0, 16), U64, Instant, NONE, Content::Line(Line::Blocked), "Tasks that wait for input or output."),
+    row("kernel.all.boottime", (0, 17), I64, Discrete, SEC, Content::Line(Line::BootTime), "When the system was booted, since the epoch."),
+    row("kernel.all.hz", (0, 48), U32, Discrete, COUNT_PER_SEC, Content::TicksPerSecond, "Clock ticks in which the kernel reports processor time."),
+    row("hinv.ncpu", (0, 32), U32, Discrete, NONE, Content::Count, "Number of processors that are online."),
+    row("hinv.map.cpu_num", (18, 6), U32, Discrete, NONE, Content::Number, "Number of each processor.").over(CPU),
+    row("hinv.cpu.online", (55, 0), U32, Instant, NONE, Content::Online, "1 for each processor that is online.").over(CPU),
 ];
 
 /// Time in user mode without that spent for guests, which the kernel counts twice.
@@ -186,34 +186,34 @@ impl Area for Cpu {
         values: &mut Values<'_, '_>,
     ) -> Result<(), PmStatus> {
         match TABLE[row].value {
-            Source::All(of) => {
+            Content::All(of) => {
                 self.read_stat(files);
                 put_number(values, SINGLE, self.milliseconds(of(&self.all)));
             }
-            Source::Each(of) => {
+            Content::Each(of) => {
                 self.read_stat(files);
                 for (number, ticks) in &self.each {
                     put_number(values, *number, self.milliseconds(of(ticks)));
                 }
             }
-            Source::Line(line) => {
+            Content::Line(line) => {
                 self.read_stat(files);
                 put_number(values, SINGLE, self.lines[line as usize]);
             }
-            Source::TicksPerSecond => put_number(values, SINGLE, Some(self.ticks_per_second)),
-            Source::Count => {
+            Content::TicksPerSecond => put_number(values, SINGLE, Some(self.ticks_per_second)),
+            Content::Count => {
                 self.read_stat(files);
                 // No processors means that the file could not be read.
                 let count = u64::try_from(self.each.len()).ok().filter(|count| *count > 0);
                 put_number(values, SINGLE, count);
             }
-            Source::Number => {
+            Content::Number => {
                 self.read_stat(files);
                 for (number, _) in &self.each {
                     put_number(values, *number, u64::try_from(*number).ok());
                 }
             }
-            Source::Online => {
+            Content::Online => {
                 self.read_stat(files);
                 for (number, _) in &self.each {
                     let name = format!("sys/devices/system/cpu/cpu{number}/online");

@@ -15,7 +15,7 @@ use crate::text;
 
 /// A key of a block and what its value is.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// Text as it stands.
     Text(&'static str),
     /// A whole number, perhaps followed by its unit.
@@ -26,16 +26,16 @@ enum Source {
 
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("hinv.cpu.clock", (18, 0), F32, Discrete, PER_MICROSEC, Source::Fraction("cpu MHz"), "Clock rate of each processor at present.").over(CPU),
-    row("hinv.cpu.vendor", (18, 1), String, Discrete, NONE, Source::Text("vendor_id"), "Who made each processor.").over(CPU),
-    row("hinv.cpu.model", (18, 2), String, Discrete, NONE, Source::Text("model"), "Number of the model of each processor.").over(CPU),
-    row("hinv.cpu.model_name", (18, 9), String, Discrete, NONE, Source::Text("model name"), "Name of the model of each processor.").over(CPU),
-    row("hinv.cpu.stepping", (18, 3), String, Discrete, NONE, Source::Text("stepping"), "Revision of each processor's model.").over(CPU),
-    row("hinv.cpu.cache", (18, 4), U32, Discrete, KBYTE, Source::Number("cache size"), "Size of each processor's cache.").over(CPU),
-    row("hinv.cpu.cache_alignment", (18, 11), U32, Discrete, NONE, Source::Number("cache_alignment"), "Alignment that suits each processor's cache, in bytes.").over(CPU),
-    row("hinv.cpu.bogomips", (18, 5), F32, Discrete, NONE, Source::Fraction("bogomips"), "Speed of each processor in the kernel's delay loop.").over(CPU),
-    row("hinv.cpu.flags", (18, 10), String, Discrete, NONE, Source::Text("flags"), "Names of each processor's features.").over(CPU),
+static TABLE: &[Row<Content>] = &[
+    row("hinv.cpu.clock", (18, 0), F32, Discrete, PER_MICROSEC, Content::Fraction("cpu MHz"), "Clock rate of each processor at present.").over(CPU),
+    row("hinv.cpu.vendor", (18, 1), String, Discrete, NONE, Content::Text("vendor_id"), "Who made each processor.").over(CPU),
+    row("hinv.cpu.model", (18, 2), String, Discrete, NONE, Content::Text("model"), "Number of the model of each processor.").over(CPU),
+    row("hinv.cpu.model_name", (18, 9), String, Discrete, NONE, Content::Text("model name"), "Name of the model of each processor.").over(CPU),
+    row("hinv.cpu.stepping", (18, 3), String, Discrete, NONE, Content::Text("stepping"), "Revision of each processor's model.").over(CPU),
+    row("hinv.cpu.cache", (18, 4), U32, Discrete, KBYTE, Content::Number("cache size"), "Size of each processor's cache.").over(CPU),
+    row("hinv.cpu.cache_alignment", (18, 11), U32, Discrete, NONE, Content::Number("cache_alignment"), "Alignment that suits each processor's cache, in bytes.").over(CPU),
+    row("hinv.cpu.bogomips", (18, 5), F32, Discrete, NONE, Content::Fraction("bogomips"), "Speed of each processor in the kernel's delay loop.").over(CPU),
+    row("hinv.cpu.flags", (18, 10), String, Discrete, NONE, Content::Text("flags"), "Names of each processor's features.").over(CPU),
 ];
 
 /// Reader of /proc/cpuinfo.
@@ -95,18 +95,18 @@ impl Area for CpuInfo {
     ) -> Result<(), PmStatus> {
         let contents = self.read(files);
         match TABLE[row].value {
-            Source::Text(key) => {
+            Content::Text(key) => {
                 for (processor, value) in each_processor(contents, key) {
                     values.put(processor, Value::Text(&text::text(value)));
                 }
             }
-            Source::Number(key) => {
+            Content::Number(key) => {
                 for (processor, value) in each_processor(contents, key) {
                     let number = text::words(value).next().and_then(text::number);
                     put_number(values, processor, number);
                 }
             }
-            Source::Fraction(key) => {
+            Content::Fraction(key) => {
                 for (processor, value) in each_processor(contents, key) {
                     let number = text::words(value).next().and_then(text::number::<f32>);
                     if let Some(number) = number.filter(|number| number.is_finite()) {

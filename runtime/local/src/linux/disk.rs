@@ -42,7 +42,7 @@ const FLUSH_MS: usize = 16;
 
 /// What a row delivers.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// A count of each disk.
     Disk(fn(&Counts) -> Option<u64>),
     /// A count of each partition.
@@ -62,85 +62,58 @@ fn kilobytes(sectors: Option<u64>) -> Option<u64> {
     Some(sectors? / 2)
 }
 
+/// The table of metrics. Each count of a line is one of disks, of partitions
+/// and of all disks together; its row has the item numbers and the types of
+/// these. Of the types, the first is that of disks and of partitions.
+#[rustfmt::skip]
+macro_rules! table {
+    (
+        $($name:literal $disk:literal $partition:literal $all:literal,
+          $each:ident $sum:ident, $semantics:ident, $units:ident, $of:expr, $help:literal;)*
+        [$($row:expr,)*]
+    ) => {
+        &[
+            $(row(concat!("disk.dev.", $name), (0, $disk), $each, $semantics, $units, Content::Disk($of), concat!($help, ", for each disk.")).over(DISK),)*
+            $(row(concat!("disk.partitions.", $name), (10, $partition), $each, $semantics, $units, Content::Partition($of), concat!($help, ", for each partition.")).over(PARTITION),)*
+            $(row(concat!("disk.all.", $name), (0, $all), $sum, $semantics, $units, Content::All($of), concat!($help, ", over all disks.")),)*
+            $($row,)*
+        ]
+    };
+}
+
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("disk.dev.read", (0, 4), U64, Counter, COUNT, Source::Disk(|c| c[READS]), "Reads completed, for each disk.").over(DISK),
-    row("disk.dev.write", (0, 5), U64, Counter, COUNT, Source::Disk(|c| c[WRITES]), "Writes completed, for each disk.").over(DISK),
-    row("disk.dev.total", (0, 28), U64, Counter, COUNT, Source::Disk(|c| sum([c[READS], c[WRITES]])), "Reads and writes completed, for each disk.").over(DISK),
-    row("disk.dev.blkread", (0, 6), U64, Counter, COUNT, Source::Disk(|c| c[SECTORS_READ]), "Blocks of 512 bytes read, for each disk.").over(DISK),
-    row("disk.dev.blkwrite", (0, 7), U64, Counter, COUNT, Source::Disk(|c| c[SECTORS_WRITTEN]), "Blocks of 512 bytes written, for each disk.").over(DISK),
-    row("disk.dev.blktotal", (0, 36), U64, Counter, COUNT, Source::Disk(|c| sum([c[SECTORS_READ], c[SECTORS_WRITTEN]])), "Blocks of 512 bytes read and written, for each disk.").over(DISK),
-    row("disk.dev.read_bytes", (0, 38), U64, Counter, KBYTE, Source::Disk(|c| kilobytes(c[SECTORS_READ])), "Kilobytes read, for each disk.").over(DISK),
-    row("disk.dev.write_bytes", (0, 39), U64, Counter, KBYTE, Source::Disk(|c| kilobytes(c[SECTORS_WRITTEN])), "Kilobytes written, for each disk.").over(DISK),
-    row("disk.dev.total_bytes", (0, 40), U64, Counter, KBYTE, Source::Disk(|c| kilobytes(sum([c[SECTORS_READ], c[SECTORS_WRITTEN]]))), "Kilobytes read and written, for each disk.").over(DISK),
-    row("disk.dev.read_merge", (0, 49), U64, Counter, COUNT, Source::Disk(|c| c[READS_MERGED]), "Reads merged with others in the queue, for each disk.").over(DISK),
-    row("disk.dev.write_merge", (0, 50), U64, Counter, COUNT, Source::Disk(|c| c[WRITES_MERGED]), "Writes merged with others in the queue, for each disk.").over(DISK),
-    row("disk.dev.avactive", (0, 46), U32, Counter, MILLISEC, Source::Disk(|c| c[ACTIVE_MS]), "Time during which requests were outstanding, for each disk.").over(DISK),
-    row("disk.dev.aveq", (0, 47), U32, Counter, MILLISEC, Source::Disk(|c| c[QUEUE_MS]), "Time that requests were outstanding, summed over them, for each disk.").over(DISK),
-    row("disk.dev.read_rawactive", (0, 72), U32, Counter, MILLISEC, Source::Disk(|c| c[READ_MS]), "Time that reads were outstanding, summed over them, for each disk.").over(DISK),
-    row("disk.dev.write_rawactive", (0, 73), U32, Counter, MILLISEC, Source::Disk(|c| c[WRITE_MS]), "Time that writes were outstanding, summed over them, for each disk.").over(DISK),
-    row("disk.dev.total_rawactive", (0, 79), U32, Counter, MILLISEC, Source::Disk(|c| sum([c[READ_MS], c[WRITE_MS]])), "Time that reads and writes were outstanding, summed over them, for each disk.").over(DISK),
-    row("disk.dev.discard", (0, 88), U64, Counter, COUNT, Source::Disk(|c| c[DISCARDS]), "Discards completed, for each disk.").over(DISK),
-    row("disk.dev.discard_merge", (0, 91), U64, Counter, COUNT, Source::Disk(|c| c[DISCARDS_MERGED]), "Discards merged with others in the queue, for each disk.").over(DISK),
-    row("disk.dev.blkdiscard", (0, 89), U64, Counter, COUNT, Source::Disk(|c| c[SECTORS_DISCARDED]), "Blocks of 512 bytes discarded, for each disk.").over(DISK),
-    row("disk.dev.discard_bytes", (0, 90), U64, Counter, KBYTE, Source::Disk(|c| kilobytes(c[SECTORS_DISCARDED])), "Kilobytes discarded, for each disk.").over(DISK),
-    row("disk.dev.discard_rawactive", (0, 92), U32, Counter, MILLISEC, Source::Disk(|c| c[DISCARD_MS]), "Time that discards were outstanding, summed over them, for each disk.").over(DISK),
-    row("disk.dev.flush", (0, 93), U64, Counter, COUNT, Source::Disk(|c| c[FLUSHES]), "Flushes completed, for each disk.").over(DISK),
-    row("disk.dev.flush_rawactive", (0, 94), U32, Counter, MILLISEC, Source::Disk(|c| c[FLUSH_MS]), "Time that flushes were outstanding, summed over them, for each disk.").over(DISK),
-    row("disk.dev.inflight", (0, 95), U32, Instant, NONE, Source::Disk(|c| c[IN_FLIGHT]), "Requests outstanding, for each disk.").over(DISK),
-    row("disk.partitions.read", (10, 0), U64, Counter, COUNT, Source::Partition(|c| c[READS]), "Reads completed, for each partition.").over(PARTITION),
-    row("disk.partitions.write", (10, 1), U64, Counter, COUNT, Source::Partition(|c| c[WRITES]), "Writes completed, for each partition.").over(PARTITION),
-    row("disk.partitions.total", (10, 2), U64, Counter, COUNT, Source::Partition(|c| sum([c[READS], c[WRITES]])), "Reads and writes completed, for each partition.").over(PARTITION),
-    row("disk.partitions.blkread", (10, 3), U64, Counter, COUNT, Source::Partition(|c| c[SECTORS_READ]), "Blocks of 512 bytes read, for each partition.").over(PARTITION),
-    row("disk.partitions.blkwrite", (10, 4), U64, Counter, COUNT, Source::Partition(|c| c[SECTORS_WRITTEN]), "Blocks of 512 bytes written, for each partition.").over(PARTITION),
-    row("disk.partitions.blktotal", (10, 5), U64, Counter, COUNT, Source::Partition(|c| sum([c[SECTORS_READ], c[SECTORS_WRITTEN]])), "Blocks of 512 bytes read and written, for each partition.").over(PARTITION),
-    row("disk.partitions.read_bytes", (10, 6), U64, Counter, KBYTE, Source::Partition(|c| kilobytes(c[SECTORS_READ])), "Kilobytes read, for each partition.").over(PARTITION),
-    row("disk.partitions.write_bytes", (10, 7), U64, Counter, KBYTE, Source::Partition(|c| kilobytes(c[SECTORS_WRITTEN])), "Kilobytes written, for each partition.").over(PARTITION),
-    row("disk.partitions.total_bytes", (10, 8), U64, Counter, KBYTE, Source::Partition(|c| kilobytes(sum([c[SECTORS_READ], c[SECTORS_WRITTEN]]))), "Kilobytes read and written, for each partition.").over(PARTITION),
-    row("disk.partitions.read_merge", (10, 9), U64, Counter, COUNT, Source::Partition(|c| c[READS_MERGED]), "Reads merged with others in the queue, for each partition.").over(PARTITION),
-    row("disk.partitions.write_merge", (10, 10), U64, Counter, COUNT, Source::Partition(|c| c[WRITES_MERGED]), "Writes merged with others in the queue, for each partition.").over(PARTITION),
-    row("disk.partitions.avactive", (10, 11), U32, Counter, MILLISEC, Source::Partition(|c| c[ACTIVE_MS]), "Time during which requests were outstanding, for each partition.").over(PARTITION),
-    row("disk.partitions.aveq", (10, 12), U32, Counter, MILLISEC, Source::Partition(|c| c[QUEUE_MS]), "Time that requests were outstanding, summed over them, for each partition.").over(PARTITION),
-    row("disk.partitions.read_rawactive", (10, 13), U32, Counter, MILLISEC, Source::Partition(|c| c[READ_MS]), "Time that reads were outstanding, summed over them, for each partition.").over(PARTITION),
-    row("disk.partitions.write_rawactive", (10, 14), U32, Counter, MILLISEC, Source::Partition(|c| c[WRITE_MS]), "Time that writes were outstanding, summed over them, for each partition.").over(PARTITION),
-    row("disk.partitions.total_rawactive", (10, 15), U32, Counter, MILLISEC, Source::Partition(|c| sum([c[READ_MS], c[WRITE_MS]])), "Time that reads and writes were outstanding, summed over them, for each partition.").over(PARTITION),
-    row("disk.partitions.discard", (10, 17), U64, Counter, COUNT, Source::Partition(|c| c[DISCARDS]), "Discards completed, for each partition.").over(PARTITION),
-    row("disk.partitions.discard_merge", (10, 20), U64, Counter, COUNT, Source::Partition(|c| c[DISCARDS_MERGED]), "Discards merged with others in the queue, for each partition.").over(PARTITION),
-    row("disk.partitions.blkdiscard", (10, 18), U64, Counter, COUNT, Source::Partition(|c| c[SECTORS_DISCARDED]), "Blocks of 512 bytes discarded, for each partition.").over(PARTITION),
-    row("disk.partitions.discard_bytes", (10, 19), U64, Counter, KBYTE, Source::Partition(|c| kilobytes(c[SECTORS_DISCARDED])), "Kilobytes discarded, for each partition.").over(PARTITION),
-    row("disk.partitions.discard_rawactive", (10, 21), U32, Counter, MILLISEC, Source::Partition(|c| c[DISCARD_MS]), "Time that discards were outstanding, summed over them, for each partition.").over(PARTITION),
-    row("disk.partitions.flush", (10, 22), U64, Counter, COUNT, Source::Partition(|c| c[FLUSHES]), "Flushes completed, for each partition.").over(PARTITION),
-    row("disk.partitions.flush_rawactive", (10, 23), U32, Counter, MILLISEC, Source::Partition(|c| c[FLUSH_MS]), "Time that flushes were outstanding, summed over them, for each partition.").over(PARTITION),
-    row("disk.partitions.inflight", (10, 24), U32, Instant, NONE, Source::Partition(|c| c[IN_FLIGHT]), "Requests outstanding, for each partition.").over(PARTITION),
-    row("disk.all.read", (0, 24), U64, Counter, COUNT, Source::All(|c| c[READS]), "Reads completed, over all disks."),
-    row("disk.all.write", (0, 25), U64, Counter, COUNT, Source::All(|c| c[WRITES]), "Writes completed, over all disks."),
-    row("disk.all.total", (0, 29), U64, Counter, COUNT, Source::All(|c| sum([c[READS], c[WRITES]])), "Reads and writes completed, over all disks."),
-    row("disk.all.blkread", (0, 26), U64, Counter, COUNT, Source::All(|c| c[SECTORS_READ]), "Blocks of 512 bytes read, over all disks."),
-    row("disk.all.blkwrite", (0, 27), U64, Counter, COUNT, Source::All(|c| c[SECTORS_WRITTEN]), "Blocks of 512 bytes written, over all disks."),
-    row("disk.all.blktotal", (0, 37), U64, Counter, COUNT, Source::All(|c| sum([c[SECTORS_READ], c[SECTORS_WRITTEN]])), "Blocks of 512 bytes read and written, over all disks."),
-    row("disk.all.read_bytes", (0, 41), U64, Counter, KBYTE, Source::All(|c| kilobytes(c[SECTORS_READ])), "Kilobytes read, over all disks."),
-    row("disk.all.write_bytes", (0, 42), U64, Counter, KBYTE, Source::All(|c| kilobytes(c[SECTORS_WRITTEN])), "Kilobytes written, over all disks."),
-    row("disk.all.total_bytes", (0, 43), U64, Counter, KBYTE, Source::All(|c| kilobytes(sum([c[SECTORS_READ], c[SECTORS_WRITTEN]]))), "Kilobytes read and written, over all disks."),
-    row("disk.all.read_merge", (0, 51), U64, Counter, COUNT, Source::All(|c| c[READS_MERGED]), "Reads merged with others in the queue, over all disks."),
-    row("disk.all.write_merge", (0, 52), U64, Counter, COUNT, Source::All(|c| c[WRITES_MERGED]), "Writes merged with others in the queue, over all disks."),
-    row("disk.all.avactive", (0, 44), U64, Counter, MILLISEC, Source::All(|c| c[ACTIVE_MS]), "Time during which requests were outstanding, over all disks."),
-    row("disk.all.aveq", (0, 45), U64, Counter, MILLISEC, Source::All(|c| c[QUEUE_MS]), "Time that requests were outstanding, summed over them, over all disks."),
-    row("disk.all.read_rawactive", (0, 74), U64, Counter, MILLISEC, Source::All(|c| c[READ_MS]), "Time that reads were outstanding, summed over them, over all disks."),
-    row("disk.all.write_rawactive", (0, 75), U64, Counter, MILLISEC, Source::All(|c| c[WRITE_MS]), "Time that writes were outstanding, summed over them, over all disks."),
-    row("disk.all.total_rawactive", (0, 80), U64, Counter, MILLISEC, Source::All(|c| sum([c[READ_MS], c[WRITE_MS]])), "Time that reads and writes were outstanding, summed over them, over all disks."),
-    row("disk.all.discard", (0, 96), U64, Counter, COUNT, Source::All(|c| c[DISCARDS]), "Discards completed, over all disks."),
-    row("disk.all.discard_merge", (0, 99), U64, Counter, COUNT, Source::All(|c| c[DISCARDS_MERGED]), "Discards merged with others in the queue, over all disks."),
-    row("disk.all.blkdiscard", (0, 97), U64, Counter, COUNT, Source::All(|c| c[SECTORS_DISCARDED]), "Blocks of 512 bytes discarded, over all disks."),
-    row("disk.all.discard_bytes", (0, 98), U64, Counter, KBYTE, Source::All(|c| kilobytes(c[SECTORS_DISCARDED])), "Kilobytes discarded, over all disks."),
-    row("disk.all.discard_rawactive", (0, 100), U32, Counter, MILLISEC, Source::All(|c| c[DISCARD_MS]), "Time that discards were outstanding, summed over them, over all disks."),
-    row("disk.all.flush", (0, 101), U64, Counter, COUNT, Source::All(|c| c[FLUSHES]), "Flushes completed, over all disks."),
-    row("disk.all.flush_rawactive", (0, 102), U32, Counter, MILLISEC, Source::All(|c| c[FLUSH_MS]), "Time that flushes were outstanding, summed over them, over all disks."),
-    row("disk.all.inflight", (0, 104), U64, Instant, NONE, Source::All(|c| c[IN_FLIGHT]), "Requests outstanding, over all disks."),
-    row("hinv.ndisk", (0, 33), U32, Discrete, NONE, Source::Number, "Number of disks."),
-    row("disk.dev.capacity", (0, 87), U64, Discrete, KBYTE, Source::Capacity, "Size of each disk.").over(DISK),
-    row("disk.dev.scheduler", (0, 59), String, Discrete, NONE, Source::Scheduler, "Scheduler in use for the requests of each disk.").over(DISK),
-];
+static TABLE: &[Row<Content>] = table! {
+    "read" 4 0 24, U64 U64, Counter, COUNT, |c| c[READS], "Reads completed";
+    "write" 5 1 25, U64 U64, Counter, COUNT, |c| c[WRITES], "Writes completed";
+    "total" 28 2 29, U64 U64, Counter, COUNT, |c| sum([c[READS], c[WRITES]]), "Reads and writes completed";
+    "blkread" 6 3 26, U64 U64, Counter, COUNT, |c| c[SECTORS_READ], "Blocks of 512 bytes read";
+    "blkwrite" 7 4 27, U64 U64, Counter, COUNT, |c| c[SECTORS_WRITTEN], "Blocks of 512 bytes written";
+    "blktotal" 36 5 37, U64 U64, Counter, COUNT, |c| sum([c[SECTORS_READ], c[SECTORS_WRITTEN]]), "Blocks of 512 bytes read and written";
+    "read_bytes" 38 6 41, U64 U64, Counter, KBYTE, |c| kilobytes(c[SECTORS_READ]), "Kilobytes read";
+    "write_bytes" 39 7 42, U64 U64, Counter, KBYTE, |c| kilobytes(c[SECTORS_WRITTEN]), "Kilobytes written";
+    "total_bytes" 40 8 43, U64 U64, Counter, KBYTE, |c| kilobytes(sum([c[SECTORS_READ], c[SECTORS_WRITTEN]])), "Kilobytes read and written";
+    "read_merge" 49 9 51, U64 U64, Counter, COUNT, |c| c[READS_MERGED], "Reads merged with others in the queue";
+    "write_merge" 50 10 52, U64 U64, Counter, COUNT, |c| c[WRITES_MERGED], "Writes merged with others in the queue";
+    "avactive" 46 11 44, U32 U64, Counter, MILLISEC, |c| c[ACTIVE_MS], "Time during which requests were outstanding";
+    "aveq" 47 12 45, U32 U64, Counter, MILLISEC, |c| c[QUEUE_MS], "Time that requests were outstanding, summed over them";
+    "read_rawactive" 72 13 74, U32 U64, Counter, MILLISEC, |c| c[READ_MS], "Time that reads were outstanding, summed over them";
+    "write_rawactive" 73 14 75, U32 U64, Counter, MILLISEC, |c| c[WRITE_MS], "Time that writes were outstanding, summed over them";
+    "total_rawactive" 79 15 80, U32 U64, Counter, MILLISEC, |c| sum([c[READ_MS], c[WRITE_MS]]), "Time that reads and writes were outstanding, summed over them";
+    "discard" 88 17 96, U64 U64, Counter, COUNT, |c| c[DISCARDS], "Discards completed";
+    "discard_merge" 91 20 99, U64 U64, Counter, COUNT, |c| c[DISCARDS_MERGED], "Discards merged with others in the queue";
+    "blkdiscard" 89 18 97, U64 U64, Counter, COUNT, |c| c[SECTORS_DISCARDED], "Blocks of 512 bytes discarded";
+    "discard_bytes" 90 19 98, U64 U64, Counter, KBYTE, |c| kilobytes(c[SECTORS_DISCARDED]), "Kilobytes discarded";
+    "discard_rawactive" 92 21 100, U32 U32, Counter, MILLISEC, |c| c[DISCARD_MS], "Time that discards were outstanding, summed over them";
+    "flush" 93 22 101, U64 U64, Counter, COUNT, |c| c[FLUSHES], "Flushes completed";
+    "flush_rawactive" 94 23 102, U32 U32, Counter, MILLISEC, |c| c[FLUSH_MS], "Time that flushes were outstanding, summed over them";
+    "inflight" 95 24 104, U32 U64, Instant, NONE, |c| c[IN_FLIGHT], "Requests outstanding";
+    [
+        row("hinv.ndisk", (0, 33), U32, Discrete, NONE, Content::Number, "Number of disks."),
+        row("disk.dev.capacity", (0, 87), U64, Discrete, KBYTE, Content::Capacity, "Size of each disk.").over(DISK),
+        row("disk.dev.scheduler", (0, 59), String, Discrete, NONE, Content::Scheduler, "Scheduler in use for the requests of each disk.").over(DISK),
+    ]
+};
 
 /// What a block device counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,19 +262,19 @@ impl Area for Disks {
             }
         };
         match TABLE[row].value {
-            Source::Disk(of) => put_each(&self.disks, of),
-            Source::Partition(of) => put_each(&self.partitions, of),
-            Source::All(of) => {
+            Content::Disk(of) => put_each(&self.disks, of),
+            Content::Partition(of) => put_each(&self.partitions, of),
+            Content::All(of) => {
                 let mut counts = self.disks.rows().iter().filter_map(|(_, counts)| of(counts));
                 let total = counts.next().map(|first| counts.fold(first, u64::wrapping_add));
                 put_number(values, SINGLE, total);
             }
-            Source::Number => put_number(values, SINGLE, self.disks.count()),
-            Source::Capacity => self.each_attribute("size", files, |number, contents| {
+            Content::Number => put_number(values, SINGLE, self.disks.count()),
+            Content::Capacity => self.each_attribute("size", files, |number, contents| {
                 let sectors = text::words(contents).next().and_then(text::number);
                 put_number(values, number, kilobytes(sectors));
             }),
-            Source::Scheduler => {
+            Content::Scheduler => {
                 self.each_attribute("queue/scheduler", files, |number, contents| {
                     if let Some(name) = scheduler(contents) {
                         values.put(number, Value::Text(&text::text(name)));

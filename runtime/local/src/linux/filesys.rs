@@ -18,7 +18,7 @@ use crate::text;
 
 /// What a row delivers of each file system.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// A number of statvfs(3).
     Stat(fn(&StatVfs) -> Option<u64>),
     /// Used space in percent of what users can have.
@@ -43,19 +43,19 @@ fn used(stat: &StatVfs) -> Option<u64> {
 
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("hinv.nfilesys", (5, 0), U32, Discrete, COUNT, Source::Number, "Number of file systems mounted from devices of this host."),
-    row("filesys.capacity", (5, 1), U64, Discrete, KBYTE, Source::Stat(|stat| kilobytes(stat, stat.f_blocks)), "Size of each file system.").over(FILESYS),
-    row("filesys.used", (5, 2), U64, Instant, KBYTE, Source::Stat(|stat| kilobytes(stat, used(stat)?)), "Space in use in each file system.").over(FILESYS),
-    row("filesys.free", (5, 3), U64, Instant, KBYTE, Source::Stat(|stat| kilobytes(stat, stat.f_bfree)), "Space that is free in each file system.").over(FILESYS),
-    row("filesys.avail", (5, 10), U64, Instant, KBYTE, Source::Stat(|stat| kilobytes(stat, stat.f_bavail)), "Space that is free in each file system and not reserved.").over(FILESYS),
-    row("filesys.maxfiles", (5, 4), U32, Discrete, NONE, Source::Stat(|stat| Some(stat.f_files)), "Inodes of each file system.").over(FILESYS),
-    row("filesys.usedfiles", (5, 5), U32, Instant, NONE, Source::Stat(|stat| stat.f_files.checked_sub(stat.f_ffree)), "Inodes in use in each file system.").over(FILESYS),
-    row("filesys.freefiles", (5, 6), U32, Instant, NONE, Source::Stat(|stat| Some(stat.f_ffree)), "Inodes that are free in each file system.").over(FILESYS),
-    row("filesys.mountdir", (5, 7), String, Discrete, NONE, Source::MountDir, "Directory that each file system is mounted on.").over(FILESYS),
-    row("filesys.full", (5, 8), F64, Instant, NONE, Source::Full, "Used space of each file system in percent of what users can have.").over(FILESYS),
-    row("filesys.blocksize", (5, 9), U32, Instant, BYTE, Source::Stat(|stat| Some(stat.f_bsize)), "Preferred size of a transfer for each file system.").over(FILESYS),
-    row("filesys.readonly", (5, 11), U32, Instant, NONE, Source::ReadOnly, "1 for a file system that is mounted read-only, else 0.").over(FILESYS),
+static TABLE: &[Row<Content>] = &[
+    row("hinv.nfilesys", (5, 0), U32, Discrete, COUNT, Content::Number, "Number of file systems mounted from devices of this host."),
+    row("filesys.capacity", (5, 1), U64, Discrete, KBYTE, Content::Stat(|stat| kilobytes(stat, stat.f_blocks)), "Size of each file system.").over(FILESYS),
+    row("filesys.used", (5, 2), U64, Instant, KBYTE, Content::Stat(|stat| kilobytes(stat, used(stat)?)), "Space in use in each file system.").over(FILESYS),
+    row("filesys.free", (5, 3), U64, Instant, KBYTE, Content::Stat(|stat| kilobytes(stat, stat.f_bfree)), "Space that is free in each file system.").over(FILESYS),
+    row("filesys.avail", (5, 10), U64, Instant, KBYTE, Content::Stat(|stat| kilobytes(stat, stat.f_bavail)), "Space that is free in each file system and not reserved.").over(FILESYS),
+    row("filesys.maxfiles", (5, 4), U32, Discrete, NONE, Content::Stat(|stat| Some(stat.f_files)), "Inodes of each file system.").over(FILESYS),
+    row("filesys.usedfiles", (5, 5), U32, Instant, NONE, Content::Stat(|stat| stat.f_files.checked_sub(stat.f_ffree)), "Inodes in use in each file system.").over(FILESYS),
+    row("filesys.freefiles", (5, 6), U32, Instant, NONE, Content::Stat(|stat| Some(stat.f_ffree)), "Inodes that are free in each file system.").over(FILESYS),
+    row("filesys.mountdir", (5, 7), String, Discrete, NONE, Content::MountDir, "Directory that each file system is mounted on.").over(FILESYS),
+    row("filesys.full", (5, 8), F64, Instant, NONE, Content::Full, "Used space of each file system in percent of what users can have.").over(FILESYS),
+    row("filesys.blocksize", (5, 9), U32, Instant, BYTE, Content::Stat(|stat| Some(stat.f_bsize)), "Preferred size of a transfer for each file system.").over(FILESYS),
+    row("filesys.readonly", (5, 11), U32, Instant, NONE, Content::ReadOnly, "1 for a file system that is mounted read-only, else 0.").over(FILESYS),
 ];
 
 /// Types that are not file systems on a device, or not on one of this host,
@@ -152,14 +152,14 @@ impl Area for Filesystems {
         values: &mut Values<'_, '_>,
     ) -> Result<(), PmStatus> {
         self.read(files);
-        if let Source::Number = TABLE[row].value {
+        if let Content::Number = TABLE[row].value {
             put_number(values, SINGLE, self.mounts.count());
             return Ok(());
         }
         for (number, mount) in self.mounts.rows_mut() {
             match TABLE[row].value {
-                Source::Stat(of) => put_number(values, number, mount.stat(files).and_then(of)),
-                Source::Full => {
+                Content::Stat(of) => put_number(values, number, mount.stat(files).and_then(of)),
+                Content::Full => {
                     let Some(stat) = mount.stat(files) else { continue };
                     let Some(used) = used(stat) else { continue };
                     let all = used as f64 + stat.f_bavail as f64;
@@ -167,9 +167,9 @@ impl Area for Filesystems {
                         values.put(number, Value::F64(used as f64 * 100.0 / all));
                     }
                 }
-                Source::MountDir => values.put(number, Value::Text(&text::text(&mount.directory))),
-                Source::ReadOnly => put_number(values, number, Some(mount.read_only.into())),
-                Source::Number => {}
+                Content::MountDir => values.put(number, Value::Text(&text::text(&mount.directory))),
+                Content::ReadOnly => put_number(values, number, Some(mount.read_only.into())),
+                Content::Number => {}
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! The kernel as a whole: load, uptime, name and version, page size, and the
-//! time that tasks were stalled for want of a resource.
+//! time that tasks waited for a resource.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,7 +19,7 @@ use crate::text;
 
 /// What a row delivers.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// The three load averages.
     Load,
     /// A number of /proc/loadavg.
@@ -50,32 +50,32 @@ const fn stall(file: &'static str, line: &'static str) -> Stall {
 
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("kernel.all.load", (2, 0), F32, Instant, NONE, Source::Load, "Tasks running, ready or in uninterruptible sleep, averaged over 1, 5 and 15 minutes.").over(LOAD),
-    row("kernel.all.runnable", (2, 2), U32, Instant, NONE, Source::Tasks(|load| load.cur), "Tasks that are running or ready to run."),
-    row("kernel.all.nprocs", (2, 3), U32, Instant, NONE, Source::Tasks(|load| load.max), "Processes and threads that exist."),
-    row("kernel.all.lastpid", (2, 1), U32, Instant, NONE, Source::Tasks(|load| load.latest_pid), "Process identifier that was given out last."),
-    row("kernel.all.uptime", (26, 0), F64, Instant, SEC, Source::Uptime(|uptime| uptime.uptime), "Time since the system was booted."),
-    row("kernel.all.idletime", (26, 1), F64, Instant, SEC, Source::Uptime(|uptime| uptime.idle), "Time that the processors were idle since then, summed over them."),
-    row("kernel.uname.sysname", (12, 2), String, Discrete, NONE, Source::Uname(|uname| uname.sysname()), "Name of the operating system."),
-    row("kernel.uname.nodename", (12, 4), String, Discrete, NONE, Source::Uname(|uname| uname.nodename()), "Name of the host."),
-    row("kernel.uname.release", (12, 0), String, Discrete, NONE, Source::Uname(|uname| uname.release()), "Release of the kernel."),
-    row("kernel.uname.version", (12, 1), String, Discrete, NONE, Source::Uname(|uname| uname.version()), "Version and build of the kernel."),
-    row("kernel.uname.machine", (12, 3), String, Discrete, NONE, Source::Uname(|uname| uname.machine()), "Architecture of the hardware."),
-    row("hinv.machine", (18, 7), String, Discrete, NONE, Source::Uname(|uname| uname.machine()), "Architecture of the hardware."),
-    row("hinv.pagesize", (1, 11), U32, Discrete, BYTE, Source::PageSize, "Size of a page of memory."),
-    row("kernel.all.pressure.cpu.some.avg", (83, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/cpu", "some")), "Percentage of time that some task waited for a processor.").over(PRESSURE),
-    row("kernel.all.pressure.cpu.some.total", (83, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/cpu", "some")), "Time that some task waited for a processor."),
-    row("kernel.all.pressure.memory.some.avg", (84, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/memory", "some")), "Percentage of time that some task waited for memory.").over(PRESSURE),
-    row("kernel.all.pressure.memory.some.total", (84, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/memory", "some")), "Time that some task waited for memory."),
-    row("kernel.all.pressure.memory.full.avg", (84, 2), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/memory", "full")), "Percentage of time that all tasks that were not idle waited for memory.").over(PRESSURE),
-    row("kernel.all.pressure.memory.full.total", (84, 3), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/memory", "full")), "Time that all tasks that were not idle waited for memory."),
-    row("kernel.all.pressure.io.some.avg", (85, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/io", "some")), "Percentage of time that some task waited for input or output.").over(PRESSURE),
-    row("kernel.all.pressure.io.some.total", (85, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/io", "some")), "Time that some task waited for input or output."),
-    row("kernel.all.pressure.io.full.avg", (85, 2), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/io", "full")), "Percentage of time that all tasks that were not idle waited for input or output.").over(PRESSURE),
-    row("kernel.all.pressure.io.full.total", (85, 3), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/io", "full")), "Time that all tasks that were not idle waited for input or output."),
-    row("kernel.all.pressure.irq.full.avg", (93, 0), F32, Instant, NONE, Source::StallShare(stall("proc/pressure/irq", "full")), "Percentage of time that all tasks that were not idle waited for the end of interrupts.").over(PRESSURE),
-    row("kernel.all.pressure.irq.full.total", (93, 1), U64, Counter, MICROSEC, Source::StallTime(stall("proc/pressure/irq", "full")), "Time that all tasks that were not idle waited for the end of interrupts."),
+static TABLE: &[Row<Content>] = &[
+    row("kernel.all.load", (2, 0), F32, Instant, NONE, Content::Load, "Tasks running, ready or in uninterruptible sleep, averaged over 1, 5 and 15 minutes.").over(LOAD),
+    row("kernel.all.runnable", (2, 2), U32, Instant, NONE, Content::Tasks(|load| load.cur), "Tasks that are running or ready to run."),
+    row("kernel.all.nprocs", (2, 3), U32, Instant, NONE, Content::Tasks(|load| load.max), "Processes and threads that exist."),
+    row("kernel.all.lastpid", (2, 1), U32, Instant, NONE, Content::Tasks(|load| load.latest_pid), "Process identifier that was given out last."),
+    row("kernel.all.uptime", (26, 0), F64, Instant, SEC, Content::Uptime(|uptime| uptime.uptime), "Time since the system was booted."),
+    row("kernel.all.idletime", (26, 1), F64, Instant, SEC, Content::Uptime(|uptime| uptime.idle), "Time that the processors were idle since then, summed over them."),
+    row("kernel.uname.sysname", (12, 2), String, Discrete, NONE, Content::Uname(|uname| uname.sysname()), "Name of the operating system."),
+    row("kernel.uname.nodename", (12, 4), String, Discrete, NONE, Content::Uname(|uname| uname.nodename()), "Name of the host."),
+    row("kernel.uname.release", (12, 0), String, Discrete, NONE, Content::Uname(|uname| uname.release()), "Release of the kernel."),
+    row("kernel.uname.version", (12, 1), String, Discrete, NONE, Content::Uname(|uname| uname.version()), "Version and build of the kernel."),
+    row("kernel.uname.machine", (12, 3), String, Discrete, NONE, Content::Uname(|uname| uname.machine()), "Architecture of the hardware."),
+    row("hinv.machine", (18, 7), String, Discrete, NONE, Content::Uname(|uname| uname.machine()), "Architecture of the hardware."),
+    row("hinv.pagesize", (1, 11), U32, Discrete, BYTE, Content::PageSize, "Size of a page of memory."),
+    row("kernel.all.pressure.cpu.some.avg", (83, 0), F32, Instant, NONE, Content::StallShare(stall("proc/pressure/cpu", "some")), "Percentage of time that some task waited for a processor.").over(PRESSURE),
+    row("kernel.all.pressure.cpu.some.total", (83, 1), U64, Counter, MICROSEC, Content::StallTime(stall("proc/pressure/cpu", "some")), "Time that some task waited for a processor."),
+    row("kernel.all.pressure.memory.some.avg", (84, 0), F32, Instant, NONE, Content::StallShare(stall("proc/pressure/memory", "some")), "Percentage of time that some task waited for memory.").over(PRESSURE),
+    row("kernel.all.pressure.memory.some.total", (84, 1), U64, Counter, MICROSEC, Content::StallTime(stall("proc/pressure/memory", "some")), "Time that some task waited for memory."),
+    row("kernel.all.pressure.memory.full.avg", (84, 2), F32, Instant, NONE, Content::StallShare(stall("proc/pressure/memory", "full")), "Percentage of time that all tasks that were not idle waited for memory.").over(PRESSURE),
+    row("kernel.all.pressure.memory.full.total", (84, 3), U64, Counter, MICROSEC, Content::StallTime(stall("proc/pressure/memory", "full")), "Time that all tasks that were not idle waited for memory."),
+    row("kernel.all.pressure.io.some.avg", (85, 0), F32, Instant, NONE, Content::StallShare(stall("proc/pressure/io", "some")), "Percentage of time that some task waited for input or output.").over(PRESSURE),
+    row("kernel.all.pressure.io.some.total", (85, 1), U64, Counter, MICROSEC, Content::StallTime(stall("proc/pressure/io", "some")), "Time that some task waited for input or output."),
+    row("kernel.all.pressure.io.full.avg", (85, 2), F32, Instant, NONE, Content::StallShare(stall("proc/pressure/io", "full")), "Percentage of time that all tasks that were not idle waited for input or output.").over(PRESSURE),
+    row("kernel.all.pressure.io.full.total", (85, 3), U64, Counter, MICROSEC, Content::StallTime(stall("proc/pressure/io", "full")), "Time that all tasks that were not idle waited for input or output."),
+    row("kernel.all.pressure.irq.full.avg", (93, 0), F32, Instant, NONE, Content::StallShare(stall("proc/pressure/irq", "full")), "Percentage of time that all tasks that were not idle waited for the end of interrupts.").over(PRESSURE),
+    row("kernel.all.pressure.irq.full.total", (93, 1), U64, Counter, MICROSEC, Content::StallTime(stall("proc/pressure/irq", "full")), "Time that all tasks that were not idle waited for the end of interrupts."),
 ];
 
 /// Instances of the load averages.
@@ -177,35 +177,35 @@ impl Area for Kernel {
         values: &mut Values<'_, '_>,
     ) -> Result<(), PmStatus> {
         match TABLE[row].value {
-            Source::Load => {
+            Content::Load => {
                 let Some(load) = self.load(files) else { return Ok(()) };
                 for (minutes, share) in [(1, load.one), (5, load.five), (15, load.fifteen)] {
                     values.put(minutes, Value::F32(share));
                 }
             }
-            Source::Tasks(of) => {
+            Content::Tasks(of) => {
                 put_number(values, SINGLE, self.load(files).map(|load| u64::from(of(load))));
             }
-            Source::Uptime(of) => {
+            Content::Uptime(of) => {
                 if let Some(uptime) = self.uptime(files) {
                     values.put(SINGLE, Value::F64(of(uptime)));
                 }
             }
-            Source::Uname(of) => {
+            Content::Uname(of) => {
                 let uname = rustix::system::uname();
                 values.put(SINGLE, Value::Text(&text::text(of(&uname).to_bytes())));
             }
-            Source::PageSize => {
+            Content::PageSize => {
                 put_number(values, SINGLE, u64::try_from(rustix::param::page_size()).ok());
             }
-            Source::StallShare(of) => {
+            Content::StallShare(of) => {
                 for (span, share) in self.pressure(of, files).shares {
                     if let Some(share) = share {
                         values.put(span, Value::F32(share));
                     }
                 }
             }
-            Source::StallTime(of) => {
+            Content::StallTime(of) => {
                 put_number(values, SINGLE, self.pressure(of, files).microseconds);
             }
         }

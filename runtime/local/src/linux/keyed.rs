@@ -17,7 +17,7 @@ use crate::text;
 
 /// Where the value of a metric is.
 #[derive(Clone, Copy)]
-pub(super) struct Source {
+pub(super) struct Content {
     pub file: File,
     pub value: Number,
 }
@@ -57,7 +57,7 @@ const FORMATS: [(&str, Parse); 6] = [
     ("proc/net/sockstat6", word_pairs),
 ];
 
-const TABLES: [&[Row<Source>]; 3] = [memory::TABLE, vmstat::TABLE, protocols::TABLE];
+const TABLES: [&[Row<Content>]; 3] = [memory::TABLE, vmstat::TABLE, protocols::TABLE];
 
 /// The numbers of a file by key. Keys of a protocol are `Protocol.Key`.
 #[derive(Default)]

@@ -2,15 +2,15 @@
 
 use pmderive_core::model::{Semantics::*, ValueType::*};
 
-use super::keyed::{File, Keys, Number, Source};
+use super::keyed::{Content, File, Keys, Number};
 use super::table::{Row, row, units::*};
 
-const fn key(key: &'static str) -> Source {
-    Source { file: File::Meminfo, value: Number::Key(key) }
+const fn key(key: &'static str) -> Content {
+    Content { file: File::Meminfo, value: Number::Key(key) }
 }
 
-const fn of(compute: fn(&Keys) -> Option<u64>) -> Source {
-    Source { file: File::Meminfo, value: Number::Of(compute) }
+const fn of(compute: fn(&Keys) -> Option<u64>) -> Content {
+    Content { file: File::Meminfo, value: Number::Of(compute) }
 }
 
 /// A pair of keys' difference in kilobytes.
@@ -41,7 +41,7 @@ fn clean_cache(keys: &Keys) -> Option<u64> {
 
 /// The metrics.
 #[rustfmt::skip]
-pub(super) static TABLE: &[Row<Source>] = &[
+pub(super) static TABLE: &[Row<Content>] = &[
     row("mem.physmem", (1, 0), U64, Discrete, KBYTE, key("MemTotal"), "Memory that the kernel manages."),
     row("hinv.physmem", (1, 9), U32, Discrete, MBYTE, of(|keys| Some(keys.get("MemTotal")? / 1024)), "Memory that the kernel manages, in megabytes."),
     row("mem.freemem", (1, 10), U64, Instant, KBYTE, key("MemFree"), "Memory that nothing uses."),

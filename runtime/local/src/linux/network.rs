@@ -37,7 +37,7 @@ const IFF_UP: u64 = 0x1;
 
 /// What a row delivers of each interface.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// A count.
     Count(fn(&Counts) -> Option<u64>),
     /// Number of interfaces.
@@ -59,35 +59,35 @@ enum Source {
 
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("network.interface.in.bytes", (3, 0), U64, Counter, BYTE, Source::Count(|c| c[IN_BYTES]), "Bytes received, for each interface.").over(INTERFACE),
-    row("network.interface.in.packets", (3, 1), U64, Counter, COUNT, Source::Count(|c| c[IN_PACKETS]), "Packets received, for each interface.").over(INTERFACE),
-    row("network.interface.in.errors", (3, 2), U64, Counter, COUNT, Source::Count(|c| c[IN_ERRORS]), "Packets received in error, for each interface.").over(INTERFACE),
-    row("network.interface.in.drops", (3, 3), U64, Counter, COUNT, Source::Count(|c| c[IN_DROPS]), "Packets received but dropped, for each interface.").over(INTERFACE),
-    row("network.interface.in.fifo", (3, 4), U64, Counter, COUNT, Source::Count(|c| c[IN_FIFO]), "Overruns of the receiver's queue, for each interface.").over(INTERFACE),
-    row("network.interface.in.frame", (3, 5), U64, Counter, COUNT, Source::Count(|c| c[IN_FRAME]), "Frames received in error, for each interface.").over(INTERFACE),
-    row("network.interface.in.compressed", (3, 6), U64, Counter, COUNT, Source::Count(|c| c[IN_COMPRESSED]), "Compressed packets received, for each interface.").over(INTERFACE),
-    row("network.interface.in.mcasts", (3, 7), U64, Counter, COUNT, Source::Count(|c| c[IN_MULTICASTS]), "Multicast packets received, for each interface.").over(INTERFACE),
-    row("network.interface.out.bytes", (3, 8), U64, Counter, BYTE, Source::Count(|c| c[OUT_BYTES]), "Bytes sent, for each interface.").over(INTERFACE),
-    row("network.interface.out.packets", (3, 9), U64, Counter, COUNT, Source::Count(|c| c[OUT_PACKETS]), "Packets sent, for each interface.").over(INTERFACE),
-    row("network.interface.out.errors", (3, 10), U64, Counter, COUNT, Source::Count(|c| c[OUT_ERRORS]), "Packets that could not be sent, for each interface.").over(INTERFACE),
-    row("network.interface.out.drops", (3, 11), U64, Counter, COUNT, Source::Count(|c| c[OUT_DROPS]), "Packets dropped instead of being sent, for each interface.").over(INTERFACE),
-    row("network.interface.out.fifo", (3, 12), U64, Counter, COUNT, Source::Count(|c| c[OUT_FIFO]), "Overruns of the sender's queue, for each interface.").over(INTERFACE),
-    row("network.interface.out.carrier", (3, 14), U64, Counter, COUNT, Source::Count(|c| c[OUT_CARRIER]), "Losses of the carrier while sending, for each interface.").over(INTERFACE),
-    row("network.interface.out.compressed", (3, 15), U64, Counter, COUNT, Source::Count(|c| c[OUT_COMPRESSED]), "Compressed packets sent, for each interface.").over(INTERFACE),
-    row("network.interface.collisions", (3, 13), U64, Counter, COUNT, Source::Count(|c| c[COLLISIONS]), "Collisions, for each interface.").over(INTERFACE),
-    row("network.interface.total.bytes", (3, 16), U64, Counter, BYTE, Source::Count(|c| sum([c[IN_BYTES], c[OUT_BYTES]])), "Bytes received and sent, for each interface.").over(INTERFACE),
-    row("network.interface.total.packets", (3, 17), U64, Counter, COUNT, Source::Count(|c| sum([c[IN_PACKETS], c[OUT_PACKETS]])), "Packets received and sent, for each interface.").over(INTERFACE),
-    row("network.interface.total.errors", (3, 18), U64, Counter, COUNT, Source::Count(|c| sum([c[IN_ERRORS], c[OUT_ERRORS]])), "Errors receiving and sending, for each interface.").over(INTERFACE),
-    row("network.interface.total.drops", (3, 19), U64, Counter, COUNT, Source::Count(|c| sum([c[IN_DROPS], c[OUT_DROPS]])), "Packets dropped receiving and sending, for each interface.").over(INTERFACE),
-    row("network.interface.total.mcasts", (3, 20), U64, Counter, COUNT, Source::Count(|c| c[IN_MULTICASTS]), "Multicast packets; those sent are not counted, for each interface.").over(INTERFACE),
-    row("network.interface.mtu", (3, 21), U32, Instant, BYTE, Source::Mtu, "Size of the largest packet that each interface can carry.").over(INTERFACE),
-    row("network.interface.speed", (3, 22), F32, Discrete, MBYTE_PER_SEC, Source::Speed, "Speed of each interface that knows it, in millions of bytes per second.").over(INTERFACE),
-    row("network.interface.baudrate", (3, 23), U64, Discrete, BYTE_PER_SEC, Source::BaudRate, "Speed of each interface that knows it, in bytes per second.").over(INTERFACE),
-    row("network.interface.duplex", (3, 24), U32, Discrete, NONE, Source::Duplex, "1 for an interface that is half duplex, 2 for full duplex.").over(INTERFACE),
-    row("network.interface.up", (3, 25), U32, Instant, NONE, Source::Up, "1 for an interface that is up, else 0.").over(INTERFACE),
-    row("network.interface.running", (3, 26), U32, Instant, NONE, Source::Running, "1 for an interface that is up and operational, else 0.").over(INTERFACE),
-    row("hinv.ninterface", (3, 27), U32, Discrete, NONE, Source::Number, "Number of network interfaces."),
+static TABLE: &[Row<Content>] = &[
+    row("network.interface.in.bytes", (3, 0), U64, Counter, BYTE, Content::Count(|c| c[IN_BYTES]), "Bytes received, for each interface.").over(INTERFACE),
+    row("network.interface.in.packets", (3, 1), U64, Counter, COUNT, Content::Count(|c| c[IN_PACKETS]), "Packets received, for each interface.").over(INTERFACE),
+    row("network.interface.in.errors", (3, 2), U64, Counter, COUNT, Content::Count(|c| c[IN_ERRORS]), "Packets received in error, for each interface.").over(INTERFACE),
+    row("network.interface.in.drops", (3, 3), U64, Counter, COUNT, Content::Count(|c| c[IN_DROPS]), "Packets received but dropped, for each interface.").over(INTERFACE),
+    row("network.interface.in.fifo", (3, 4), U64, Counter, COUNT, Content::Count(|c| c[IN_FIFO]), "Overruns of the receiver's queue, for each interface.").over(INTERFACE),
+    row("network.interface.in.frame", (3, 5), U64, Counter, COUNT, Content::Count(|c| c[IN_FRAME]), "Frames received in error, for each interface.").over(INTERFACE),
+    row("network.interface.in.compressed", (3, 6), U64, Counter, COUNT, Content::Count(|c| c[IN_COMPRESSED]), "Compressed packets received, for each interface.").over(INTERFACE),
+    row("network.interface.in.mcasts", (3, 7), U64, Counter, COUNT, Content::Count(|c| c[IN_MULTICASTS]), "Multicast packets received, for each interface.").over(INTERFACE),
+    row("network.interface.out.bytes", (3, 8), U64, Counter, BYTE, Content::Count(|c| c[OUT_BYTES]), "Bytes sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.packets", (3, 9), U64, Counter, COUNT, Content::Count(|c| c[OUT_PACKETS]), "Packets sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.errors", (3, 10), U64, Counter, COUNT, Content::Count(|c| c[OUT_ERRORS]), "Packets that could not be sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.drops", (3, 11), U64, Counter, COUNT, Content::Count(|c| c[OUT_DROPS]), "Packets dropped instead of being sent, for each interface.").over(INTERFACE),
+    row("network.interface.out.fifo", (3, 12), U64, Counter, COUNT, Content::Count(|c| c[OUT_FIFO]), "Overruns of the sender's queue, for each interface.").over(INTERFACE),
+    row("network.interface.out.carrier", (3, 14), U64, Counter, COUNT, Content::Count(|c| c[OUT_CARRIER]), "Losses of the carrier while sending, for each interface.").over(INTERFACE),
+    row("network.interface.out.compressed", (3, 15), U64, Counter, COUNT, Content::Count(|c| c[OUT_COMPRESSED]), "Compressed packets sent, for each interface.").over(INTERFACE),
+    row("network.interface.collisions", (3, 13), U64, Counter, COUNT, Content::Count(|c| c[COLLISIONS]), "Collisions, for each interface.").over(INTERFACE),
+    row("network.interface.total.bytes", (3, 16), U64, Counter, BYTE, Content::Count(|c| sum([c[IN_BYTES], c[OUT_BYTES]])), "Bytes received and sent, for each interface.").over(INTERFACE),
+    row("network.interface.total.packets", (3, 17), U64, Counter, COUNT, Content::Count(|c| sum([c[IN_PACKETS], c[OUT_PACKETS]])), "Packets received and sent, for each interface.").over(INTERFACE),
+    row("network.interface.total.errors", (3, 18), U64, Counter, COUNT, Content::Count(|c| sum([c[IN_ERRORS], c[OUT_ERRORS]])), "Errors receiving and sending, for each interface.").over(INTERFACE),
+    row("network.interface.total.drops", (3, 19), U64, Counter, COUNT, Content::Count(|c| sum([c[IN_DROPS], c[OUT_DROPS]])), "Packets dropped receiving and sending, for each interface.").over(INTERFACE),
+    row("network.interface.total.mcasts", (3, 20), U64, Counter, COUNT, Content::Count(|c| c[IN_MULTICASTS]), "Multicast packets; those sent are not counted, for each interface.").over(INTERFACE),
+    row("network.interface.mtu", (3, 21), U32, Instant, BYTE, Content::Mtu, "Size of the largest packet that each interface can carry.").over(INTERFACE),
+    row("network.interface.speed", (3, 22), F32, Discrete, MBYTE_PER_SEC, Content::Speed, "Speed of each interface that knows it, in millions of bytes per second.").over(INTERFACE),
+    row("network.interface.baudrate", (3, 23), U64, Discrete, BYTE_PER_SEC, Content::BaudRate, "Speed of each interface that knows it, in bytes per second.").over(INTERFACE),
+    row("network.interface.duplex", (3, 24), U32, Discrete, NONE, Content::Duplex, "1 for an interface that is half duplex, 2 for full duplex.").over(INTERFACE),
+    row("network.interface.up", (3, 25), U32, Instant, NONE, Content::Up, "1 for an interface that is up, else 0.").over(INTERFACE),
+    row("network.interface.running", (3, 26), U32, Instant, NONE, Content::Running, "1 for an interface that is up and operational, else 0.").over(INTERFACE),
+    row("hinv.ninterface", (3, 27), U32, Discrete, NONE, Content::Number, "Number of network interfaces."),
 ];
 
 /// Reader of /proc/net/dev and of the interfaces' files below /sys.
@@ -175,24 +175,24 @@ impl Area for Interfaces {
     ) -> Result<(), PmStatus> {
         self.read(files);
         match TABLE[row].value {
-            Source::Count(of) => {
+            Content::Count(of) => {
                 for (number, counts) in self.interfaces.rows() {
                     put_number(values, *number, of(counts));
                 }
             }
-            Source::Number => put_number(values, SINGLE, self.interfaces.count()),
-            Source::Mtu => {
+            Content::Number => put_number(values, SINGLE, self.interfaces.count()),
+            Content::Mtu => {
                 self.put_each(files, values, |of| text::number(of.word("mtu")?));
             }
-            Source::Duplex => self.put_each(files, values, |of| match of.word("duplex")? {
+            Content::Duplex => self.put_each(files, values, |of| match of.word("duplex")? {
                 b"half" => Some(1),
                 b"full" => Some(2),
                 _ => None,
             }),
-            Source::BaudRate => self.put_each(files, values, |of| {
+            Content::BaudRate => self.put_each(files, values, |of| {
                 Some(megabits(of.word("speed")?)?.checked_mul(1_000_000)? / 8)
             }),
-            Source::Speed => {
+            Content::Speed => {
                 for (number, _) in self.interfaces.rows() {
                     let interface = self.interfaces.name(*number);
                     let speed = Attributes { interface, files }.word("speed").and_then(megabits);
@@ -201,8 +201,8 @@ impl Area for Interfaces {
                     }
                 }
             }
-            Source::Up => self.put_each(files, values, |of| of.is_up().map(u64::from)),
-            Source::Running => self
+            Content::Up => self.put_each(files, values, |of| of.is_up().map(u64::from)),
+            Content::Running => self
                 .put_each(files, values, |of| Some(u64::from(of.is_up()? && of.is_operational()?))),
         }
         Ok(())

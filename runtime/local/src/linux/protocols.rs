@@ -3,28 +3,28 @@
 
 use pmderive_core::model::{Semantics::*, ValueType::*};
 
-use super::keyed::{File, Number, Source};
+use super::keyed::{Content, File, Number};
 use super::table::{Row, row, units::*};
 
-const fn snmp(key: &'static str) -> Source {
-    Source { file: File::Snmp, value: Number::Key(key) }
+const fn snmp(key: &'static str) -> Content {
+    Content { file: File::Snmp, value: Number::Key(key) }
 }
 
-const fn netstat(key: &'static str) -> Source {
-    Source { file: File::Netstat, value: Number::Key(key) }
+const fn netstat(key: &'static str) -> Content {
+    Content { file: File::Netstat, value: Number::Key(key) }
 }
 
-const fn sockets(key: &'static str) -> Source {
-    Source { file: File::Sockstat, value: Number::Key(key) }
+const fn sockets(key: &'static str) -> Content {
+    Content { file: File::Sockstat, value: Number::Key(key) }
 }
 
-const fn sockets6(key: &'static str) -> Source {
-    Source { file: File::Sockstat6, value: Number::Key(key) }
+const fn sockets6(key: &'static str) -> Content {
+    Content { file: File::Sockstat6, value: Number::Key(key) }
 }
 
 /// The metrics.
 #[rustfmt::skip]
-pub(super) static TABLE: &[Row<Source>] = &[
+pub(super) static TABLE: &[Row<Content>] = &[
     row("network.tcp.activeopens", (14, 54), U64, Counter, COUNT, snmp("Tcp.ActiveOpens"), "Connections opened by this host."),
     row("network.tcp.passiveopens", (14, 55), U64, Counter, COUNT, snmp("Tcp.PassiveOpens"), "Connections opened by peers."),
     row("network.tcp.attemptfails", (14, 56), U64, Counter, COUNT, snmp("Tcp.AttemptFails"), "Attempts to connect that failed."),

@@ -14,7 +14,7 @@ use crate::text;
 
 /// What a row delivers of each area.
 #[derive(Clone, Copy)]
-enum Source {
+enum Content {
     /// Kilobytes.
     Size(fn(&SwapArea) -> Option<u64>),
     /// The priority, which may be negative.
@@ -23,12 +23,12 @@ enum Source {
 
 /// The metrics.
 #[rustfmt::skip]
-static TABLE: &[Row<Source>] = &[
-    row("swapdev.free", (6, 0), U32, Instant, KBYTE, Source::Size(|area| area.size?.checked_sub(area.used?)), "Space of each swap area that is free.").over(SWAP),
-    row("swapdev.length", (6, 1), U32, Discrete, KBYTE, Source::Size(|area| area.size), "Space of each swap area.").over(SWAP),
-    row("swapdev.maxswap", (6, 2), U32, Discrete, KBYTE, Source::Size(|area| area.size), "Space that each swap area can have; the same as its length.").over(SWAP),
-    row("swapdev.vlength", (6, 3), U32, Discrete, KBYTE, Source::Size(|_| Some(0)), "Space of each swap area that is virtual, which Linux does not have.").over(SWAP),
-    row("swapdev.priority", (6, 4), I32, Instant, NONE, Source::Priority, "Priority of each swap area; the highest is used first.").over(SWAP),
+static TABLE: &[Row<Content>] = &[
+    row("swapdev.free", (6, 0), U32, Instant, KBYTE, Content::Size(|area| area.size?.checked_sub(area.used?)), "Space of each swap area that is free.").over(SWAP),
+    row("swapdev.length", (6, 1), U32, Discrete, KBYTE, Content::Size(|area| area.size), "Space of each swap area.").over(SWAP),
+    row("swapdev.maxswap", (6, 2), U32, Discrete, KBYTE, Content::Size(|area| area.size), "Space that each swap area can have; the same as its length.").over(SWAP),
+    row("swapdev.vlength", (6, 3), U32, Discrete, KBYTE, Content::Size(|_| Some(0)), "Space of each swap area that is virtual, which Linux does not have.").over(SWAP),
+    row("swapdev.priority", (6, 4), I32, Instant, NONE, Content::Priority, "Priority of each swap area; the highest is used first.").over(SWAP),
 ];
 
 /// A line of the file; sizes in kilobytes.
@@ -82,8 +82,8 @@ impl Area for Swap {
         self.read(files);
         for (number, area) in self.areas.rows() {
             match TABLE[row].value {
-                Source::Size(of) => put_number(values, *number, of(area)),
-                Source::Priority => {
+                Content::Size(of) => put_number(values, *number, of(area)),
+                Content::Priority => {
                     if let Some(priority) = area.priority {
                         values.put(*number, Value::I32(priority));
                     }

@@ -2,18 +2,18 @@
 
 use pmderive_core::model::{Semantics::*, ValueType::*};
 
-use super::keyed::{File, Keys, Number, Source};
+use super::keyed::{Content, File, Keys, Number};
 use super::table::{Row, row, units::*};
 
-const fn key(key: &'static str) -> Source {
-    Source { file: File::Vmstat, value: Number::Key(key) }
+const fn key(key: &'static str) -> Content {
+    Content { file: File::Vmstat, value: Number::Key(key) }
 }
 
-const fn of(compute: fn(&Keys) -> Option<u64>) -> Source {
-    Source { file: File::Vmstat, value: Number::Of(compute) }
+const fn of(compute: fn(&Keys) -> Option<u64>) -> Content {
+    Content { file: File::Vmstat, value: Number::Of(compute) }
 }
 
-const UNSUPPORTED: Source = Source { file: File::Vmstat, value: Number::Unsupported };
+const UNSUPPORTED: Content = Content { file: File::Vmstat, value: Number::Unsupported };
 
 /// Pages of the kernel's caches, which kernels since 2.6.18 count in two parts.
 fn slab(keys: &Keys) -> Option<u64> {
@@ -23,7 +23,7 @@ fn slab(keys: &Keys) -> Option<u64> {
 
 /// The metrics.
 #[rustfmt::skip]
-pub(super) static TABLE: &[Row<Source>] = &[
+pub(super) static TABLE: &[Row<Content>] = &[
     row("swap.pagesin", (0, 8), U32, Counter, COUNT, key("pswpin"), "Pages read from swap areas."),
     row("swap.pagesout", (0, 9), U32, Counter, COUNT, key("pswpout"), "Pages written to swap areas."),
     row("swap.in", (0, 10), U32, Counter, COUNT, UNSUPPORTED, "Processes swapped in as a whole, which Linux does not do."),

@@ -20,7 +20,7 @@ use pmderive_core::model::{InDom, InstId, InstanceDomain, InstanceProfile};
 use pmderive_core::model::{LabelFlags, LabelLevel, LabelMap, LabelSet, PmStatus, Pmid};
 
 use self::files::{Kind, ProcessFiles};
-use self::table::{DOMAIN, PROCESSES, Source, TABLE};
+use self::table::{Content, DOMAIN, PROCESSES, TABLE};
 use self::values::Accounts;
 use super::agent::{Agent, Metric, Value, Values};
 use super::files::Files;
@@ -72,7 +72,7 @@ impl ProcessAgent {
     }
 
     /// Adds the values of a metric with the processes for instances.
-    fn fetch_each(&mut self, source: &Source, out: &mut Values<'_, '_>) {
+    fn fetch_each(&mut self, source: &Content, out: &mut Values<'_, '_>) {
         let Some(kind) = source.kind() else { return };
         self.processes.read(kind, &mut self.files, out.profile(), InDom::new(DOMAIN, PROCESSES));
         if source.needs_accounts() {
@@ -123,19 +123,19 @@ impl Agent for ProcessAgent {
         let row = *self.rows.get(&pmid).ok_or(PmStatus::PMID)?;
         self.processes.list(&mut self.files);
         match &TABLE[row].value {
-            Source::Processes => {
+            Content::Processes => {
                 let count = u64::try_from(self.processes.pids().len()).ok();
                 put_number(out, SINGLE, count);
             }
-            Source::Count(in_state) => {
+            Content::Count(in_state) => {
                 let count = self.count(*in_state);
                 put_number(out, SINGLE, Some(count));
             }
-            Source::Setting(file) => {
+            Content::Setting(file) => {
                 let contents = self.files.read(file);
                 put_number(out, SINGLE, contents.and_then(|text| text::number(text.trim_ascii())));
             }
-            Source::Pid => {
+            Content::Pid => {
                 for pid in self.processes.pids() {
                     out.put(*pid, Value::U32(pid.cast_unsigned()));
                 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use pmderive_core::model::InstId;
 
-use super::table::{Form, Source};
+use super::table::{Content, Form};
 use crate::agent::{Value, Values};
 use crate::files::{Files, ReadMark};
 use crate::table::put_number;
@@ -105,40 +105,40 @@ fn keyed<'c>(contents: &'c [u8], key: &str) -> Option<&'c [u8]> {
 
 /// Adds the value of one process, if its file has it.
 pub(super) fn put(
-    source: &Source,
+    source: &Content,
     contents: &[u8],
     accounts: &Accounts,
     pid: InstId,
     out: &mut Values<'_, '_>,
 ) {
     match *source {
-        Source::Stat(number, form) => {
+        Content::Stat(number, form) => {
             let Some(word) = stat_word(contents, number) else { return };
             put_word(word, form, pid, out);
         }
-        Source::Name => put_text(name_of(contents), pid, out),
-        Source::Terminal => {
+        Content::Name => put_text(name_of(contents), pid, out),
+        Content::Terminal => {
             let number = stat_word(contents, 7).and_then(text::number);
             out.put(pid, Value::Text(&terminal(number.unwrap_or(0))));
         }
-        Source::Policy => {
+        Content::Policy => {
             let number = stat_word(contents, 41).and_then(text::number::<usize>);
             const POLICIES: [&str; 7] =
                 ["NORMAL", "FIFO", "RR", "BATCH", "ISO", "IDLE", "DEADLINE"];
             let name = number.and_then(|number| POLICIES.get(number));
             put_text(name.map(|name| name.as_bytes()), pid, out);
         }
-        Source::Keyed(_, key, word, form) => {
+        Content::Keyed(_, key, word, form) => {
             let words = keyed(contents, key).map(text::words);
             let Some(word) = words.and_then(|mut words| words.nth(word)) else { return };
             put_word(word, form, pid, out);
         }
-        Source::Difference(of, less) => {
+        Content::Difference(of, less) => {
             let number = |key| text::words(keyed(contents, key)?).next().and_then(text::number);
             let number = |key| -> Option<u64> { number(key) };
             put_number(out, pid, number(of).zip(number(less)).map(|(a, b)| a.saturating_sub(b)));
         }
-        Source::Sum(one, other) => {
+        Content::Sum(one, other) => {
             let number = |key| -> Option<u64> {
                 text::words(keyed(contents, key)?).next().and_then(text::number)
             };
@@ -148,19 +148,19 @@ pub(super) fn put(
                 number(one).zip(number(other)).and_then(|(a, b)| a.checked_add(b)),
             );
         }
-        Source::User(word) => put_account(contents, "Uid", word, &accounts.users, pid, out),
-        Source::Group(word) => put_account(contents, "Gid", word, &accounts.groups, pid, out),
-        Source::Word(_, number, form) => {
+        Content::User(word) => put_account(contents, "Uid", word, &accounts.users, pid, out),
+        Content::Group(word) => put_account(contents, "Gid", word, &accounts.groups, pid, out),
+        Content::Word(_, number, form) => {
             let Some(word) = text::words(contents).nth(number) else { return };
             put_word(word, form, pid, out);
         }
-        Source::Whole(_) => put_text(Some(contents.trim_ascii_end()), pid, out),
-        Source::CommandLine => {
+        Content::Whole(_) => put_text(Some(contents.trim_ascii_end()), pid, out),
+        Content::CommandLine => {
             let joined = blanks_for_nul(contents);
             put_text(Some(joined.trim_ascii_end()).filter(|text| !text.is_empty()), pid, out);
         }
-        Source::Environment => put_text(Some(blanks_for_nul(contents).trim_ascii_end()), pid, out),
-        Source::ControlGroups => {
+        Content::Environment => put_text(Some(blanks_for_nul(contents).trim_ascii_end()), pid, out),
+        Content::ControlGroups => {
             let mut groups = String::new();
             for line in text::lines(contents) {
                 if let Some((_, group)) = text::split_once(line, b':') {
@@ -172,19 +172,19 @@ pub(super) fn put(
             }
             put_text(Some(groups.as_bytes()), pid, out);
         }
-        Source::AutoGroup => {
+        Content::AutoGroup => {
             let group = contents.strip_prefix(b"/autogroup-");
             let number = group.and_then(|group| text::words(group).next());
             put_number(out, pid, number.map_or(in_no_group(contents), text::number));
         }
-        Source::AutoGroupNice => {
+        Content::AutoGroupNice => {
             let nice = text::words(contents).nth(2).map_or(in_no_group(contents), text::number);
             if let Some(nice) = nice {
                 out.put(pid, Value::I32(nice));
             }
         }
         // These are not about files of one process.
-        Source::Processes | Source::Count(_) | Source::Setting(_) | Source::Pid => {}
+        Content::Processes | Content::Count(_) | Content::Setting(_) | Content::Pid => {}
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the options about time mean for an open source: `-z`, `-Z`, `-S`, `-T`,
-//! `-A` and `-O`. Taking them from a command line is the caller's matter.
+//! `-A` and `-O`. The caller takes them from its command line.
 
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::{MetadataSource, SourceError};

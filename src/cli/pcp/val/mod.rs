@@ -36,7 +36,7 @@ pub use self::moment::Detail;
 use self::number::NumberFormat;
 use self::report::{Asked, Form, Report, State, elapsed};
 use self::table::Table;
-use crate::cli::args::{BackendArgument, SourceArguments};
+use crate::cli::args::SourceArguments;
 use crate::cli::lines::Lines;
 use crate::cli::messages::Messages;
 use crate::cli::pcp::arguments::refused_host;
@@ -47,6 +47,7 @@ use crate::cli::samples::pace::Pace;
 use crate::cli::terminal::{Purpose, shows_output};
 use crate::cli::{Outcome, Stop};
 use crate::dialect::Dialect;
+use crate::engine::Backend;
 use crate::escape::{self, Foreign};
 use crate::text::Escaping;
 
@@ -56,7 +57,7 @@ pub fn run(arguments: &ValArguments, messages: &mut Messages) -> Result<Outcome,
     options.is_followed = arguments.follow.is_given();
     let archive = options.source.archives().map(|path| escape::path(&path).into_owned());
     check(arguments, &options, messages)?;
-    let backend = BackendArgument::Auto.for_samples(arguments.samples);
+    let backend = Backend::Auto.for_evaluations(arguments.samples);
     let names = [spec.metric.to_string()];
     let open =
         |messages: &mut Messages| options.open(&names, backend, UnreadableFiles::Fatal, messages);
@@ -217,8 +218,8 @@ fn check(arguments: &ValArguments, options: &PcpOptions, messages: &Messages) ->
     }
     if arguments.guimode || arguments.guiport.is_some() {
         return Err(Stop::tool(&[
-            &"-g and -p let pmtime control a report, and pmderive does not speak with it; \
-             -d replays an archive as time goes by",
+            &"-g and -p let pmtime control the report, which pmderive does not support; \
+             -d replays an archive at the pace of its recording",
         ]));
     }
     Ok(())

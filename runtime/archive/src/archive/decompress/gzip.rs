@@ -1,6 +1,6 @@
-//! What `gzip` expands, whatever the suffix: by their first two bytes, members
-//! of gzip, one after the other with a checksum each, or one file of
-//! `compress` or `pack`, which have none.
+//! What `gzip` expands. The first two bytes decide, whatever the suffix is: members
+//! of gzip, one after the other with a checksum each, or one file of `compress` or
+//! of `pack`, which have no checksum.
 
 use std::io;
 

@@ -33,7 +33,7 @@ pub(super) struct Candidates {
     free: Vec<u32>,
     /// Number of instances in all shapes.
     size: usize,
-    /// Size at which it is worth the while to look which shapes are still used.
+    /// Size from which on it is worth looking which shapes are still used.
     limit: usize,
 }
 

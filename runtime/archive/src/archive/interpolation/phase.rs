@@ -3,7 +3,7 @@
 //! Input: how each fetch ended. Output: what the next one follows, and what of that
 //! still holds. Values are not known here.
 
-use crate::archive::interpolation::write::Written;
+use crate::archive::interpolation::write::SteadyPart;
 
 /// What a fetch follows.
 pub(super) enum Phase {
@@ -13,7 +13,7 @@ pub(super) enum Phase {
     Continuing {
         last: f64,
         /// What it wrote, if another one may have nothing but other numbers.
-        written: Option<Written>,
+        written: Option<SteadyPart>,
     },
     /// One that failed because of damage, which was told of once: the next one
     /// goes on behind it. The one before that was of a time, if it counts.
@@ -31,7 +31,7 @@ impl Phase {
     }
 
     /// What the fetch before wrote, while it holds.
-    pub(super) fn written(&self) -> Option<&Written> {
+    pub(super) fn written(&self) -> Option<&SteadyPart> {
         match self {
             Phase::Continuing { written, .. } => written.as_ref(),
             Phase::Beginning | Phase::Stopped { .. } => None,

@@ -1,5 +1,5 @@
-//! What interpolation leaves open: the versions of libpcp differ, and
-//! variables of the environment decide.
+//! Rules of interpolation that differ: between versions of libpcp, and by
+//! variables of the environment.
 
 use std::time::Duration;
 

@@ -17,7 +17,7 @@ use crate::archive::interpolation::value::{Between, Rule, is_number, looks_ahead
 
 /// A part that was written, of which another fetch may have nothing but other numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct SteadyPart {
     /// The layout of its columns.
     layout: LayoutId,
     /// Where that is so.
@@ -32,7 +32,7 @@ impl Interpolator {
         (time, cut): (Timestamp, &Cut),
         is_crossed: bool,
         batch: &mut ResultBatch,
-    ) -> Result<Option<Written>, SourceError> {
+    ) -> Result<Option<SteadyPart>, SourceError> {
         let part = batch.add_part();
         let mut writer = ResultWriter::new(part, time);
         let mut is_steady = true;
@@ -48,7 +48,7 @@ impl Interpolator {
         let stretches = self.metrics.wanted_tracks().map(|track| track.steady.stretch());
         let stretch = stretches.fold(Stretch::ALL, Stretch::and);
         let written = (is_steady && stretch.holds(cut))
-            .then(|| Written { layout: LayoutId::fresh(), stretch });
+            .then(|| SteadyPart { layout: LayoutId::fresh(), stretch });
         if let (Some(written), Some(columns)) = (written, part.columns_mut()) {
             columns.set_layout(written.layout);
         }
@@ -59,7 +59,7 @@ impl Interpolator {
     /// if those are all that differs. False, with nothing added, if not.
     pub(super) fn write_again(
         &self,
-        written: &Written,
+        written: &SteadyPart,
         (time, cut): (Timestamp, &Cut),
         batch: &mut ResultBatch,
     ) -> bool {

@@ -7,11 +7,11 @@ use super::{Buffers, Evaluator, Irregular};
 use crate::eval::clock::Clock;
 use crate::eval::general::{General, NodeValue, Surroundings};
 use crate::eval::history::HistoryStore;
-use crate::eval::layout::{Copy, Frame, Layout, OutputPlan};
+use crate::eval::layout::{Copy, Frame, Layout, OutputPlan, SectionId};
 use crate::eval::results::Evaluation;
 use crate::kernel::Arenas;
 use crate::kernel::interp::Scratch;
-use crate::program::{HistoryId, OnFailure, Program, Status};
+use crate::program::{HistoryId, OnFailure, OutputId, Program, Status};
 use crate::result::ResultBatch;
 
 impl Evaluator {
@@ -46,7 +46,7 @@ impl Evaluator {
             let around =
                 Surroundings { program: &program, layout: &layout, frame, blobs, history, clock };
             for one in todo.iter() {
-                let index = one.output as usize;
+                let index = one.output.index();
                 let output = &program.outputs[index];
                 match layout.output(one.output) {
                     Some(OutputPlan::General(Some(plan))) if one.has_columns => {
@@ -56,7 +56,7 @@ impl Evaluator {
                         general.evaluate(&around, &mut self.windows, program.needs.nodes.get(index))
                     }
                 }
-                overrides[index] = Some(output.root.0);
+                overrides[index] = Some(output.root);
             }
         }
         save_samples(&program, (&layout, frame), &clock, &mut self.history, (todo, general));
@@ -95,8 +95,8 @@ impl Evaluator {
             let column = &mut arena[fill.offset as usize..][..(fill.lanes * fill.width) as usize];
             column.chunks_exact_mut(lane.len()).for_each(|out| out.copy_from_slice(lane));
         }
-        let previous = sections.all[0].histories.len() * 8;
-        if let Some(block) = self.history.block(0).get(..previous) {
+        let previous = sections[SectionId::SINGLES].histories.len() * 8;
+        if let Some(block) = self.history.block(SectionId::SINGLES).get(..previous) {
             arena[sections.previous as usize..][..previous].copy_from_slice(block);
         }
         let mut no_time_passed = false;
@@ -124,12 +124,12 @@ fn run_kernels(
     let Frame { sections, arena, placed, .. } = frame;
     let constants = &*program.constants;
     for level in 0..=sections.levels {
-        for (section, placed) in placed.iter().enumerate() {
+        for (section, placed) in (0..).map(SectionId).zip(&*placed) {
             for copy in placed.copies_of(level) {
                 copy_lanes(copy, arena, history.block_mut(section));
             }
         }
-        for (section, placed) in placed.iter().enumerate() {
+        for (section, placed) in (0..).map(SectionId).zip(&*placed) {
             for (call, placed) in placed.calls_of(level) {
                 let kernel = &call.kernel;
                 let history = history.block(section);
@@ -142,7 +142,7 @@ fn run_kernels(
                 for segment in 0..rows.segments() {
                     if kernel.run(scratch, &mut arenas, rows, segment, 1) != 0 {
                         let row = &call.rows[placed.row_of(segment)];
-                        let outputs = sections.dependents.get(row.step as usize).iter();
+                        let outputs = sections.dependents.get(row.step.index()).iter();
                         todo.extend(
                             outputs.map(|output| Irregular { output: *output, has_columns: false }),
                         );
@@ -173,7 +173,7 @@ fn save_samples(
 ) {
     if todo.is_empty() {
         let lists = layout.sections.all.iter().zip(&frame.placed);
-        for (section, (own, placed)) in lists.enumerate() {
+        for (section, (own, placed)) in (0..).map(SectionId).zip(lists) {
             store.save_columns((section, placed), &frame.arena, |history| clock.now(history));
             let Some(plan) = placed.plan() else { continue };
             if placed.saves.len() == plan.histories.len() {
@@ -218,7 +218,7 @@ impl Buffers {
     /// Forgets what the evaluation before has set.
     fn begin(&mut self, program: &Program, irregular: &[Irregular]) {
         for one in self.todo.drain(..) {
-            self.overrides[one.output as usize] = None;
+            self.overrides[one.output.index()] = None;
         }
         self.overrides.resize(program.outputs.len(), None);
         self.todo.extend_from_slice(irregular);
@@ -226,7 +226,7 @@ impl Buffers {
 }
 /// The outputs with differences, to be evaluated without columns.
 fn differences(program: &Program) -> impl Iterator<Item = Irregular> {
-    let outputs = (0u32..).zip(program.needs.histories.iter());
+    let outputs = (0..).map(OutputId).zip(program.needs.histories.iter());
     let of_differences = outputs.filter(|(_, histories)| !histories.is_empty());
     of_differences.map(|(output, _)| Irregular { output, has_columns: false })
 }

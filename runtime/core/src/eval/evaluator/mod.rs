@@ -17,14 +17,14 @@ use std::sync::Arc;
 use super::decode::Copied;
 use super::general::General;
 use super::history::{HistoryStore, kept_in};
-use super::layout::{Frame, Layout, OutputPlan, POISON, Sections};
+use super::layout::{Frame, Layout, OutputPlan, POISON, SectionId, Sections};
 use super::selected::Selected;
 use super::shared_layouts::{InCommon, SharedLayouts};
 use super::verdicts::Verdicts;
 use super::windows::WindowStore;
 use crate::kernel::interp::Scratch;
 use crate::model::{InDom, Pmid};
-use crate::program::{Binding, HistoryId, Program, Reason};
+use crate::program::{Binding, HistoryId, NodeId, OutputId, Program, Reason};
 use crate::result::ResultBatch;
 use crate::source::FetchList;
 use pending::Answers;
@@ -59,7 +59,7 @@ pub struct Evaluator {
 /// An output that needs the general path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Irregular {
-    output: u32,
+    output: OutputId,
     /// True if it begins with columns; as long as no kernel sets a flag.
     has_columns: bool,
 }
@@ -86,7 +86,7 @@ pub struct Buffers {
     /// Previous samples as they lay before.
     former: Vec<u8>,
     /// Sections in which something is not as expected.
-    dirty: Vec<u32>,
+    dirty: Vec<SectionId>,
     /// Parallel to the sections: whether they are among those.
     is_dirty: Vec<bool>,
     /// Where the value sets of the program's inputs are in the batch.
@@ -98,7 +98,7 @@ pub struct Buffers {
     /// Outputs to be evaluated generally in this evaluation.
     todo: Vec<Irregular>,
     /// Parallel to the outputs: the node that holds the general path's value.
-    overrides: Vec<Option<u32>>,
+    overrides: Vec<Option<NodeId>>,
 }
 
 /// Frames kept for programs that are evaluated in turn.
@@ -248,6 +248,11 @@ impl Evaluator {
         self.forget(Reason::Gap);
     }
 
+    /// Forgets what windows of time remember, as after a gap in every dialect.
+    pub fn forget_windows(&mut self) {
+        self.windows.forget();
+    }
+
     fn forget(&mut self, reason: Reason) {
         self.history.forget(reason);
         self.windows.forget();
@@ -266,18 +271,18 @@ impl Evaluator {
         let mut irregular = std::mem::take(&mut self.irregular);
         irregular.clear();
         let outputs = 0..self.program.outputs.len() as u32;
-        irregular.extend(outputs.filter_map(|output| self.irregular_output(output)));
+        irregular.extend(outputs.map(OutputId).filter_map(|output| self.irregular_output(output)));
         self.irregular = irregular;
     }
 
     /// The same where something has changed in some sections only.
-    fn find_irregular_in(&mut self, sections: &[u32]) {
+    fn find_irregular_in(&mut self, sections: &[SectionId]) {
         let Some(layout) = &self.layout else { return };
         if sections.len() * 2 > layout.sections.all.len() {
             return self.find_irregular();
         }
-        let of = |section: &u32| &layout.sections.all[*section as usize].touching;
-        let mut outputs: Vec<u32> = sections.iter().flat_map(of).copied().collect();
+        let of = |section: &SectionId| &layout.sections[*section].touching;
+        let mut outputs: Vec<OutputId> = sections.iter().flat_map(of).copied().collect();
         outputs.sort_unstable();
         outputs.dedup();
         let mut irregular = std::mem::take(&mut self.irregular);
@@ -296,25 +301,25 @@ impl Evaluator {
     }
 
     /// An output, if it needs the general path.
-    fn irregular_output(&self, index: u32) -> Option<Irregular> {
+    fn irregular_output(&self, output: OutputId) -> Option<Irregular> {
         let layout = self.layout.as_ref()?;
         let needs = &self.program.needs;
         let has_place = |history: &HistoryId| {
             self.history.is_resident(*history) || kept_in(layout, *history).is_none()
         };
-        let is_usable = needs.histories.get(index as usize).iter().all(has_place)
+        let is_usable = needs.histories.get(output.index()).iter().all(has_place)
             && !needs
                 .baselines
-                .get(index as usize)
+                .get(output.index())
                 .iter()
                 .any(|baseline| self.history.is_apart(*baseline));
-        let plan = layout.output(index);
+        let plan = layout.output(output);
         let is_general = matches!(plan, Some(OutputPlan::General(_)));
         if !is_general && !self.always_general && is_usable {
             return None;
         }
         let begins_with_columns = matches!(plan, Some(OutputPlan::General(Some(_))));
         let has_columns = begins_with_columns && is_usable && !self.always_general;
-        Some(Irregular { output: index, has_columns })
+        Some(Irregular { output, has_columns })
     }
 }

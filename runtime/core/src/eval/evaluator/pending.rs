@@ -130,7 +130,7 @@ impl Evaluator {
     ) -> Result<Step<'w>, Inconsistent> {
         if events.gap {
             // Windows are nothing that an older implementation keeps.
-            self.windows.forget();
+            self.forget_windows();
             if self.program.forget_at_gap {
                 self.forget_history();
             }

@@ -1,5 +1,5 @@
-//! From a batch to columns: as the layout in force expects it, and where it is
-//! not, with a layout that fits. Sections in which nothing has changed are
+//! From a batch to columns: by the layout in force where the batch is as it
+//! expects, else by a new one that fits. Sections in which nothing has changed are
 //! decoded once and stay as they are.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::pending::Inconsistent;
 use super::{Buffers, Evaluator, OtherNames};
 use crate::eval::decode::{Surveys, decode_column, raw_count, survey};
-use crate::eval::layout::{Analysis, Domain, Expected, Frame, Layout, State, TooLarge};
+use crate::eval::layout::{Analysis, Domain, Expected, Frame, Layout, SectionId, State, TooLarge};
 use crate::model::{InstId, PmStatus, ValueType};
 use crate::program::{InputSlot, Program, Reason, Status};
 use crate::result::{ResultBatch, ValueSet};
@@ -16,7 +16,7 @@ use crate::result::{ResultBatch, ValueSet};
 #[derive(Debug)]
 pub struct Found {
     /// Sections that are not as expected.
-    pub dirty: Vec<u32>,
+    pub dirty: Vec<SectionId>,
     /// Of the inputs of these.
     pub surveys: Surveys,
     /// Parallel to the domains that filters look at.
@@ -95,7 +95,7 @@ impl Evaluator {
         let Some(layout) = &self.layout else {
             return Err(Inconsistent::ValueSets { want: 0, got: 0 });
         };
-        let is_needing = |section: &u32| layout.sections.all[*section as usize].needs_domains;
+        let is_needing = |section: &SectionId| layout.sections[*section].needs_domains;
         let needs_domains = buffers.dirty.iter().any(is_needing);
         if needs_domains {
             // Names may tell something else of each of them.
@@ -177,9 +177,9 @@ impl Evaluator {
             (analysis.drafts, is_start)
         };
         for draft in drafts {
-            let section = draft.section as usize;
-            buffers.make_dirty(draft.section);
-            let make = || shared.plan(&program, &layout.sections, draft.section, draft.shape);
+            let section = draft.section;
+            buffers.make_dirty(section);
+            let make = || shared.plan(&program, &layout.sections, section, draft.shape);
             let plan = draft.plan.unwrap_or_else(make);
             let (taken, lasting) = (draft.taken, draft.lasting);
             let sets = draft.sets.into();
@@ -187,7 +187,7 @@ impl Evaluator {
             self.history
                 .change_section(&layout, section, &state, &mut buffers.former)
                 .map_err(|TooLarge| Inconsistent::TooLarge)?;
-            layout.states[section] = Some(state);
+            layout.states[section.index()] = Some(state);
         }
         if is_start {
             let plans = layout.states.iter().flatten().map(|state| &state.plan);
@@ -215,7 +215,7 @@ impl Buffers {
         self.dirty.clear();
         self.is_dirty.clear();
         self.is_dirty.resize(layout.sections.all.len(), false);
-        for (section, state) in (0u32..).zip(&layout.states) {
+        for (section, state) in (0..).map(SectionId).zip(&layout.states) {
             if state.as_ref().is_none_or(|state| !state.lasting) {
                 self.make_dirty(section);
             }
@@ -229,14 +229,14 @@ impl Buffers {
 
     /// The inputs of the dirty sections, ascending.
     fn dirty_inputs(&self, layout: &Layout) -> Vec<InputSlot> {
-        let sections = self.dirty.iter().map(|section| &layout.sections.all[*section as usize]);
+        let sections = self.dirty.iter().map(|section| &layout.sections[*section]);
         let mut slots: Vec<InputSlot> = sections.flat_map(|own| &own.inputs).copied().collect();
         slots.sort_unstable();
         slots
     }
 
-    fn make_dirty(&mut self, section: u32) {
-        if !std::mem::replace(&mut self.is_dirty[section as usize], true) {
+    fn make_dirty(&mut self, section: SectionId) {
+        if !std::mem::replace(&mut self.is_dirty[section.index()], true) {
             self.dirty.push(section);
         }
     }
@@ -291,7 +291,7 @@ fn decode_expected(
             // What follows the program's inputs is not its affair.
             let Some((input, spec)) = expected.next() else { return true };
             sets.push(SetPlace { part: at, place });
-            let section = input.section as usize;
+            let section = input.section.index();
             if is_dirty[section] {
                 continue;
             }
@@ -332,8 +332,8 @@ fn decode_input(
     if !input.has_values {
         return true;
     }
-    let ids: &[InstId] = match &layout.states[input.section as usize] {
-        Some(_) if input.section == 0 => std::slice::from_ref(&input.instance),
+    let ids: &[InstId] = match layout.state(input.section) {
+        Some(_) if input.section == SectionId::SINGLES => std::slice::from_ref(&input.instance),
         Some(state) => state.ids(input.set),
         None => &[],
     };

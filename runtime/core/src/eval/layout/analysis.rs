@@ -1,14 +1,14 @@
 //! Finds out the shapes of sections in which something is not as before, and of
-//! those in which something changes thereby.
+//! those in which something changes because of that.
 //!
-//! It takes the instances that were delivered, and looks at no value. How the
-//! shape of a node follows from those of its operands is in [`super::rules`].
+//! It takes the instances that were delivered, and looks at no value.
+//! [`super::rules`] has the shape of a node, given those of its operands.
 
 use std::sync::Arc;
 
 use super::draft::Draft;
 use super::shape::{InputShape, NodeShape, SetId};
-use super::{Domain, Sections, State};
+use super::{Domain, SectionId, Sections, State};
 use crate::eval::decode::Surveys;
 use crate::eval::history::HistoryStore;
 use crate::eval::shared_layouts::SharedLayouts;
@@ -41,10 +41,10 @@ pub struct Analysis<'a> {
 }
 
 impl Analysis<'_> {
-    /// Analyses sections, and those in which something changes thereby. Drafts
-    /// of what others began with have the plan that was made for them. True if
-    /// what came of it is new and holds for whoever begins with the like.
-    pub fn run(&mut self, mut dirty: Vec<u32>, shared: &SharedLayouts) -> bool {
+    /// Analyses sections, and those in which something changes because of them.
+    /// Where others began with the same inputs, the drafts have the plans that were
+    /// made for them. True if the result is new and holds for all who begin so.
+    pub fn run(&mut self, mut dirty: Vec<SectionId>, shared: &SharedLayouts) -> bool {
         loop {
             self.begin(&dirty);
             let is_start = self.is_start();
@@ -54,8 +54,8 @@ impl Analysis<'_> {
             self.analyse_nodes(&dirty);
             let before = dirty.len();
             for at in 0..self.drafts.len() {
-                for user in &self.sections.all[self.drafts[at].section as usize].users {
-                    if self.draft_of[*user as usize].is_none()
+                for user in &self.sections[self.drafts[at].section].users {
+                    if self.draft_of[user.index()].is_none()
                         && !dirty.contains(user)
                         && self.imports_of(*user) != self.imports_before(*user)
                     {
@@ -70,12 +70,12 @@ impl Analysis<'_> {
     }
 
     /// Drafts with what was delivered.
-    fn begin(&mut self, dirty: &[u32]) {
+    fn begin(&mut self, dirty: &[SectionId]) {
         self.drafts.clear();
         self.draft_of.clear();
         self.draft_of.resize(self.sections.all.len(), None);
         for section in dirty {
-            self.draft_of[*section as usize] = Some(self.drafts.len() as u32);
+            self.draft_of[section.index()] = Some(self.drafts.len() as u32);
             self.drafts.push(Draft::new(*section));
         }
         for at in 0..self.drafts.len() {
@@ -93,7 +93,7 @@ impl Analysis<'_> {
                 1 => !draft.has_repeats(SetId(0)),
                 _ => false,
             };
-            one_set && !sections.all[draft.section as usize].needs_domains
+            one_set && !sections[draft.section].needs_domains
         };
         self.drafts.len() == sections.all.len()
             && self.states.iter().all(Option::is_none)
@@ -101,15 +101,14 @@ impl Analysis<'_> {
             && self.drafts.iter_mut().all(is_plain)
     }
 
-    fn analyse_nodes(&mut self, dirty: &[u32]) {
+    fn analyse_nodes(&mut self, dirty: &[SectionId]) {
         // In the order of the program, whatever their sections are.
         if dirty.len() == self.sections.all.len() {
             for id in (0..self.program.nodes.len() as u32).map(NodeId) {
                 self.analyse_node(id);
             }
         } else {
-            let lists =
-                dirty.iter().flat_map(|section| &self.sections.all[*section as usize].nodes);
+            let lists = dirty.iter().flat_map(|section| &self.sections[*section].nodes);
             let mut nodes: Vec<NodeId> = lists.copied().collect();
             nodes.sort_unstable();
             nodes.into_iter().for_each(|id| self.analyse_node(id));
@@ -118,31 +117,31 @@ impl Analysis<'_> {
             let imports = self.imports_of(self.drafts[at].section);
             let draft = &mut self.drafts[at];
             draft.shape.imports = imports;
-            let histories = self.sections.all[draft.section as usize].histories.len();
+            let histories = self.sections[draft.section].histories.len();
             draft.shape.before.resize(histories, None);
             draft.shape.sets = draft.sets.len();
         }
     }
 
     /// What a section imports, as it is now.
-    fn imports_of(&self, section: u32) -> Vec<(Status, bool)> {
+    fn imports_of(&self, section: SectionId) -> Vec<(Status, bool)> {
         let import = |node: &NodeId| {
             let shape = self.node(*node);
             (shape.status, shape.regular)
         };
-        self.sections.all[section as usize].imports.iter().map(import).collect()
+        self.sections[section].imports.iter().map(import).collect()
     }
 
-    fn imports_before(&self, section: u32) -> &[(Status, bool)] {
-        let state = self.states[section as usize].as_deref();
+    fn imports_before(&self, section: SectionId) -> &[(Status, bool)] {
+        let state = self.states[section.index()].as_deref();
         state.map_or(&[], |state| &state.plan.shape.imports)
     }
 
     pub(super) fn node(&self, id: NodeId) -> NodeShape {
         let home = self.sections.nodes[id.index()];
-        let nodes = match self.draft_of[home.section as usize] {
+        let nodes = match self.draft_of[home.section.index()] {
             Some(draft) => &self.drafts[draft as usize].shape.nodes,
-            None => match &self.states[home.section as usize] {
+            None => match &self.states[home.section.index()] {
                 Some(state) => &state.plan.shape.nodes,
                 None => return NodeShape::without(Status::Failed(PmStatus::BOTCH), true),
             },
@@ -152,8 +151,8 @@ impl Analysis<'_> {
 
     fn inputs(&mut self, at: usize) {
         let draft = &mut self.drafts[at];
-        let section = &self.sections.all[draft.section as usize];
-        let before = self.states[draft.section as usize].as_deref();
+        let section = &self.sections[draft.section];
+        let before = self.states[draft.section.index()].as_deref();
         for (position, slot) in section.inputs.iter().enumerate() {
             let Some(survey) = self.surveys.get(*slot) else {
                 // Only what it imports has changed.
@@ -167,7 +166,7 @@ impl Analysis<'_> {
             };
             draft.lasting &= survey.sound;
             let has_values = survey.status == Status::Values;
-            let is_single = draft.section == 0;
+            let is_single = draft.section == SectionId::SINGLES;
             let set = match has_values && !is_single {
                 true => draft.intern(Arc::clone(&survey.ids), before),
                 false => SetId::SINGLE,
@@ -184,7 +183,7 @@ impl Analysis<'_> {
 
     fn analyse_node(&mut self, id: NodeId) {
         let program = self.program;
-        let Some(at) = self.draft_of[self.sections.section_of(id) as usize] else { return };
+        let Some(at) = self.draft_of[self.sections.section_of(id).index()] else { return };
         let at = at as usize;
         let shape = self.shape_of(at, id, &program.nodes[id.index()]);
         self.drafts[at].shape.nodes.push(shape);

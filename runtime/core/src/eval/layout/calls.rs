@@ -1,5 +1,5 @@
 //! The kernel calls of a plan: which steps run together, where their operands
-//! lie, and which columns have to be had in the lanes of other sets for that.
+//! lie, and which columns they need in the lanes of other sets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ impl Builder<'_> {
         let program = self.program;
         let mut calls: Vec<(u32, KernelRef, Vec<Row>, Vec<Place>)> = Vec::new();
         let mut call_of: HashMap<(u32, &KernelRef), usize> = HashMap::new();
-        for index in &self.sections.all[self.section as usize].steps {
-            let step: &Step = &program.steps[*index as usize];
+        for id in &self.sections[self.section].steps {
+            let step: &Step = &program.steps[id.index()];
             if !self.node_of_step(step).is_column() {
                 continue;
             }
@@ -33,7 +33,7 @@ impl Builder<'_> {
             let own = step.operands.iter();
             operands.extend(own.map(|one| self.locate(one, lanes, step.level, histories)));
             let output = self.place(step.output);
-            rows.push(Row { step: *index, lanes, output, constants: step.constants });
+            rows.push(Row { step: *id, lanes, output, constants: step.constants });
         }
         let call = |(level, kernel, rows, operands): (u32, KernelRef, Vec<Row>, Vec<Place>)| {
             let (rows, operands) = (rows.into(), operands.into());
@@ -132,7 +132,7 @@ impl Builder<'_> {
 
     /// First lanes of this section's columns that others need.
     pub(super) fn firsts(&self, histories: &[Result<Kept, Status>]) -> Box<[FirstLane]> {
-        let section = &self.sections.all[self.section as usize];
+        let section = &self.sections[self.section];
         let lane = |first: &super::sections::First| {
             let (from, have, of, width) = match first.operand {
                 StepOperand::First { node, of } => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::shape::{SetId, Shape};
-use super::{Plan, State, Taken};
+use super::{Plan, SectionId, State, Taken};
 use crate::eval::lanes::{are_same, has_repeats};
 use crate::model::InstId;
 
@@ -12,7 +12,7 @@ use crate::model::InstId;
 #[derive(Debug)]
 pub struct Draft {
     /// Its position.
-    pub section: u32,
+    pub section: SectionId,
     /// Its shape.
     pub shape: Shape,
     /// The plan for it, if it need not be looked for. Then the shape is known
@@ -40,7 +40,7 @@ pub struct Draft {
 const FEW: usize = 16;
 
 impl Draft {
-    pub(super) fn new(section: u32) -> Draft {
+    pub(super) fn new(section: SectionId) -> Draft {
         Draft {
             section,
             shape: Shape::default(),

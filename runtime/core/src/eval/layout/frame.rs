@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 
 use super::geometry::{COLUMN_SLACK, offset};
 use super::placed::Placed;
-use super::sections::Sections;
+use super::sections::{SectionId, Sections};
 use super::shape::SetId;
 use super::{State, TooLarge};
 use crate::model::InstId;
@@ -43,7 +43,7 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     /// Its section.
-    pub section: u32,
+    pub section: SectionId,
     /// Its instances.
     pub set: SetId,
     /// Whether there are values.
@@ -116,9 +116,9 @@ impl Frame {
     /// [`TooLarge`]; then the frame is of no use until it is laid out again.
     pub fn adopt(&mut self, states: &[Option<Arc<State>>]) -> Result<bool, TooLarge> {
         let mut changed = false;
-        for (section, state) in (0u32..).zip(states) {
+        for (section, state) in (0..).map(SectionId).zip(states) {
             let Some(state) = state else { continue };
-            if !self.placed[section as usize].is_for(state) {
+            if !self.placed[section.index()].is_for(state) {
                 self.lay_out(section, state)?;
                 changed = true;
             }
@@ -131,11 +131,11 @@ impl Frame {
         Ok(changed)
     }
 
-    fn lay_out(&mut self, section: u32, state: &Arc<State>) -> Result<(), TooLarge> {
+    fn lay_out(&mut self, section: SectionId, state: &Arc<State>) -> Result<(), TooLarge> {
         let sections = Arc::clone(&self.sections);
-        let own = &sections.all[section as usize];
+        let own = &sections[section];
         let plan = &state.plan;
-        let placed = &mut self.placed[section as usize];
+        let placed = &mut self.placed[section.index()];
         let need = placed.begin(state)?;
         if need > placed.room() {
             // A little more, so that not every instance that comes moves it.

@@ -5,7 +5,7 @@
 
 use super::plan::Place;
 use super::shape::SetId;
-use super::{State, TooLarge};
+use super::{SectionId, State, TooLarge};
 use crate::kernel::LANE_GROUP;
 
 /// Kernels may read whole groups of lanes beyond a column's end: bytes
@@ -74,7 +74,7 @@ impl Geometry {
         // Offsets within the last column must fit as well.
         offset(work)?;
         offset(kept)?;
-        if plan.section == 0 {
+        if plan.section == SectionId::SINGLES {
             kept = plan.histories.len() * 8;
         }
         self.work_size = work;

@@ -4,7 +4,7 @@
 //!   program ──► Sections              once for a program
 //!                  │  what was delivered
 //!                  ▼
-//!               Shape ──► Plan        once for a constellation, whoever's it is
+//!               Shape ──► Plan        once for a shape, for all hosts that have it
 //!                  │
 //!                  ▼  numbers of instances
 //!                Frame                offsets in the workspace
@@ -33,7 +33,7 @@ mod shape;
 use std::sync::Arc;
 
 use crate::model::{InstId, InstanceDomain, PmStatus};
-use crate::program::{HistoryId, InputSlot, NodeId, Status};
+use crate::program::{HistoryId, InputSlot, NodeId, OutputId, Status};
 pub use analysis::Analysis;
 pub use draft::Draft;
 pub use frame::{Expected, Frame};
@@ -41,7 +41,7 @@ pub use geometry::Geometry;
 pub use placed::{Copy, Placed, Save};
 pub use plan::{GeneralPlan, Kept, OutputPlan, Place, Plan};
 pub use pool::Pool;
-pub use sections::Sections;
+pub use sections::{SectionId, Sections};
 pub use shape::{SetId, Shape};
 
 /// What memory is filled with that nothing may depend on, in tests. Not zero, as
@@ -133,15 +133,20 @@ impl Layout {
     }
 
     /// The sections that need domains.
-    pub fn needing_domains(&self) -> impl Iterator<Item = u32> + '_ {
-        let sections = (0u32..).zip(&self.sections.all);
+    pub fn needing_domains(&self) -> impl Iterator<Item = SectionId> + '_ {
+        let sections = self.sections.numbered();
         sections.filter(|(_, section)| section.needs_domains).map(|(at, _)| at)
+    }
+
+    /// What a section is like; `None` before the first fetch.
+    pub fn state(&self, section: SectionId) -> Option<&State> {
+        self.states[section.index()].as_deref()
     }
 
     /// What came of a metric, and the instances of its node.
     pub fn input(&self, slot: InputSlot) -> (Status, &[InstId]) {
         let home = self.sections.inputs[slot.index()];
-        let Some(state) = &self.states[home.section as usize] else {
+        let Some(state) = self.state(home.section) else {
             return (Status::Failed(PmStatus::BOTCH), &[]);
         };
         let input = &state.plan.shape.inputs[home.at as usize];
@@ -151,7 +156,7 @@ impl Layout {
     /// The list of a metric's instances, unless it is a single value.
     pub fn list(&self, slot: InputSlot) -> Option<&Arc<[InstId]>> {
         let home = self.sections.inputs[slot.index()];
-        let state = self.states[home.section as usize].as_ref()?;
+        let state = self.state(home.section)?;
         state.sets.get(state.plan.shape.inputs[home.at as usize].set.index())
     }
 
@@ -159,7 +164,7 @@ impl Layout {
     /// several.
     pub fn bearer(&self, slot: InputSlot) -> Option<&InstId> {
         let home = self.sections.inputs[slot.index()];
-        let state = self.states[home.section as usize].as_deref()?;
+        let state = self.state(home.section)?;
         let input = &state.plan.shape.inputs[home.at as usize];
         match (input.status, input.set) {
             (Status::Values, SetId::SINGLE) => Some(&input.instance),
@@ -171,27 +176,26 @@ impl Layout {
     /// How the operand of a history is kept, or its status if it has no column.
     pub fn kept(&self, history: HistoryId) -> Option<&Result<Kept, Status>> {
         let home = self.sections.histories[history.index()];
-        let state = self.states[home.section as usize].as_deref()?;
+        let state = self.state(home.section)?;
         state.plan.histories.get(home.at as usize)
     }
 
     /// How an output comes about.
-    pub fn output(&self, output: u32) -> Option<&OutputPlan> {
-        let home = self.sections.outputs[output as usize];
-        let state = self.states[home.section as usize].as_deref()?;
+    pub fn output(&self, output: OutputId) -> Option<&OutputPlan> {
+        let home = self.sections.outputs[output.index()];
+        let state = self.state(home.section)?;
         state.plan.outputs.get(home.at as usize)
     }
 
     /// What a filter by a pattern takes, if it was looked at.
     pub fn taken(&self, node: NodeId) -> Option<&TakenIds> {
-        let state = self.states[self.sections.section_of(node) as usize].as_deref()?;
-        state.taken.get(node)
+        self.state(self.sections.section_of(node))?.taken.get(node)
     }
 
     /// Instances, lanes and column of a node that has one.
-    pub fn column(&self, node: NodeId) -> Option<(u32, Place, &[InstId])> {
+    pub fn column(&self, node: NodeId) -> Option<(SectionId, Place, &[InstId])> {
         let home = self.sections.nodes[node.index()];
-        let state = self.states[home.section as usize].as_deref()?;
+        let state = self.state(home.section)?;
         let place = state.plan.columns[home.at as usize]?;
         let shape = state.plan.shape.nodes[home.at as usize];
         Some((home.section, place, state.ids(shape.set)))

@@ -8,15 +8,16 @@
 
 use std::sync::Arc;
 
+use super::sections::SectionId;
 use super::shape::{SetId, Shape};
 use crate::kernel::{KernelRef, Scalar};
-use crate::program::{List, NodeId, Status};
+use crate::program::{List, NodeId, Status, StepId};
 
-/// What to do in a section of a certain shape, whoever's it is.
+/// What to do in a section of a certain shape, on all hosts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
-    /// Position of the section.
-    pub section: u32,
+    /// The section.
+    pub section: SectionId,
     /// What it is for.
     pub shape: Arc<Shape>,
     /// Bytes for each lane of the workspace's columns, by set.
@@ -161,8 +162,8 @@ impl Call {
 /// One use of a kernel.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// Position of the step.
-    pub step: u32,
+    /// The step.
+    pub step: StepId,
     /// Its lanes.
     pub lanes: SetId,
     /// Its column.

@@ -1,27 +1,27 @@
 //! Makes the plan of a section from its shape: gives columns their places, and
-//! says what is filled in, kept, and how outputs come about. [`super::calls`]
-//! sees to the kernels.
+//! says what is filled in, what is kept, and how outputs come about.
+//! [`super::calls`] plans the kernels.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::plan::{Aligned, Fill, FillBits, GeneralPlan, Kept, OutputPlan, Place, Plan};
 use super::pool::Pool;
-use super::sections::Sections;
+use super::sections::{SectionId, Sections};
 use super::shape::{NodeShape, SetId, Shape};
 use crate::model::PmStatus;
-use crate::program::{NodeId, Op, Placement, Program, Status, scalar_of};
+use crate::program::{NodeId, Op, OutputId, Placement, Program, Status, scalar_of};
 
 impl Plan {
     /// The plan of a section of that shape, made of what plans of `pool` have.
     pub fn new(
         (program, sections): (&Program, &Sections),
-        section: u32,
+        section: SectionId,
         shape: Arc<Shape>,
         pool: &Pool,
     ) -> Plan {
         let sets = shape.sets;
-        let nodes = sections.all[section as usize].nodes.len();
+        let nodes = sections[section].nodes.len();
         let builder = Builder {
             program,
             sections,
@@ -42,7 +42,7 @@ impl Plan {
 pub(super) struct Builder<'p> {
     pub(super) program: &'p Program,
     pub(super) sections: &'p Sections,
-    pub(super) section: u32,
+    pub(super) section: SectionId,
     shape: Arc<Shape>,
     pub(super) pool: &'p Pool,
     work: Vec<u32>,
@@ -56,7 +56,7 @@ pub(super) struct Builder<'p> {
 impl Builder<'_> {
     fn build(mut self) -> Plan {
         let (program, sections) = (self.program, self.sections);
-        let section = &sections.all[self.section as usize];
+        let section = &sections[self.section];
         let inputs: Box<[Place]> = section
             .inputs
             .iter()
@@ -64,7 +64,7 @@ impl Builder<'_> {
             .map(|(slot, input)| {
                 let width = program.inputs[slot.index()].value_type.lane_bytes() as u32;
                 match (self.section, input.status) {
-                    (0, _) => Place::Fixed(sections.fixed_input(*slot)),
+                    (SectionId::SINGLES, _) => Place::Fixed(sections.fixed_input(*slot)),
                     (_, Status::Values) => self.column(input.set, width),
                     _ => Place::Fixed(0),
                 }
@@ -159,7 +159,7 @@ impl Builder<'_> {
         if home.section == self.section {
             return self.shape.nodes[home.at as usize];
         }
-        let imports = &self.sections.all[self.section as usize].imports;
+        let imports = &self.sections[self.section].imports;
         match imports.binary_search(&id) {
             Ok(at) => {
                 let (status, regular) = self.shape.imports[at];
@@ -184,7 +184,7 @@ impl Builder<'_> {
     /// section, whichever its own is.
     fn fills(&mut self) -> Box<[Fill]> {
         let (program, sections) = (self.program, self.sections);
-        let section = &sections.all[self.section as usize];
+        let section = &sections[self.section];
         let mut fills = Vec::new();
         for (at, id) in section.nodes.iter().enumerate() {
             let node = &program.nodes[id.index()];
@@ -219,7 +219,7 @@ impl Builder<'_> {
     /// Gives every history whose operand has a column its place.
     fn histories(&mut self) -> Vec<Result<Kept, Status>> {
         let program = self.program;
-        let section = &self.sections.all[self.section as usize];
+        let section = &self.sections[self.section];
         let histories = section.histories.iter().enumerate().map(|(at, history)| {
             let operand = program.histories[history.index()].operand;
             let shape = self.node(operand);
@@ -241,8 +241,8 @@ impl Builder<'_> {
         histories.collect()
     }
 
-    fn output(&self, output: u32) -> OutputPlan {
-        let root = self.program.outputs[output as usize].root;
+    fn output(&self, output: OutputId) -> OutputPlan {
+        let root = self.program.outputs[output.index()].root;
         let home = self.sections.nodes[root.index()];
         let node = self.shape.nodes[home.at as usize];
         match (node.regular, node.status, self.columns[home.at as usize]) {

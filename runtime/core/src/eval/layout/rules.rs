@@ -81,7 +81,7 @@ impl Analysis<'_> {
             Instances::Matching { operand, domain, pattern, negated } => {
                 let filter = Filter {
                     node: id,
-                    pattern: &self.program.patterns[pattern as usize],
+                    pattern: &self.program.patterns[pattern.index()],
                     negated,
                     verdicts_stay: self.program.verdicts_stay,
                 };
@@ -171,7 +171,7 @@ impl Analysis<'_> {
         ids: impl AsRef<[InstId]> + Into<Arc<[InstId]>>,
     ) -> Option<SetId> {
         let draft = &mut self.drafts[at];
-        let before = self.states[draft.section as usize].as_deref();
+        let before = self.states[draft.section.index()].as_deref();
         if ids.as_ref().is_empty() { None } else { Some(draft.intern(ids, before)) }
     }
 
@@ -181,7 +181,7 @@ impl Analysis<'_> {
             return None;
         }
         let home = self.sections.histories[history.index()];
-        let state = self.states[home.section as usize].as_deref()?;
+        let state = self.states[home.section.index()].as_deref()?;
         let had = state.plan.histories[home.at as usize].as_ref().ok()?;
         if had.set == SetId::SINGLE {
             return Some(SetId::SINGLE);

@@ -1,25 +1,36 @@
 //! How a program falls into sections: one of all single values, and one for
 //! each instance domain.
 //!
-//! Lanes are instances, so what happens to the instances of one domain is no
-//! matter of other sections: each has its columns, its plan and its previous
-//! samples to itself. Only single values pass between sections. They lie at
+//! Lanes are instances, so what happens to the instances of one domain does not
+//! concern other sections: each has its own columns, plan and previous samples. Only single values pass between sections. They lie at
 //! offsets that depend on the program alone, in front of all columns.
 //!
 //! Takes a program; knows no instances, no statuses and no hosts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{Hash, Hasher};
+use std::ops::Index;
 
 use crate::kernel::Body;
 use crate::program::{
-    HistoryId, InputSlot, Lists, NodeId, Op, Placement, PreviousLanes, Program, StepOperand,
+    HistoryId, InputSlot, Lists, NodeId, Op, OutputId, Placement, PreviousLanes, Program, StepId,
+    StepOperand,
 };
+
+crate::program::index! {
+    /// Position in [`Sections::all`].
+    SectionId;
+}
+
+impl SectionId {
+    /// The section of single values.
+    pub const SINGLES: SectionId = SectionId(0);
+}
 
 /// The sections of a program, and where each of its parts has gone.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sections {
-    /// The sections; the first is that of single values.
+    /// The sections; the first is [that of single values](SectionId::SINGLES).
     pub all: Box<[Section]>,
     /// Parallel to the program's nodes.
     pub nodes: Box<[Home]>,
@@ -43,7 +54,7 @@ pub struct Sections {
     pub fixed_size: u32,
     /// Outputs that depend on each step whose kernel has flags; parallel to the
     /// program's steps.
-    pub dependents: Lists<u32>,
+    pub dependents: Lists<OutputId>,
     /// Phases of kernel calls. One more phase of copies follows them.
     pub levels: u32,
 }
@@ -51,8 +62,8 @@ pub struct Sections {
 /// Where something is: a section, and a position in one of its lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Home {
-    /// Position in [`Sections::all`].
-    pub section: u32,
+    /// The section.
+    pub section: SectionId,
     /// Position in the section's list.
     pub at: u32,
 }
@@ -64,14 +75,14 @@ pub struct Section {
     pub nodes: Box<[NodeId]>,
     /// Ascending.
     pub inputs: Box<[InputSlot]>,
-    /// Positions of the steps that read or write its columns, by level.
-    pub steps: Box<[u32]>,
+    /// Steps that read or write its columns, by level.
+    pub steps: Box<[StepId]>,
     /// Ascending.
     pub histories: Box<[HistoryId]>,
-    /// Positions of the outputs whose roots are here, ascending.
-    pub outputs: Box<[u32]>,
+    /// Outputs whose roots are here, ascending.
+    pub outputs: Box<[OutputId]>,
     /// Outputs with nodes here, ascending.
-    pub touching: Box<[u32]>,
+    pub touching: Box<[OutputId]>,
     /// Counts of instances, which are single values, of nodes in this section.
     pub counts: Box<[NodeId]>,
     /// Lanes of first instances that others need of this section.
@@ -79,7 +90,7 @@ pub struct Section {
     /// Nodes of other sections that nodes here have as operands, ascending.
     pub imports: Box<[NodeId]>,
     /// Sections that import from this one, ascending.
-    pub users: Box<[u32]>,
+    pub users: Box<[SectionId]>,
     /// True if names of instances, or domains that come with fetches, matter here.
     pub needs_domains: bool,
 }
@@ -95,6 +106,14 @@ pub struct First {
     pub offset: u32,
 }
 
+impl Index<SectionId> for Sections {
+    type Output = Section;
+
+    fn index(&self, section: SectionId) -> &Section {
+        &self.all[section.index()]
+    }
+}
+
 impl Hash for Sections {
     /// By what mostly tells them apart.
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -103,6 +122,11 @@ impl Hash for Sections {
 }
 
 impl Sections {
+    /// The sections with their positions.
+    pub fn numbered(&self) -> impl Iterator<Item = (SectionId, &Section)> {
+        (0..).map(SectionId).zip(&self.all)
+    }
+
     /// The sections of a program.
     pub fn of(program: &Program) -> Sections {
         let (homes, lists) = group(program);
@@ -120,7 +144,7 @@ impl Sections {
         for (section, ((slots, histories), outputs)) in all.iter_mut().zip(lists) {
             section.inputs = slots.into_iter().map(InputSlot).collect();
             section.histories = histories.into_iter().map(HistoryId).collect();
-            section.outputs = outputs.into();
+            section.outputs = outputs.into_iter().map(OutputId).collect();
         }
         let levels = program.steps.iter().map(|step| step.level + 1).max().unwrap_or(0);
         let mut sections = Sections {
@@ -169,7 +193,7 @@ impl Sections {
     }
 
     /// Section of a node.
-    pub fn section_of(&self, node: NodeId) -> u32 {
+    pub fn section_of(&self, node: NodeId) -> SectionId {
         self.nodes[node.index()].section
     }
 
@@ -183,23 +207,23 @@ impl Sections {
             node.op.operands(|operand| {
                 let of = self.section_of(operand);
                 if of != section {
-                    imports[section as usize].insert(operand);
-                    users[of as usize].insert(section);
+                    imports[section.index()].insert(operand);
+                    users[of.index()].insert(section);
                 }
             });
             match &node.op {
-                Op::Count(operand) => counts[self.section_of(*operand) as usize].push(id),
+                Op::Count(operand) => counts[self.section_of(*operand).index()].push(id),
                 Op::Named { .. } | Op::Matching { .. } | Op::ConstantPerInstance { .. } => {
-                    self.all[section as usize].needs_domains = true;
+                    self.all[section.index()].needs_domains = true;
                 }
                 _ => {}
             }
         }
         let mut touching = vec![Vec::new(); self.all.len()];
-        for (index, nodes) in (0u32..).zip(program.needs.nodes.iter()) {
-            let of = nodes.iter().map(|node| self.section_of(*node) as usize);
+        for (output, nodes) in (0..).map(OutputId).zip(program.needs.nodes.iter()) {
+            let of = nodes.iter().map(|node| self.section_of(*node).index());
             for section in of.collect::<BTreeSet<_>>() {
-                touching[section].push(index);
+                touching[section].push(output);
             }
         }
         let lists = imports.into_iter().zip(users).zip(counts).zip(touching);
@@ -214,7 +238,7 @@ impl Sections {
     /// A step belongs to where its columns are.
     fn give_steps(&mut self, program: &Program) {
         let mut lists = vec![Vec::new(); self.all.len()];
-        for (at, step) in (0u32..).zip(&program.steps) {
+        for (id, step) in (0..).map(StepId).zip(&program.steps) {
             let column = step.operands.iter().find_map(|operand| match operand {
                 StepOperand::Column(node) => Some(self.section_of(*node)),
                 StepOperand::Previous { history, lanes: PreviousLanes::Column } => {
@@ -223,10 +247,10 @@ impl Sections {
                 _ => None,
             });
             let section = column.unwrap_or_else(|| self.section_of(step.output));
-            lists[section as usize].push(at);
+            lists[section.index()].push(id);
         }
         for (section, mut steps) in self.all.iter_mut().zip(lists) {
-            steps.sort_by_key(|at| program.steps[*at as usize].level);
+            steps.sort_by_key(|id| program.steps[id.index()].level);
             section.steps = steps.into();
         }
     }
@@ -240,7 +264,7 @@ impl Sections {
         };
         self.previous = next(self.all[0].histories.len() as u32);
         let fixed_inputs = self.inputs.iter().map(|home| match home.section {
-            0 => next(1),
+            SectionId::SINGLES => next(1),
             _ => 0,
         });
         self.fixed_inputs = fixed_inputs.collect();
@@ -262,14 +286,14 @@ impl Sections {
         });
         for (operand, level) in operands.chain(views) {
             let of = match operand {
-                StepOperand::First { node, .. } => self.nodes[node.index()].section,
+                StepOperand::First { node, .. } => self.section_of(node),
                 StepOperand::Previous { history, lanes: PreviousLanes::First(_) } => {
                     self.histories[history.index()].section
                 }
                 _ => continue,
             };
             let offset = *self.firsts.entry(operand).or_insert_with(|| next(1));
-            let list = &mut firsts[of as usize];
+            let list = &mut firsts[of.index()];
             match list.iter_mut().find(|first| first.operand == operand) {
                 Some(first) => first.level = first.level.min(level),
                 None => list.push(First { operand, level, offset }),
@@ -321,16 +345,16 @@ fn group(program: &Program) -> (Vec<Home>, Vec<Vec<NodeId>>) {
     }
     let mut homes = Vec::with_capacity(program.nodes.len());
     let mut lists: Vec<Vec<NodeId>> = vec![Vec::new()];
-    let mut numbers: HashMap<u32, u32> = HashMap::new();
+    let mut numbers: HashMap<u32, SectionId> = HashMap::new();
     for (id, node) in (0u32..).zip(&program.nodes) {
         let section = match node.is_set {
-            false => 0,
+            false => SectionId::SINGLES,
             true => *numbers.entry(root(&mut leads, id)).or_insert_with(|| {
                 lists.push(Vec::new());
-                lists.len() as u32 - 1
+                SectionId(lists.len() as u32 - 1)
             }),
         };
-        let list = &mut lists[section as usize];
+        let list = &mut lists[section.index()];
         homes.push(Home { section, at: list.len() as u32 });
         list.push(NodeId(id));
     }
@@ -339,8 +363,8 @@ fn group(program: &Program) -> (Vec<Home>, Vec<Vec<NodeId>>) {
 
 /// Section of each input: that of its node. One that no node has is nobody's
 /// column, and goes with the single values.
-fn input_sections(program: &Program, homes: &[Home]) -> Vec<u32> {
-    let mut sections = vec![0; program.inputs.len()];
+fn input_sections(program: &Program, homes: &[Home]) -> Vec<SectionId> {
+    let mut sections = vec![SectionId::SINGLES; program.inputs.len()];
     for (home, node) in homes.iter().zip(&program.nodes) {
         if let Op::Input(slot) = node.op {
             sections[slot.index()] = home.section;
@@ -351,10 +375,14 @@ fn input_sections(program: &Program, homes: &[Home]) -> Vec<u32> {
 
 /// Spreads things over sections, given the section of each; their homes go to
 /// `homes`.
-fn spread(homes: &mut [Home], sections: usize, of: impl Iterator<Item = u32>) -> Vec<Vec<u32>> {
+fn spread(
+    homes: &mut [Home],
+    sections: usize,
+    of: impl Iterator<Item = SectionId>,
+) -> Vec<Vec<u32>> {
     let mut lists: Vec<Vec<u32>> = vec![Vec::new(); sections];
     for ((at, home), section) in (0u32..).zip(homes).zip(of) {
-        let list = &mut lists[section as usize];
+        let list = &mut lists[section.index()];
         *home = Home { section, at: list.len() as u32 };
         list.push(at);
     }
@@ -362,19 +390,19 @@ fn spread(homes: &mut [Home], sections: usize, of: impl Iterator<Item = u32>) ->
 }
 
 /// Outputs that depend on each step whose kernel has flags.
-fn dependents(program: &Program) -> Lists<u32> {
+fn dependents(program: &Program) -> Lists<OutputId> {
     let has_flags = |at: usize| {
         let body = &program.steps[at].kernel.ir().body;
         matches!(body, Body::Map { flags, .. } if !flags.is_empty())
     };
     let with_flags: Vec<bool> = (0..program.steps.len()).map(has_flags).collect();
-    let mut dependents: Vec<Vec<u32>> = vec![Vec::new(); program.steps.len()];
-    for (index, nodes) in (0u32..).zip(program.needs.nodes.iter()) {
+    let mut dependents: Vec<Vec<OutputId>> = vec![Vec::new(); program.steps.len()];
+    for (output, nodes) in (0..).map(OutputId).zip(program.needs.nodes.iter()) {
         for node in nodes {
             if let Some(Placement::Step(step)) = program.placements[node.index()]
-                && with_flags[step as usize]
+                && with_flags[step.index()]
             {
-                dependents[step as usize].push(index);
+                dependents[step.index()].push(output);
             }
         }
     }

@@ -1,24 +1,20 @@
 //! What a section looks like at a fetch, instances and numbers apart: which
 //! metrics and nodes have values, which of them have the same instances, and
-//! which fail. Sections that look alike share a plan, whoever's they are.
+//! which fail. Sections that look alike share a plan, also between hosts.
 //!
-//! [`super::analysis`] finds that out.
+//! [`super::analysis`] finds shapes.
 
 use crate::model::InstId;
 use crate::program::Status;
 
-/// A set of instances of a section, by the order in which sets appear in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SetId(pub u32);
+crate::program::index! {
+    /// A set of instances of a section, by the order in which sets appear in it.
+    SetId;
+}
 
 impl SetId {
     /// The one lane of a single value.
     pub const SINGLE: SetId = SetId(u32::MAX);
-
-    /// As an index of the section's sets.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 /// What a section looks like at a fetch. Equal shapes have one plan.

@@ -1,7 +1,7 @@
-//! How the records covered become more: reading on at either end.
+//! Reads on at either end of the records that are covered.
 //!
-//! Input: the data volumes. Output: one more record at a time, which damage and marks
-//! on the way to it are noted with. What is in the records is not known here.
+//! Input: the data volumes. Output: one more record at a time, with the damage and the
+//! marks on the way to it. What is in the records is not known here.
 
 use pmderive_core::model::Timestamp;
 use pmderive_core::source::SourceError;

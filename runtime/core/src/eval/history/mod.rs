@@ -10,18 +10,17 @@
 //! and one that was not in the program for some time has an older one. Such a
 //! definition has its sample apart until its operand has values again.
 
+mod changes;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::general::{Previous, PreviousBits};
-use super::lanes::are_same;
-use super::layout::{Frame, Geometry, Kept, Layout, POISON, Placed, Save, SetId, State, TooLarge};
+use super::layout::{Frame, Geometry, Kept, Layout, POISON, Placed, Save, SectionId, SetId, State};
 use crate::kernel::Scalar;
 use crate::kernel::interp::{read, write};
 use crate::model::{InstId, PmStatus, Timestamp};
-use crate::program::{
-    BaselineId, Binding, HistoryId, OnFailure, Program, Reason, SampleKey, Status,
-};
+use crate::program::{BaselineId, HistoryId, OnFailure, Program, Reason, SampleKey, Status};
 
 /// All previous samples of a context.
 #[derive(Debug, Default)]
@@ -59,18 +58,15 @@ pub struct Sample {
     lanes: Vec<u64>,
 }
 
-/// Bytes of a block that are not copied where that can be avoided.
-const LARGE: usize = 1 << 16;
-
 impl HistoryStore {
     /// The samples of a section that kernels read.
-    pub fn block(&self, section: usize) -> &[u8] {
-        self.blocks.get(section).map_or(&[], |block| block)
+    pub fn block(&self, section: SectionId) -> &[u8] {
+        self.blocks.get(section.index()).map_or(&[], |block| block)
     }
 
     /// The same, to align samples in it.
-    pub fn block_mut(&mut self, section: usize) -> &mut [u8] {
-        self.blocks.get_mut(section).map_or(&mut [], |block| block)
+    pub fn block_mut(&mut self, section: SectionId) -> &mut [u8] {
+        self.blocks.get_mut(section.index()).map_or(&mut [], |block| block)
     }
 
     /// True when kernels can use the sample.
@@ -137,59 +133,6 @@ impl HistoryStore {
         self.parked.retain(|key, _| definitions.binary_search(&key.history.definition).is_err());
     }
 
-    /// Takes the histories of a program in use; the samples of the program
-    /// before are parked under the keys of its definitions.
-    pub fn change_program(
-        &mut self,
-        old: Option<(&Program, &Binding, Option<&Layout>)>,
-        (program, binding): (&Program, &Binding),
-    ) {
-        if let Some((program, binding, layout)) = old {
-            if let Some(layout) = layout {
-                self.set_aside_all(layout);
-            }
-            let mut apart = std::mem::take(&mut self.apart).into_iter().peekable();
-            for ((at, baseline), key) in
-                (0u32..).zip(&program.baselines).zip(keys(program, binding))
-            {
-                let own = apart.next_if(|(id, _)| *id == BaselineId(at)).map(|(_, entry)| entry);
-                let entry = own.unwrap_or_else(|| self.entries[baseline.history.index()].clone());
-                self.parked.insert(key, entry);
-            }
-        }
-        if self.parked.is_empty() {
-            // There was nothing before.
-            self.entries = vec![Entry::None(Reason::FirstSample); program.histories.len()];
-            self.parked.shrink_to_fit();
-            return;
-        }
-        let parked = &mut self.parked;
-        let mut entry = |key| parked.remove(&key).unwrap_or(Entry::None(Reason::FirstSample));
-        let baselines = (0u32..).map(BaselineId).zip(&program.baselines);
-        let own: Vec<(BaselineId, HistoryId, Entry)> = baselines
-            .zip(keys(program, binding))
-            .map(|((id, baseline), key)| (id, baseline.history, entry(key)))
-            .collect();
-        // Definitions share the newest sample.
-        let mut shared: Vec<Option<Entry>> = vec![None; program.histories.len()];
-        for (_, history, entry) in &own {
-            match &mut shared[history.index()] {
-                Some(newest) if newest.stamp() >= entry.stamp() => {}
-                place => *place = Some(entry.clone()),
-            }
-        }
-        let none = || Entry::None(Reason::FirstSample);
-        self.entries = shared.into_iter().map(|entry| entry.unwrap_or_else(none)).collect();
-        let differs = |(_, history, entry): &(BaselineId, HistoryId, Entry)| {
-            *entry != self.entries[history.index()]
-        };
-        let apart = own.into_iter().filter(differs);
-        self.apart = apart.map(|(id, _, entry)| (id, entry)).collect();
-        // They are few, and made of a list of all.
-        self.apart.shrink_to_fit();
-        self.parked.shrink_to_fit();
-    }
-
     /// Definitions that have their sample apart share it again, but for those
     /// of histories that have `kept` what they had.
     pub fn share_again(&mut self, program: &Program, kept: impl Fn(HistoryId) -> bool) {
@@ -197,78 +140,6 @@ impl HistoryStore {
         if self.apart.is_empty() {
             self.apart = Vec::new();
         }
-    }
-
-    fn set_aside_all(&mut self, layout: &Layout) {
-        let states = layout.states.iter().zip(&layout.sections.all);
-        for ((state, section), block) in states.zip(std::mem::take(&mut self.blocks)) {
-            let Some(state) = state else { continue };
-            // It was laid out, hence it is not too large.
-            let Ok(geometry) = Geometry::of(state) else { continue };
-            for (history, kept) in section.histories.iter().zip(&state.plan.histories) {
-                let entry = &mut self.entries[history.index()];
-                if let (Entry::Resident(stamp), Ok(kept)) = (&*entry, kept) {
-                    let column = &block[geometry.kept(kept.to) as usize..];
-                    *entry = aside(*stamp, state.ids(kept.set), kept.scalar, column);
-                }
-            }
-        }
-    }
-
-    /// Goes from one state of a section to another: samples that have their
-    /// place there are carried over, others are set aside, and those set aside
-    /// earlier come back when their lanes do. `former` is a buffer.
-    ///
-    /// # Errors
-    /// [`TooLarge`].
-    pub fn change_section(
-        &mut self,
-        layout: &Layout,
-        section: usize,
-        new: &State,
-        former: &mut Vec<u8>,
-    ) -> Result<(), TooLarge> {
-        self.blocks.resize_with(layout.sections.all.len(), Vec::new);
-        let old = layout.states[section].as_deref();
-        let was = old.map(Geometry::of).transpose()?;
-        let old = old.zip(was.as_ref());
-        let geometry = Geometry::of(new)?;
-        let block = &mut self.blocks[section];
-        let histories = &layout.sections.all[section].histories;
-        let mut carried: Vec<Carried> = Vec::new();
-        for (at, history) in histories.iter().enumerate() {
-            let entry = &mut self.entries[history.index()];
-            let Entry::Resident(stamp) = entry else { continue };
-            let from =
-                old.and_then(|(old, was)| Some((old, was, old.plan.histories[at].as_ref().ok()?)));
-            let Some((old, was, from)) = from else {
-                *entry = Entry::None(Reason::FirstSample);
-                continue;
-            };
-            let (ids, offset) = (old.ids(from.set), was.kept(from.to) as usize);
-            match &new.plan.histories[at] {
-                Ok(kept) if are_same(new.ids(kept.previous()), ids) => carried.push(Carried {
-                    from: offset,
-                    to: geometry.kept(kept.to) as usize,
-                    bytes: ids.len() * from.scalar.bytes(),
-                }),
-                _ => *entry = aside(*stamp, ids, from.scalar, &block[offset..]),
-            }
-        }
-        carry(&carried, block, geometry.kept_size, former);
-        for (at, history) in histories.iter().enumerate() {
-            let entry = &mut self.entries[history.index()];
-            let Entry::Aside(sample) = entry else { continue };
-            let to = new.plan.histories[at].as_ref().ok();
-            if let Some(to) = to.filter(|to| are_same(new.ids(to.set), &sample.ids)) {
-                let column = &mut block[geometry.kept(to.to) as usize..];
-                for (at, bits) in sample.lanes.iter().enumerate() {
-                    write(to.scalar, column, at * to.scalar.bytes(), *bits);
-                }
-                *entry = Entry::Resident(sample.stamp);
-            }
-        }
-        Ok(())
     }
 
     /// The sample as the general path sees it for a definition; `now` is the
@@ -290,7 +161,7 @@ impl HistoryStore {
             Entry::Resident(stamp) => match kept_in(layout, history) {
                 None => Previous::None(Reason::FirstSample),
                 Some((section, state, kept)) => {
-                    let offset = frame.placed[section].offset(kept.to) as usize;
+                    let offset = frame.placed[section.index()].offset(kept.to) as usize;
                     let column = &self.block(section)[offset..];
                     Previous::Lanes {
                         ids: state.ids(kept.previous()),
@@ -311,7 +182,7 @@ impl HistoryStore {
     /// the time of an operand.
     pub fn save_columns(
         &mut self,
-        (section, placed): (usize, &Placed),
+        (section, placed): (SectionId, &Placed),
         work: &[u8],
         stamp: impl Fn(HistoryId) -> Timestamp,
     ) {
@@ -320,9 +191,9 @@ impl HistoryStore {
         }
     }
 
-    fn save_one(&mut self, section: usize, save: &Save, work: &[u8], stamp: Timestamp) {
+    fn save_one(&mut self, section: SectionId, save: &Save, work: &[u8], stamp: Timestamp) {
         let column = &work[save.from as usize..][..save.bytes as usize];
-        let block = &mut self.blocks[section];
+        let block = &mut self.blocks[section.index()];
         block[save.to as usize..][..save.bytes as usize].copy_from_slice(column);
         self.entries[save.history.index()] = Entry::Resident(stamp);
     }
@@ -330,9 +201,9 @@ impl HistoryStore {
     /// Keeps the column of one operand, which has one.
     pub fn save_column(&mut self, history: HistoryId, frame: &Frame, stamp: Timestamp) {
         let home = frame.sections.histories[history.index()];
-        let placed = &frame.placed[home.section as usize];
+        let placed = &frame.placed[home.section.index()];
         let Some(save) = placed.saves.iter().find(|save| save.history == history) else { return };
-        self.save_one(home.section as usize, save, &frame.arena, stamp);
+        self.save_one(home.section, save, &frame.arena, stamp);
     }
 
     /// Keeps lanes that the general path computed as the sample.
@@ -347,8 +218,8 @@ impl HistoryStore {
         let entry = &mut self.entries[history.index()];
         match kept_in(layout, history) {
             Some((section, state, kept)) if *state.ids(kept.set) == *ids => {
-                let offset = frame.placed[section].offset(kept.to) as usize;
-                let column = &mut self.blocks[section][offset..];
+                let offset = frame.placed[section.index()].offset(kept.to) as usize;
+                let column = &mut self.blocks[section.index()][offset..];
                 for (lane, bits) in lanes.iter().enumerate() {
                     write(kept.scalar, column, lane * kept.scalar.bytes(), *bits);
                 }
@@ -388,8 +259,8 @@ impl HistoryStore {
                     (&*entry, kept_in(layout, history))
                     && let Some(set) = kept.other
                 {
-                    let offset = frame.placed[section].offset(kept.to) as usize;
-                    let column = &self.blocks[section][offset..];
+                    let offset = frame.placed[section.index()].offset(kept.to) as usize;
+                    let column = &self.blocks[section.index()][offset..];
                     *entry = aside(*stamp, state.ids(set), kept.scalar, column);
                 }
             }
@@ -402,60 +273,12 @@ impl HistoryStore {
     }
 }
 
-/// A sample that stays in its section's block: its offset there as it was and as
-/// it is to be, and its length.
-#[derive(Clone, Copy, Debug)]
-struct Carried {
-    from: usize,
-    to: usize,
-    bytes: usize,
-}
-
-/// Makes a block `size` bytes long, with the samples where they are to be.
-/// `former` is a buffer.
-fn carry(samples: &[Carried], block: &mut Vec<u8>, size: usize, former: &mut Vec<u8>) {
-    let all_stay = samples.iter().all(|sample| sample.from == sample.to);
-    if !all_stay && block.len() > LARGE {
-        std::mem::swap(block, former);
-    } else if !all_stay {
-        former.clear();
-        former.extend_from_slice(block);
-    }
-    block.truncate(size);
-    if block.capacity() > size + size / 2 {
-        block.shrink_to(size);
-    }
-    block.reserve_exact(size - block.len());
-    block.resize(size, 0);
-    for Carried { from, to, bytes } in samples.iter().filter(|_| !all_stay) {
-        block[*to..][..*bytes].copy_from_slice(&former[*from..][..*bytes]);
-    }
-}
-
 /// Where the operand of a history is kept, if it has a column.
-pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(usize, &State, &Kept)> {
+pub fn kept_in(layout: &Layout, history: HistoryId) -> Option<(SectionId, &State, &Kept)> {
     let home = layout.sections.histories[history.index()];
-    let state = layout.states[home.section as usize].as_deref()?;
+    let state = layout.state(home.section)?;
     let kept = state.plan.histories[home.at as usize].as_ref().ok()?;
-    Some((home.section as usize, state, kept))
-}
-
-impl Entry {
-    /// Time of a sample with values that has no place in a layout.
-    fn stamp(&self) -> Option<Timestamp> {
-        match self {
-            Entry::Aside(sample) => Some(sample.stamp),
-            _ => None,
-        }
-    }
-}
-
-/// What the samples of a program's definitions belong to, parallel to its baselines.
-fn keys(program: &Program, binding: &Binding) -> impl Iterator<Item = SampleKey> {
-    program.baselines.iter().map(|baseline| {
-        let history = &program.histories[baseline.history.index()];
-        binding.sample_key(baseline.key, &history.inputs)
-    })
+    Some((home.section, state, kept))
 }
 
 /// A sample of its own, from a column.

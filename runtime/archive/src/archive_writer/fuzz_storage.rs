@@ -1,5 +1,5 @@
-//! Archives that are written to memory, with every write on record: to see
-//! what would be on disk had the writer been stopped in between.
+//! Archives that are written to memory, with a list of all writes: it shows what
+//! would be on disk if the writer were stopped in between.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use pmderive_core::source::SourceError;
 use crate::archive::ArchiveContext;
 use crate::archive::label::Role;
 use crate::archive_writer::storage::{Storage, file_name};
-use crate::archive_writer::{ArchiveWriter, WriteError, WriterOptions, check_options};
+use crate::archive_writer::{ArchiveWriter, WriteError, WriterOptions};
 
 /// What an [`ArchiveWriter`] has written so far, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Written(Arc<Mutex<Vec<Write>>>);
+pub struct MemoryFiles(Arc<Mutex<Vec<Write>>>);
 
 #[derive(Clone, Debug)]
 struct Write {
@@ -32,14 +32,14 @@ impl ArchiveWriter {
     ///
     /// # Errors
     /// As for [`ArchiveWriter::create`].
-    pub fn in_memory(options: WriterOptions) -> Result<(ArchiveWriter, Written), WriteError> {
-        check_options(&options)?;
-        let written = Written::default();
+    pub fn in_memory(options: WriterOptions) -> Result<(ArchiveWriter, MemoryFiles), WriteError> {
+        options.check()?;
+        let written = MemoryFiles::default();
         Ok((ArchiveWriter::begin(Box::new(written.clone()), options)?, written))
     }
 }
 
-impl Written {
+impl MemoryFiles {
     /// Sizes in bytes of all writes, and whether each made a file: those that
     /// did were done as a whole or not at all.
     pub fn sizes(&self) -> Vec<(usize, bool)> {
@@ -100,7 +100,7 @@ impl Written {
     }
 }
 
-impl Storage for Written {
+impl Storage for MemoryFiles {
     fn create(&mut self, role: Role, bytes: &[u8]) -> Result<(), WriteError> {
         self.add(role, true, bytes);
         Ok(())

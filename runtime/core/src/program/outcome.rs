@@ -1,0 +1,92 @@
+//! What comes of an evaluation: values, none for a reason, or a failure.
+
+use std::fmt;
+
+use crate::model::PmStatus;
+
+/// Why a metric has no values although nothing failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A difference needs two samples and this is the first.
+    FirstSample,
+    /// The previous sample lies before a gap in the data.
+    Gap,
+    /// The previous sample is of a later time, as where an archive is read
+    /// backward.
+    Backward,
+    /// The previous sample is of the same time: nothing can be told per second.
+    SameTime,
+    /// Every counter went backwards.
+    CounterFell,
+    /// An operand was delivered without values.
+    OperandEmpty,
+    /// The operand failed at the previous fetch, with this status.
+    OperandFailed(PmStatus),
+    /// No instance is in all operands, or none is selected.
+    InstanceMissing,
+    /// The definition says so: `novalue()`.
+    NoValue,
+}
+
+impl Reason {
+    /// The word of the reason in JSON and in files of unit tests, which does
+    /// not change.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Reason::FirstSample => "first-sample",
+            Reason::Gap => "gap",
+            Reason::Backward => "backward",
+            Reason::SameTime => "same-time",
+            Reason::CounterFell => "counter-fell",
+            Reason::OperandEmpty => "operand-empty",
+            Reason::OperandFailed(_) => "operand-failed",
+            Reason::InstanceMissing => "instance-missing",
+            Reason::NoValue => "novalue",
+        }
+    }
+
+    /// All words.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        let all = [
+            Reason::FirstSample,
+            Reason::Gap,
+            Reason::Backward,
+            Reason::SameTime,
+            Reason::CounterFell,
+            Reason::OperandEmpty,
+            Reason::OperandFailed(PmStatus::GENERIC),
+            Reason::InstanceMissing,
+            Reason::NoValue,
+        ];
+        all.into_iter().map(Reason::word)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::FirstSample => "a difference needs two samples, and this is the first",
+            Reason::Gap => "there is a gap in the data since the previous sample",
+            Reason::Backward => "the previous sample is of a later time",
+            Reason::SameTime => "the previous sample is of the same time",
+            Reason::CounterFell => "every counter went backwards",
+            Reason::OperandEmpty => "an operand has no values",
+            Reason::OperandFailed(status) => {
+                return write!(f, "an operand failed in the previous sample: {status}");
+            }
+            Reason::InstanceMissing => "no instance is in all operands, or none is selected",
+            Reason::NoValue => "the definition says so",
+        })
+    }
+}
+
+/// Outcome of an evaluation for a node or a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// There are values.
+    Values,
+    /// There are none.
+    Empty(Reason),
+    /// There is a PMAPI status instead.
+    Failed(PmStatus),
+}

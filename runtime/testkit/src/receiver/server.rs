@@ -1,0 +1,184 @@
+//! A receiver at work: on a socket, on any stream of a tokio runtime, or called.
+
+use std::collections::HashMap;
+use std::future::pending;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::http::{Request, read_request, response};
+use super::remote_write::Sample;
+use super::store::{Reply, Seen, Store};
+
+/// Remembers requests and answers them. Clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Receiver {
+    store: Arc<Mutex<Store>>,
+}
+
+impl Receiver {
+    /// One that judges each request by its merit.
+    pub fn new() -> Receiver {
+        Receiver::default()
+    }
+
+    /// One on a free port of the loopback interface, in a thread of its own.
+    ///
+    /// # Errors
+    /// The system gives no thread or no port.
+    pub fn listen() -> io::Result<Listening> {
+        Listening::start(Receiver::new())
+    }
+
+    /// What becomes of the next requests, one after another, when what was given
+    /// before is used up.
+    pub fn script(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.store().add_script(replies);
+    }
+
+    /// What becomes of all requests from now on.
+    pub fn always(&self, reply: Reply) {
+        self.store().reply_otherwise(reply);
+    }
+
+    /// All requests so far.
+    pub fn requests(&self) -> Vec<Seen> {
+        self.store().seen.clone()
+    }
+
+    /// All samples that were taken, by the labels of their series.
+    pub fn stored(&self) -> HashMap<Vec<(String, String)>, Vec<Sample>> {
+        self.store().stored.clone()
+    }
+
+    /// What was wrong with requests that were taken by their merit. A sample that
+    /// comes again, as after a response that was lost, is none.
+    pub fn complaints(&self) -> Vec<String> {
+        self.store().complaints.clone()
+    }
+
+    /// Takes a request without HTTP: the status, if there is one, and when to
+    /// come again. Nothing waits: what is late is answered at once, and what is
+    /// garbage or never comes has no status.
+    pub fn answer(&self, request: Request) -> Option<(u16, Option<Box<str>>)> {
+        let (reply, (status, _)) = self.store().take(request);
+        match reply {
+            Reply::ByMerit | Reply::Late(_) => Some((status, None)),
+            Reply::Status { status, retry_after } => Some((status, retry_after)),
+            Reply::Garbage(_) | Reply::Cut(_) | Reply::Never => None,
+        }
+    }
+
+    /// Answers the requests of a connection until its end.
+    ///
+    /// # Errors
+    /// The stream breaks, or a request is none.
+    pub async fn serve(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) -> io::Result<()> {
+        let mut read = Vec::new();
+        while let Some(request) = read_request(&mut stream, &mut read).await? {
+            let (reply, (status, reason)) = self.store().take(request);
+            let by_merit = response(status, None, &reason);
+            match reply {
+                Reply::ByMerit => stream.write_all(&by_merit).await?,
+                Reply::Late(time) => {
+                    tokio::time::sleep(time).await;
+                    stream.write_all(&by_merit).await?;
+                }
+                Reply::Status { status, retry_after } => {
+                    let told = response(status, retry_after.as_deref(), "as told");
+                    stream.write_all(&told).await?;
+                }
+                Reply::Garbage(bytes) => {
+                    stream.write_all(&bytes).await?;
+                    return stream.shutdown().await;
+                }
+                Reply::Cut(after) => {
+                    stream.write_all(&by_merit[..after.min(by_merit.len())]).await?;
+                    return stream.shutdown().await;
+                }
+                Reply::Never => {
+                    // What else it says is of no interest.
+                    while stream.read_buf(&mut read).await? > 0 {
+                        read.clear();
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A receiver on a port until it is dropped.
+#[derive(Debug)]
+pub struct Listening {
+    receiver: Receiver,
+    address: SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listening {
+    fn start(receiver: Receiver) -> io::Result<Listening> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let shared = receiver.clone();
+        let thread = std::thread::Builder::new().name("receiver".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::spawn(accept(listener, shared));
+                // Ends when the sender is dropped, too; all tasks go with the runtime.
+                drop(stopped.await);
+            });
+        })?;
+        Ok(Listening { receiver, address, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where remote write requests go.
+    pub fn url(&self) -> String {
+        format!("http://{}/api/v1/write", self.address)
+    }
+}
+
+async fn accept(listener: std::net::TcpListener, receiver: Receiver) {
+    let Ok(listener) = TcpListener::from_std(listener) else { return pending().await };
+    while let Ok((stream, _)) = listener.accept().await {
+        let receiver = receiver.clone();
+        // What breaks a connection is the client's business.
+        tokio::spawn(async move { drop(receiver.serve(stream).await) });
+    }
+}
+
+impl Deref for Listening {
+    type Target = Receiver;
+
+    fn deref(&self) -> &Receiver {
+        &self.receiver
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! `pmderive serve` as its users have it: a process over a few fake hosts, its
+//! lines, its listener, signals and files that change. Every value is one that the
+//! fake hosts have at that moment.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+
+use pmderive_runtime::model::{Timestamp, Value};
+use pmderive_testkit::fleet::{FakeFleet, Plan};
+use serde_json::Value as Json;
+
+use crate::command::pmderive;
+
+const DEFINITIONS: &str = "
+# pmderive: export
+s.gauge = fleet.g0
+# pmderive: export
+s.each = fleet.d0.g0
+s.hidden = fleet.g0 * 2
+";
+
+/// A folder with the files of a small fleet.
+struct Site {
+    folder: tempfile::TempDir,
+    fleet: FakeFleet,
+}
+
+impl Site {
+    fn new(hosts: u32, config: &str) -> Site {
+        let fleet = FakeFleet::start(Plan { hosts, classes: 2, ..Plan::default() }, 0);
+        let fleet = fleet.expect("the loopback device");
+        let site = Site { folder: tempfile::tempdir().expect("a folder"), fleet };
+        site.write("hosts.json", &site.fleet.targets());
+        site.write("s.conf", DEFINITIONS);
+        site.write("serve.toml", config);
+        site
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Replaces a file as careful people do: at once.
+    fn write(&self, name: &str, text: &str) {
+        let draft = self.path(".draft");
+        std::fs::write(&draft, text).expect("a file");
+        std::fs::rename(draft, self.path(name)).expect("the same folder");
+    }
+
+    fn start(&self) -> Serving {
+        let child = serve(&self.path("serve.toml"));
+        Serving::of(child)
+    }
+}
+
+fn serve(config: &Path) -> Child {
+    let mut command: Command = pmderive(&["serve", "--config"]);
+    command.arg(config).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// A process that serves.
+struct Serving {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    log: BufReader<ChildStderr>,
+}
+
+impl Serving {
+    fn of(mut child: Child) -> Serving {
+        let lines = BufReader::new(child.stdout.take().expect("piped"));
+        let log = BufReader::new(child.stderr.take().expect("piped"));
+        Serving { child, lines, log }
+    }
+
+    /// The next line of values.
+    fn line(&mut self) -> Json {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("UTF-8");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// The next line of values that is like this.
+    fn line_like(&mut self, is_it: impl Fn(&Json) -> bool) -> Json {
+        loop {
+            let line = self.line();
+            if is_it(&line) {
+                return line;
+            }
+        }
+    }
+
+    /// The next line of the log with a text in it.
+    fn log_with(&mut self, text: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            assert_ne!(self.log.read_line(&mut line).expect("UTF-8"), 0, "no line with {text}");
+        }
+        line
+    }
+
+    /// Where it listens, by its log.
+    fn address(&mut self) -> SocketAddr {
+        let line = self.log_with("listening on ");
+        let (_, address) = line.trim().rsplit_once(' ').expect("an address");
+        address.parse().expect("an address")
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status().expect("kill");
+        assert!(sent.success());
+    }
+
+    /// Has it end, and gives what it had still to say.
+    fn end(mut self) -> (Vec<Json>, String) {
+        self.signal("-TERM");
+        let (mut lines, mut log) = (String::new(), String::new());
+        let reading = std::thread::spawn(move || {
+            self.log.read_to_string(&mut log).expect("UTF-8");
+            log
+        });
+        self.lines.read_to_string(&mut lines).expect("UTF-8");
+        let log = reading.join().expect("no panic");
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0), "{log}");
+        let lines = lines.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        (lines.collect(), log)
+    }
+}
+
+/// Status and body of the answer to a request.
+fn request(address: SocketAddr, head: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "{head}\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("UTF-8");
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    (status.expect("a status"), body.to_owned())
+}
+
+const LINES: &str = "
+interval = 1
+[[group]]
+name = 'web'
+targets = ['hosts.json']
+definitions = ['s.conf']
+[[sink]]
+kind = 'json-lines'
+";
+
+fn is_frame(line: &Json) -> bool {
+    line.get("metrics").is_some()
+}
+
+/// True for a mark that a busy machine may bring about.
+fn is_late(line: &Json) -> bool {
+    line["reason"].as_str().is_some_and(|text| text.contains("no answer within 0.8 seconds"))
+}
+
+/// The number of the host that a line is about.
+fn host_of(line: &Json) -> u32 {
+    let name = line["labels"]["host"].as_str().expect("a label");
+    name.strip_prefix("host").and_then(|number| number.parse().ok()).expect("a number")
+}
+
+fn seconds(text: &Json) -> Timestamp {
+    let (seconds, rest) = text.as_str().and_then(|text| text.split_once('.')).expect("a time");
+    let number = |text: &str| text.parse().expect("digits");
+    Timestamp::new(number(seconds), number(rest))
+}
+
+fn check_values(fleet: &FakeFleet, line: &Json) {
+    let (host, time) = (host_of(line), seconds(&line["stamp"]));
+    let plan = fleet.plan();
+    let number = |name: &str| {
+        let mut metrics = plan.metrics(plan.class(host));
+        metrics.find(|metric| metric.name == name).expect("a metric of the fleet").number
+    };
+    let value = |name: &str, instance| match plan.value(host, number(name), instance, time) {
+        Value::F64(value) => value,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(line["metrics"]["s.gauge"].as_f64(), Some(value("fleet.g0", -1)), "{line}");
+    let each = line["metrics"]["s.each"].as_array().expect("a list");
+    let instances = plan.instances(host, 0, time);
+    assert_eq!(each.len(), instances.len());
+    for (found, (id, name)) in each.iter().zip(instances) {
+        let expected = serde_json::json!([id, name, value("fleet.d0.g0", id)]);
+        assert_eq!(*found, expected);
+    }
+}
+
+#[test]
+fn lines_have_the_values_of_all_hosts() {
+    let site = Site::new(5, LINES);
+    let mut serving = site.start();
+    let mut counts = [0; 5];
+    while counts.iter().any(|count| *count < 2) {
+        let line = serving.line_like(is_frame);
+        assert_eq!(line["metrics"].as_object().map(serde_json::Map::len), Some(2), "{line}");
+        assert_eq!(line["labels"]["job"], "web");
+        assert_eq!(line["host"]["hostname"], line["labels"]["host"]);
+        check_values(&site.fleet, &line);
+        counts[host_of(&line) as usize] += 1;
+    }
+    let (rest, _) = serving.end();
+    let is_mark = |line: &&Json| !is_frame(line) && !is_late(line);
+    assert_eq!(rest.iter().find(is_mark), None, "an orderly end marks nothing");
+}
+
+#[test]
+fn files_that_change_are_read_again() {
+    let site = Site::new(3, LINES);
+    let mut serving = site.start();
+    for host in 0..3 {
+        serving.line_like(|line| is_frame(line) && host_of(line) == host);
+    }
+    // A host goes.
+    let targets: Json = serde_json::from_str(&site.fleet.targets()).expect("JSON");
+    let less: Vec<&Json> = targets.as_array().expect("a list").iter().take(2).collect();
+    site.write("hosts.json", &serde_json::to_string(&less).expect("JSON"));
+    let stale = serving.line_like(|line| !is_frame(line) && !is_late(line));
+    assert_eq!((host_of(&stale), &stale["reason"]), (2, &"no target any more".into()));
+    assert_eq!(stale["stale"]["s.gauge"], true);
+    // A definition changes its meaning, another one comes.
+    let more = DEFINITIONS.replace("s.gauge = fleet.g0", "s.gauge = delta(fleet.c1)")
+        + "# pmderive: export\ns.more = fleet.g1\n";
+    site.write("s.conf", &more);
+    let line = serving.line_like(|line| is_frame(line) && line["metrics"].get("s.more").is_some());
+    assert_eq!(line["metrics"].get("s.gauge"), None, "there is no difference yet: {line}");
+    // A mistake is refused, and everything goes on; after SIGHUP, too.
+    site.write("s.conf", "s.gauge = fleet.g0 +\n");
+    let refused = "refused; what was read before stays in force";
+    serving.log_with(refused);
+    serving.log_with("PMD0");
+    serving.signal("-HUP");
+    serving.log_with(refused);
+    let line = serving.line_like(is_frame);
+    let line = match line["metrics"].get("s.more") {
+        Some(_) => line,
+        None => serving.line_like(is_frame),
+    };
+    assert!(line["metrics"].get("s.more").is_some(), "{line}");
+    serving.end();
+}
+
+#[test]
+fn a_host_that_fails_has_stale_series_once_and_comes_back() {
+    let site = Site::new(2, LINES);
+    let mut serving = site.start();
+    for host in 0..2 {
+        serving.line_like(|line| is_frame(line) && host_of(line) == host);
+    }
+    site.fleet.host(1).stop();
+    let stale = serving.line_like(|line| !is_frame(line) && host_of(line) == 1);
+    assert!(is_late(&stale), "{stale}");
+    let mut others = 0;
+    while others < 4 {
+        let line = serving.line();
+        assert_eq!(host_of(&line), 0, "{line}");
+        if is_frame(&line) {
+            check_values(&site.fleet, &line);
+            others += 1;
+        }
+    }
+    site.fleet.host(1).go_on();
+    let line = serving.line_like(|line| host_of(line) == 1);
+    assert!(is_frame(&line), "{line}");
+    serving.end();
+}
+
+#[test]
+fn the_listener_shows_metrics_hosts_and_health() {
+    let config = "listen = '127.0.0.1:0'\n".to_owned() + &LINES.replace("json-lines", "prometheus");
+    let site = Site::new(3, &config);
+    let mut serving = site.start();
+    let address = serving.address();
+    let get = |path: &str| request(address, &format!("GET {path} HTTP/1.1\r\nAccept: */*"));
+    // All are up.
+    let own = loop {
+        let (status, own) = get("/metrics");
+        assert_eq!(status, 200);
+        if own.contains("pmderive_hosts{state=\"up\"} 3\n") {
+            break own;
+        }
+    };
+    assert!(own.contains("pmderive_config_is_good 1\n"), "{own}");
+    assert!(own.contains("\npmderive_slots_answered_total "), "{own}");
+    let target = site.fleet.address(1);
+    let (status, text) = get(&format!("/metrics?target={target}"));
+    assert_eq!(status, 200, "{text}");
+    assert!(text.contains("\ns_gauge{") && text.contains("# TYPE s_each gauge\n"), "{text}");
+    assert!(text.contains("instname=\"i0\"") && text.contains("rack=\"r000\""), "{text}");
+    assert!(!text.contains("s_hidden"), "{text}");
+    assert_eq!(get("/metrics?target=nowhere:44321").0, 404);
+    let (status, hosts) = get("/-/targets");
+    let hosts: Json = serde_json::from_str(&hosts).expect("JSON");
+    assert_eq!((status, hosts["targets"].as_array().map(Vec::len)), (200, Some(3)));
+    assert!(hosts["targets"].as_array().expect("a list").iter().all(|one| one["state"] == "up"));
+    let (status, page) = request(address, "GET /-/targets HTTP/1.1\r\nAccept: text/html");
+    assert!(status == 200 && page.starts_with("<!doctype html>"), "{page}");
+    assert_eq!(get("/healthz"), (200, "ok\n".to_owned()));
+    assert_eq!(request(address, "POST /-/reload HTTP/1.1"), (200, "3 hosts\n".to_owned()));
+    site.write("s.conf", "s.gauge = \n");
+    // It may have been noticed already; the answer is the same.
+    let (status, report) = request(address, "POST /-/reload HTTP/1.1");
+    assert!(status == 422 && report.contains("s.conf"), "{status} {report}");
+    assert_eq!(get("/healthz").0, 503);
+    assert!(get("/metrics").1.contains("pmderive_config_is_good 0\n"));
+    let (_, log) = serving.end();
+    assert!(log.contains("ending"), "{log}");
+}
+
+#[test]
+fn an_address_that_is_taken_is_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address");
+    let site = Site::new(1, &format!("listen = '{address}'\n{LINES}"));
+    let output = serve(&site.path("serve.toml")).wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let expected = format!("pmderive: {address} is taken: ");
+    assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
+fn mistakes_are_told_and_nothing_is_started() {
+    let rows: &[(&str, &str)] = &[
+        ("interval = 1\n", "there is no group of hosts to watch"),
+        ("interval = 'soon'\n", "this is no time"),
+        ("intervall = 1\n", "there is no key `intervall` here"),
+        ("deadline = 10\n", "the deadline is not shorter than the interval"),
+        ("listen = 'here:1'\n", "this is no address with a port"),
+        (
+            "listen = '0.0.0.0:9464'\n[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\n",
+            "can be reached by others",
+        ),
+        ("[[group]]\nname = 'a'\ntargets = []\n", "a group needs the key `definitions`"),
+        ("[[sink]]\nkind = 'kafka'\n", "there is no kind of sink `kafka`"),
+        (
+            "[[sink]]\nkind = 'prometheus'\npath = 'x'\n",
+            "a sink of kind `prometheus` has no `path`",
+        ),
+        (
+            "[[sink]]\nkind = 'json-lines'\n[[sink]]\nkind = 'json-lines'\n",
+            "two sinks are called `json-lines`",
+        ),
+        (
+            "[[sink]]\nkind = 'remote-write'\nurl = 'ftp://x'\n",
+            "begins with `http://` or `https://`",
+        ),
+        ("[[group]]\nname = 'a'\ntargets = ['no.json']\ndefinitions = ['s.conf']\n", "cannot read"),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.gauges']\n",
+            "did you mean `s.gauge`?",
+        ),
+        (
+            "[[group]]\nname = 'a'\ntargets = ['hosts.json']\ndefinitions = ['s.conf']\nexport = ['s.*']\n",
+            "1 host in 1 group, 3 definitions, 3 exported, 0 sinks",
+        ),
+    ];
+    let site = Site::new(1, "");
+    for (config, expected) in rows {
+        site.write("serve.toml", config);
+        let mut command: Command = pmderive(&["serve", "--check", "--config"]);
+        let output = command.arg(site.path("serve.toml")).output().expect("it runs");
+        let said =
+            String::from_utf8_lossy(&output.stderr) + String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(expected), "{config}\n{said}");
+        let is_good = expected.starts_with('1');
+        assert_eq!(output.status.code(), Some(if is_good { 0 } else { 2 }), "{config}\n{said}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Sinks of the fleet engine: what they show and send, to peers of tests and to
+//! real receivers.
+
+mod listener;
+mod receivers;
+mod sending;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use pmderive::fleet::frame::{Column, Event, Exported, Instances, Schema};
+use pmderive::fleet::labels::Labels;
+use pmderive::fleet::sinks::samples;
+use pmderive::fleet::slot::Nanos;
+use pmderive::fleet::target::Target;
+use pmderive_runtime::model::{Semantics, ValueType};
+
+/// A host with a few metrics of all kinds, which sink 0 wants.
+struct Host {
+    target: Arc<Target>,
+    of_pcp: Labels,
+    schema: Arc<Schema>,
+    disks: Arc<Instances>,
+}
+
+/// Values of `shop.rate`, which show whether bits are kept.
+const RATES: [f64; 4] = [0.1, 1e-300, 123_456_789.123_456_79, -2.5];
+
+impl Host {
+    fn new(name: &str) -> Host {
+        let metric = |name, value_type, semantics| Exported {
+            help: Some(format!("about {name}, in a few words").into()),
+            ..samples::exported(name, value_type, semantics, 1)
+        };
+        let with_instances = |metric| Exported { has_instances: true, ..metric };
+        let metrics = [
+            metric("shop.hosts", ValueType::U32, Semantics::Discrete),
+            with_instances(metric("shop.rate", ValueType::F64, Semantics::Instant)),
+            metric("shop.requests_total", ValueType::U64, Semantics::Counter),
+            metric("shop.text", ValueType::String, Semantics::Instant),
+        ];
+        let labels = Labels::from_iter([("rack", "a \"quoted\" \\ rack")]);
+        let mut disks = Instances {
+            ids: [0, 1, 2, 7].into(),
+            names: ["vda", "vdb", "nvme0n1", "sdc"].map(Arc::from).into(),
+            ..Instances::default()
+        };
+        disks.domain_labels = Labels::from_iter([("indom_name", "per disk")]);
+        Host {
+            target: samples::target(name, labels),
+            of_pcp: Labels::from_iter([("hostname", "vm"), ("rack", "of PCP")]),
+            schema: Arc::new(Schema { metrics: metrics.into() }),
+            disks: Arc::new(disks),
+        }
+    }
+
+    /// A frame at a time, with these rates.
+    fn frame(&self, at: Nanos, rates: [f64; 4]) -> Arc<Event> {
+        let single = samples::single();
+        let texts = Column {
+            lanes: pmderive::fleet::frame::Lanes::Texts([b"text"[..].into()].into()),
+            ..samples::column(&single, &[])
+        };
+        let columns = vec![
+            samples::column(&single, &[3]),
+            samples::column(&self.disks, &rates.map(f64::to_bits)),
+            samples::column(&single, &[u64::MAX]),
+            texts,
+        ];
+        let mut event = samples::frame(&self.target, 0, &self.schema, columns);
+        if let Event::Frame(frame) = &mut event {
+            frame.at = at;
+            frame.host_labels = self.of_pcp.clone();
+        }
+        Arc::new(event)
+    }
+}
+
+/// The time now, as the engine has it.
+fn now() -> Nanos {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    Nanos(u64::try_from(since.as_nanos()).expect("before 2554"))
+}
+
+/// Waits until something is there.
+fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Status and body of an answer to these bytes.
+fn ask(address: SocketAddr, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.write_all(request.as_bytes()).expect("a request");
+    answer(&mut stream)
+}
+
+/// Reads an answer to its end; the connection ends behind it.
+fn answer(stream: &mut TcpStream) -> (u16, String) {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned());
+    (status.unwrap_or_else(|| panic!("{text:?}")), body.unwrap_or_default())
+}
+
+/// The answer to a GET of a path, with headers that end in `\r\n`.
+fn get(address: SocketAddr, path: &str, headers: &str) -> (u16, String) {
+    ask(address, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n"))
+}

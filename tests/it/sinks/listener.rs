@@ -1,0 +1,291 @@
+//! The listener: what it answers, to whom, and what it refuses.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pmderive::fleet::frame::StaleReason;
+use pmderive::fleet::sinks::http::{Answer, Listen, ListenError, Listener, Pages};
+use pmderive::fleet::sinks::newest::Newest;
+use pmderive::fleet::sinks::numbers::{self, Numbers, Outcome};
+use pmderive::fleet::sinks::samples;
+use pmderive::fleet::sinks::text::Writer;
+use pmderive::fleet::sinks::tls::Identity;
+use pmderive::fleet::slot::Nanos;
+
+use super::{Host, RATES, answer, ask, eventually, get};
+
+/// Pages of a program that has a page, and is well unless it is called so.
+#[derive(Default)]
+pub struct Own {
+    pub trouble: Option<String>,
+    pub numbers: Arc<Numbers>,
+}
+
+impl Pages for Own {
+    fn write_own(&self, writer: &mut Writer<'_>) {
+        numbers::write(writer, &[("scraped", &self.numbers)]);
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
+    }
+
+    fn page(&self, path: &str, accept: &str) -> Option<Answer> {
+        (path == "/-/targets").then(|| Answer::text(200, format!("targets as {accept}")))
+    }
+
+    fn reload(&self) -> Answer {
+        Answer::text(200, "read again\n")
+    }
+}
+
+/// A listener on loopback that shows what sink 0 wants.
+pub fn listen() -> Listen {
+    Listen { sink: Some(0), ..Listen::on("127.0.0.1:0".parse().expect("an address")) }
+}
+
+fn start(listen: Listen, newest: &Arc<Newest>, own: Own) -> Listener {
+    let numbers = Arc::clone(&own.numbers);
+    Listener::start(listen, Arc::clone(newest), numbers, Arc::new(own)).expect("a listener")
+}
+
+fn end() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+const TEXT: &str = r#"# PCP5 shop.hosts PM_ID_NULL u32 PM_INDOM_NULL discrete none
+# HELP shop_hosts about shop.hosts, in a few words
+# TYPE shop_hosts gauge
+shop_hosts{exported_rack="of PCP",hostname="vm",instance="web1:44321",rack="a \"quoted\" \\ rack"} 3
+# PCP5 shop.rate PM_ID_NULL double - instant none
+# HELP shop_rate about shop.rate, in a few words
+# TYPE shop_rate gauge
+shop_rate{exported_rack="of PCP",hostname="vm",indom_name="per disk",instance="web1:44321",instid="0",instname="vda",rack="a \"quoted\" \\ rack"} 0.1
+shop_rate{exported_rack="of PCP",hostname="vm",indom_name="per disk",instance="web1:44321",instid="1",instname="vdb",rack="a \"quoted\" \\ rack"} 1e-300
+shop_rate{exported_rack="of PCP",hostname="vm",indom_name="per disk",instance="web1:44321",instid="2",instname="nvme0n1",rack="a \"quoted\" \\ rack"} 123456789.12345679
+shop_rate{exported_rack="of PCP",hostname="vm",indom_name="per disk",instance="web1:44321",instid="7",instname="sdc",rack="a \"quoted\" \\ rack"} -2.5
+# PCP5 shop.requests_total PM_ID_NULL u64 PM_INDOM_NULL counter none
+# HELP shop_requests_total about shop.requests_total, in a few words
+# TYPE shop_requests_total counter
+shop_requests_total{exported_rack="of PCP",hostname="vm",instance="web1:44321",rack="a \"quoted\" \\ rack"} 18446744073709551615
+"#;
+
+#[test]
+fn a_host_is_shown_in_both_forms_until_it_is_stale() {
+    let newest = Arc::new(Newest::default());
+    let listener = start(listen(), &newest, Own::default());
+    let host = Host::new("web1:44321");
+    newest.tell(&host.frame(Nanos(1_700_000_000_123_000_000), RATES));
+    let page = |more: &str, accept: &str| {
+        get(listener.address(), &format!("/metrics?target=web1%3A44321{more}"), accept)
+    };
+    assert_eq!(page("", ""), (200, TEXT.to_owned()));
+    let comments = TEXT.lines().filter(|line| !line.starts_with("# PCP5"));
+    let open: String = comments.map(|line| format!("{line}\n")).collect::<String>() + "# EOF\n";
+    let open = open.replace("HELP shop_requests_total", "HELP shop_requests");
+    let open = open.replace("TYPE shop_requests_total", "TYPE shop_requests");
+    let accept = "accept: application/openmetrics-text; version=1.0.0\r\n";
+    assert_eq!(page("", accept), (200, open.clone()));
+    let with_times = |text: &str, time: &str| {
+        let line = |line: &str| match line.starts_with('#') {
+            true => format!("{line}\n"),
+            false => format!("{line} {time}\n"),
+        };
+        text.lines().map(line).collect::<String>()
+    };
+    assert_eq!(page("&times=true", ""), (200, with_times(TEXT, "1700000000123")));
+    assert_eq!(page("&times=true", accept), (200, with_times(&open, "1700000000.123")));
+
+    let vanished = vec![(1, samples::named(&["vda", "vdb"])), (2, samples::single())];
+    let reason = StaleReason::Vanished;
+    newest.tell(&Arc::new(samples::stale(&host.target, 1, reason, &host.schema, vanished)));
+    let left = page("", "").1;
+    assert!(left.contains("nvme0n1") && !left.contains("vda"), "{left}");
+    assert!(!left.contains("shop_requests_total"), "{left}");
+    let reason = StaleReason::Failed("no answer".into());
+    newest.tell(&Arc::new(samples::stale(&host.target, 2, reason, &host.schema, Vec::new())));
+    assert_eq!(page("", "").0, 404);
+    listener.stop(end());
+}
+
+#[test]
+fn requests_are_answered() {
+    let newest = Arc::new(Newest::default());
+    newest.tell(&Host::new("").frame(Nanos(0), RATES));
+    newest.tell(&Host::new("web1:44321").frame(Nanos(0), RATES));
+    let listener = start(listen(), &newest, Own::default());
+    let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));
+    let cases: &[(&str, u16, &str)] = &[
+        ("GET /metrics", 200, "\nshop_hosts{exported_rack=\"of PCP\",hostname=\"vm\",rack="),
+        (
+            "GET /metrics",
+            200,
+            "\npmderive_sink_requests_total{sink=\"scraped\",outcome=\"accepted\"}",
+        ),
+        ("GET /metrics?target=", 400, "target= without a name"),
+        ("GET /metrics?target=%ff", 400, "not text in UTF-8"),
+        ("GET /metrics?target=a%0ab", 404, "no values of a\\x0ab: unknown, or"),
+        ("POST /metrics", 405, "only GET"),
+        ("GET /healthz", 200, "ok"),
+        ("GET /-/targets", 200, "targets as text/html"),
+        ("GET /-/nothing", 404, "there is /metrics"),
+        ("GET /", 404, "there is /metrics"),
+        ("GET /-/reload", 405, "only POST"),
+        ("POST /-/reload", 200, "read again"),
+    ];
+    for (request, status, text) in cases {
+        let head = "accept: text/html\r\nhost: x:1\r\nconnection: close";
+        let answered = ask(listener.address(), &format!("{request} HTTP/1.1\r\n{head}\r\n\r\n"));
+        assert_eq!(answered.0, *status, "{request}");
+        assert!(answered.1.contains(text), "{request}: {}", answered.1);
+    }
+    for (origin, status) in [("http://x:1", 200), ("http://evil", 403), ("null", 403)] {
+        let head = format!("host: x:1\r\norigin: {origin}\r\nconnection: close\r\n\r\n");
+        let answered = ask(listener.address(), &format!("POST /-/reload HTTP/1.1\r\n{head}"));
+        assert_eq!(answered.0, status, "{origin}");
+    }
+    // Every host is shown alone, and aggregates without one.
+    let all = get(listener.address(), "/metrics", "").1;
+    assert!(!all.contains("web1"), "{all}");
+    let mut stream = TcpStream::connect(listener.address()).expect("a connection");
+    let request = "HEAD /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("a request");
+    assert_eq!(answer(&mut stream), (200, String::new()));
+    // What is no request harms nobody.
+    for bytes in ["nonsense\r\n\r\n", &long] {
+        let mut stream = TcpStream::connect(listener.address()).expect("a connection");
+        let _ = stream.write_all(bytes.as_bytes());
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert_eq!(get(listener.address(), "/healthz", ""), (200, "ok\n".into()));
+    listener.stop(end());
+}
+
+#[test]
+fn trouble_is_told() {
+    let own = Own { trouble: Some("the configuration is not in force".into()), ..Own::default() };
+    let listener = start(listen(), &Arc::default(), own);
+    let answered = get(listener.address(), "/healthz", "");
+    assert_eq!(answered, (503, "the configuration is not in force\n".into()));
+    listener.stop(end());
+}
+
+#[test]
+fn the_token_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("token");
+    std::fs::write(&file, "s3cret\n").expect("a file");
+    let own = Own::default();
+    let numbers = Arc::clone(&own.numbers);
+    let listen = Listen { token_file: Some(file.clone()), ..listen() };
+    assert!(!format!("{listen:?}").contains("s3cret"));
+    let listener = start(listen, &Arc::default(), own);
+    assert!(!format!("{listener:?}").contains("s3cret"));
+    let cases = [
+        ("/metrics", "", 401),
+        ("/metrics", "authorization: Bearer s3cre\r\n", 401),
+        ("/metrics", "authorization: Basic s3cret\r\n", 401),
+        ("/metrics", "authorization: Bearer\r\n", 401),
+        ("/metrics", "authorization: bearer s3cret\r\n", 200),
+        ("/-/targets", "", 401),
+        ("/nothing", "", 401),
+        ("/healthz", "", 200),
+    ];
+    for (path, headers, status) in cases {
+        assert_eq!(get(listener.address(), path, headers).0, status, "{path} {headers}");
+    }
+    // From loopback it may be left out.
+    let request = "POST /-/reload HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    assert_eq!(ask(listener.address(), request).0, 200);
+    std::fs::write(&file, "another\n").expect("a file");
+    listener.renew().expect("a token");
+    let headers = "authorization: Bearer another\r\n";
+    assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
+    std::fs::write(&file, "").expect("a file");
+    assert!(listener.renew().is_err());
+    assert_eq!(get(listener.address(), "/metrics", headers).0, 200);
+    listener.stop(end());
+    assert_eq!(numbers.requests(Outcome::Refused), 6);
+}
+
+#[test]
+fn addresses_that_cannot_be() {
+    let first = start(listen(), &Arc::default(), Own::default());
+    let start = |listen: Listen| {
+        let pages = Arc::new(Own::default());
+        Listener::start(listen, Arc::default(), Arc::default(), pages).expect_err("no listener")
+    };
+    let on = |address: &str| Listen::on(address.parse().expect("an address"));
+    let error = start(Listen::on(first.address())).to_string();
+    let taken = "is taken: end the program that listens there, or choose another port";
+    assert_eq!(error, format!("{} {taken}", first.address()));
+    let error = start(on("192.0.2.1:9464"));
+    assert_eq!(
+        error.to_string(),
+        "192.0.2.1:9464 can be reached by others: give the listener a certificate, a key and a \
+         token, or an address of this machine alone, such as 127.0.0.1:9464"
+    );
+    for address in ["0.0.0.0:0", "[::]:0", "[::ffff:192.0.2.1]:0"] {
+        assert!(matches!(start(on(address)), ListenError::Open { .. }), "{address}");
+    }
+    on("[::ffff:127.0.0.1]:0").check().expect("loopback");
+    let nowhere = Path::new("/nonexistent/file");
+    let identity = Identity { certificate: nowhere.into(), key: nowhere.into() };
+    let half = Listen { tls: Some(identity.clone()), ..on("0.0.0.0:0") };
+    assert!(matches!(start(half), ListenError::Open { .. }));
+    let error = start(Listen { tls: Some(identity), ..on("127.0.0.1:0") }).to_string();
+    assert_eq!(error, "/nonexistent/file: No such file or directory (os error 2)");
+    first.stop(end());
+}
+
+#[test]
+fn connections_are_bounded_in_number_and_time() {
+    let mut listen = listen();
+    listen.limits.connections = 1;
+    let listener = start(listen, &Arc::default(), Own::default());
+    let first = TcpStream::connect(listener.address()).expect("a connection");
+    // It is in once it was answered.
+    let mut first = {
+        let mut stream = first;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("a request");
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).expect("an answer");
+        assert_eq!(&begin, b"HTTP/1.1 200");
+        stream
+    };
+    let mut second = TcpStream::connect(listener.address()).expect("a connection");
+    let request = b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    second.write_all(request).expect("a request");
+    second.set_read_timeout(Some(Duration::from_millis(200))).expect("a time");
+    assert!(second.read(&mut [0]).is_err(), "it was not its turn");
+    second.set_read_timeout(None).expect("a time");
+    first.shutdown(std::net::Shutdown::Write).expect("a connection");
+    let _ = first.read_to_end(&mut Vec::new());
+    assert_eq!(answer(&mut second).0, 200);
+    listener.stop(end());
+
+    let mut listen = self::listen();
+    listen.limits.head_time = Duration::from_millis(50);
+    let listener = start(listen, &Arc::default(), Own::default());
+    let mut stream = TcpStream::connect(listener.address()).expect("a connection");
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost:").expect("a part");
+    // The end comes by itself.
+    let _ = stream.read_to_end(&mut Vec::new());
+    assert_eq!(get(listener.address(), "/healthz", "").0, 200);
+    listener.stop(end());
+}
+
+#[test]
+fn idle_connections_do_not_keep_it_from_ending() {
+    let listener = start(listen(), &Arc::default(), Own::default());
+    let address = listener.address();
+    let mut idle = TcpStream::connect(address).expect("a connection");
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").expect("a request");
+    let mut begin = [0; 12];
+    idle.read_exact(&mut begin).expect("an answer");
+    listener.stop(Instant::now() + Duration::from_secs(600));
+    eventually("the end", || TcpStream::connect(address).is_err().then_some(()));
+}
