@@ -196,6 +196,20 @@ impl Checker<'_> {
             NodeKind::Call { callee, literal, operands } => {
                 self.call(*callee, literal.as_ref(), operands, span)
             }
+            NodeKind::Grouped { labels, .. } => {
+                let at = match (labels.first(), labels.last()) {
+                    (Some(first), Some(last)) => first.span.to(last.span),
+                    _ => span,
+                };
+                self.report(
+                    Diagnostic::error(Code::ByWithoutFleet, at, "a single host has no groups")
+                        .label(at, "labels tell hosts apart, and this is computed on each host")
+                        .help(
+                            "`by` belongs into the definitions over the fleet, those of \
+                             `[fleet]` in the configuration of `serve`; here, leave it out",
+                        ),
+                )
+            }
             NodeKind::Text(text) => {
                 let desc = constant_desc(ValueType::String);
                 Ok(self.push(TypedKind::Text(text.clone()), desc, span))

@@ -49,6 +49,8 @@ codes! {
     MisplacedNoValue = 18;
     /// Nesting or size beyond the limits.
     TooComplex = 19;
+    /// `by` where it cannot stand, or without the labels that it needs.
+    MisplacedBy = 20;
     /// A line of a definition file that is no definition.
     BadDefinitionLine = 30;
     /// A name that cannot be a metric's.
@@ -75,6 +77,10 @@ codes! {
     DefinitionCycle = 104;
     /// A derived metric as operand whose definition has mistakes.
     UnusableOperand = 105;
+    /// `by` in a definition that is evaluated on each host.
+    ByWithoutFleet = 106;
+    /// A use of the fleet's metrics that no aggregate makes values of.
+    FleetOperand = 107;
     /// An instance that its domain does not have at present.
     NoSuchInstance = 110;
     /// An operand whose type the operator or function does not take.

@@ -52,6 +52,10 @@ impl Noted<'_> {
                 notes.push((*note).to_owned());
                 return notes;
             }
+            NodeKind::Grouped { .. } => {
+                notes.push("a value for each group of hosts with the same labels".to_owned());
+                return notes;
+            }
             NodeKind::Anon(_) => {
                 notes.push("stands for an operand that never has a value".to_owned());
                 return notes;

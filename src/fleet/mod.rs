@@ -13,6 +13,7 @@
 //! slot is a [`frame::Frame`]; that its series ended is a [`frame::Stale`]. Sinks
 //! see nothing else of a host.
 
+pub mod aggregates;
 pub mod condition;
 pub mod config;
 pub mod engine;

@@ -33,6 +33,16 @@ impl Target {
         Target { hash: hash_of(&name), name, spec, labels, group }
     }
 
+    /// The fleet itself, as the target that values across its hosts are of.
+    pub fn fleet() -> Target {
+        Target::new("fleet", HostSpec::local(), Labels::default(), usize::MAX)
+    }
+
+    /// True for the fleet itself.
+    pub fn is_fleet(&self) -> bool {
+        self.group == usize::MAX
+    }
+
     /// The virtual shard that it is in, below [`SHARDS`].
     pub fn shard(&self) -> u8 {
         (self.hash >> 56) as u8

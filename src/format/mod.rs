@@ -227,6 +227,7 @@ mod tests {
             ("a==\"up\"||\"down\"!= a", "a == \"up\" || \"down\" != a"),
             ("avg_over(a ,\"5  min\")/max(a+b)", "avg_over(a, \"5  min\") / max(a + b)"),
             ("matchvalue(! /^x/ , a)", "matchvalue(!/^x/, a)"),
+            ("1-sum( a )by(rack ,dc)* -b", "1 - sum(a) by (rack, dc) * -b"),
         ] {
             let whole = format_definitions(&format!("x={text}"), language);
             let expected = Formatted { text: format!("x = {formatted}\n"), mistakes: 0 };

@@ -23,6 +23,7 @@ pub static ABS: Function = Function {
         call: "abs(delta(mem.util.free))",
         gives: "DOUBLE, instant, units Kbyte, single value",
     },
+    takes_by: false,
     explained: None,
     check,
 };

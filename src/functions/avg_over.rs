@@ -19,6 +19,7 @@ pub static AVG_OVER: Function = Function {
         call: "avg_over(kernel.all.load, \"5 min\")",
         gives: "DOUBLE, instant, units none, instances of 60.2",
     },
+    takes_by: false,
     explained: None,
     check: |call| window(call, WindowFunction::Avg),
 };

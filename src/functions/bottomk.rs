@@ -13,6 +13,7 @@ pub static BOTTOMK: Function = Function {
         call: "bottomk(1, filesys.free)",
         gives: "U64, instant, units Kbyte, instances of 60.5",
     },
+    takes_by: true,
     explained: None,
     check: |call| ranked(call, false),
 };

@@ -15,6 +15,7 @@ pub static CEIL: Function = Function {
         call: "ceil(kernel.all.load)",
         gives: "FLOAT, instant, units none, instances of 60.2",
     },
+    takes_by: false,
     explained: None,
     check: |call| rounded(call, &RULE),
 };

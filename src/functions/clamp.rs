@@ -26,6 +26,7 @@ pub static CLAMP: Function = Function {
         call: "clamp(kernel.all.load, 0, 2.5)",
         gives: "FLOAT, instant, units none, instances of 60.2",
     },
+    takes_by: false,
     explained: Some("the first operand, raised to the second, cut to the third"),
     check,
 };

@@ -19,6 +19,7 @@ pub static EWMA: Function = Function {
         call: "ewma(rate(disk.dev.total), \"30 sec\")",
         gives: "DOUBLE, instant, units count / sec, instances of 60.1",
     },
+    takes_by: false,
     explained: None,
     check: |call| window(call, WindowFunction::Ewma),
 };

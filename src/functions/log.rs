@@ -22,6 +22,7 @@ pub static LOG: Function = Function {
         call: "log(kernel.all.nprocs)",
         gives: "DOUBLE, instant, units none, single value",
     },
+    takes_by: false,
     explained: None,
     check,
 };

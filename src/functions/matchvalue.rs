@@ -23,6 +23,7 @@ pub static MATCHVALUE: Function = Function {
         call: "matchvalue(/^mq-/, disk.dev.scheduler)",
         gives: "U32, discrete, units none, instances of 60.1",
     },
+    takes_by: false,
     explained: None,
     check,
 };

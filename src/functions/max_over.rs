@@ -19,6 +19,7 @@ pub static MAX_OVER: Function = Function {
         call: "max_over(kernel.all.load, \"5 min\")",
         gives: "FLOAT, instant, units none, instances of 60.2",
     },
+    takes_by: false,
     explained: None,
     check: |call| window(call, WindowFunction::Max),
 };

@@ -19,6 +19,7 @@ pub static MIN_OVER: Function = Function {
         call: "min_over(mem.util.free, \"1 hour\")",
         gives: "U64, instant, units Kbyte, single value",
     },
+    takes_by: false,
     explained: None,
     check: |call| window(call, WindowFunction::Min),
 };

@@ -73,6 +73,8 @@ pub struct Function {
     pub values: &'static str,
     /// A call as one may meet it.
     pub example: Example,
+    /// True if `by (label, ...)` may follow a call in definitions over a fleet.
+    pub takes_by: bool,
     /// What `explain` says of a call, if the notes of its nodes are not enough.
     pub explained: Option<&'static str>,
     /// Checks a call, and makes the typed nodes of it.

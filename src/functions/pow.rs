@@ -24,6 +24,7 @@ pub static POW: Function = Function {
         call: "pow(mem.util.free, 2)",
         gives: "DOUBLE, instant, units Kbyte^2, single value",
     },
+    takes_by: false,
     explained: None,
     check,
 };

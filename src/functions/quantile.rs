@@ -22,6 +22,7 @@ pub static QUANTILE: Function = Function {
         call: "quantile(0.9, rate(disk.dev.total))",
         gives: "DOUBLE, instant, units count / sec, single value",
     },
+    takes_by: true,
     explained: None,
     check,
 };

@@ -15,6 +15,7 @@ pub static ROUND: Function = Function {
         call: "round(mem.util.free / 3)",
         gives: "DOUBLE, instant, units Kbyte, single value",
     },
+    takes_by: false,
     explained: None,
     check: |call| rounded(call, &RULE),
 };

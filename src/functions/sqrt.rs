@@ -24,6 +24,7 @@ pub static SQRT: Function = Function {
         call: "sqrt(mem.util.free * mem.util.used)",
         gives: "DOUBLE, instant, units Kbyte, single value",
     },
+    takes_by: false,
     explained: None,
     check,
 };

@@ -20,6 +20,7 @@ pub static STDEV: Function = Function {
         call: "stdev(filesys.free)",
         gives: "DOUBLE, instant, units Kbyte, single value",
     },
+    takes_by: false,
     explained: None,
     check: |call| statistic(call, ReduceOp::StdDev),
 };

@@ -13,6 +13,7 @@ pub static TOPK: Function = Function {
         call: "topk(3, rate(disk.dev.total))",
         gives: "DOUBLE, instant, units count / sec, instances of 60.1",
     },
+    takes_by: true,
     explained: None,
     check: |call| ranked(call, true),
 };

@@ -12,6 +12,9 @@ use pmderive_runtime::model::{InDom, Semantics, Units, ValueType};
 use crate::functions::Function;
 use crate::text::Span;
 
+/// Most labels that one `by` may name.
+pub const MAX_LABELS: usize = 32;
+
 /// Position of a node in an [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub u32);
@@ -192,6 +195,13 @@ pub enum NodeKind {
         /// The other arguments, in their order; as many as the function takes.
         operands: Box<[ExprId]>,
     },
+    /// `sum(a) by (rack, dc)`; libpcp does not have it.
+    Grouped {
+        /// The call of an aggregate.
+        operand: ExprId,
+        /// Names of labels, each once, [`MAX_LABELS`] at most.
+        labels: Box<[Spanned<Box<str>>]>,
+    },
     /// `"init"`, an operand of `==` or `!=`; libpcp does not have it.
     Text(Box<str>),
     /// Text that could not be understood.
@@ -348,6 +358,7 @@ macro_rules! each_operand {
             | NodeKind::Unary { operand, .. }
             | NodeKind::Temporal { operand, .. }
             | NodeKind::Rescale { operand, .. }
+            | NodeKind::Grouped { operand, .. }
             | NodeKind::Scalar(operand) => [operand].into_iter().for_each(visit),
             NodeKind::Binary { left, right, .. } => [left, right].into_iter().for_each(visit),
             NodeKind::Ternary { guard, yes, no } => [guard, yes, no].into_iter().for_each(visit),
@@ -438,6 +449,14 @@ impl Expr {
     }
 }
 
+#[cfg(feature = "fleet")]
+impl NodeKind {
+    /// Replaces each operand.
+    pub(crate) fn move_operands(&mut self, moved: impl Fn(ExprId) -> ExprId) {
+        each_operand!(self, iter_mut, |operand: &mut ExprId| *operand = moved(*operand));
+    }
+}
+
 impl BinaryOp {
     /// The operator as it is written.
     pub const fn symbol(self) -> &'static str {
@@ -474,6 +493,14 @@ impl Callee {
         match self {
             Callee::Function(function) => function.name,
             Callee::Aggregate(function) => function.name(),
+        }
+    }
+
+    /// True if `by (label, ...)` may follow a call.
+    pub const fn takes_by(self) -> bool {
+        match self {
+            Callee::Function(function) => function.takes_by,
+            Callee::Aggregate(_) => true,
         }
     }
 }

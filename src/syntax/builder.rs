@@ -199,6 +199,13 @@ impl<'b> Builder<'b> {
         self.push(NodeKind::Call { callee, literal, operands: operands.into() }, span)
     }
 
+    /// `sum(operand) by (rack, dc)`
+    pub fn group(&mut self, operand: ExprId, labels: Vec<Word<'_>>, at: Span) -> ExprId {
+        let label = |name: &Word<'_>| Spanned { value: name.text.into(), span: name.span };
+        let labels = labels.iter().map(label).collect();
+        self.push(NodeKind::Grouped { operand, labels }, at)
+    }
+
     /// `topk(k, operand)`, `quantile(q, operand)`
     pub fn call_with_number(
         &mut self,

@@ -114,7 +114,8 @@ mod tests {
         });
         let examples = crate::functions::FUNCTIONS.iter();
         let examples = examples.map(|row| format!("{} == \"x\" + 1e5", row.example.call));
-        rows.chain(examples).collect()
+        let grouped = ["max(topk(3, a) by (b, type) / sum(a) by (b))".to_owned()];
+        rows.chain(examples).chain(grouped).collect()
     }
 
     #[test]
@@ -193,6 +194,10 @@ mod tests {
             ",\"5 min\")",
             "matchvalue(/x/,",
             "1e5",
+            "sum(",
+            ") by (",
+            " by ",
+            ",c)",
         ];
         let mut generator = Generator::new(2);
         for _ in 0..60_000 {

@@ -52,6 +52,12 @@ fn is_same_node(a: &NodeKind, b: &NodeKind) -> bool {
             };
             f == g && literal(l) == literal(m) && a == b
         }
+        (Grouped { operand: a, labels: l }, Grouped { operand: b, labels: m }) => {
+            let names = |labels: &[Spanned<Box<str>>]| -> Vec<Box<str>> {
+                labels.iter().map(|label| label.value.clone()).collect()
+            };
+            a == b && names(l) == names(m)
+        }
         (Text(a), Text(b)) => a == b,
         (Error, Error) => true,
         _ => false,

@@ -3,7 +3,7 @@
 //!
 //! A word is a function only where `(` follows directly, `/` starts a pattern
 //! only as the first argument of `matchinst()`, keywords depend on the dialect,
-//! and exponents of numbers are an extension. Lexing never fails: what is no token becomes
+//! and exponents of numbers are an extension, as is `by` behind a parenthesis. Lexing never fails: what is no token becomes
 //! [`Token::Invalid`], which [`super::repair`] reports.
 
 use logos::Logos;
@@ -127,6 +127,8 @@ struct Lexer {
 enum Holds {
     Expressions,
     Keywords,
+    /// Names of labels, of which none is a function or reserved.
+    Labels,
 }
 
 /// The token before, as far as it matters.
@@ -136,6 +138,8 @@ enum Previous {
     KeywordFunction,
     /// The parenthesis after it.
     KeywordParen,
+    RightParen,
+    By,
     Comma,
     Other,
 }
@@ -210,6 +214,12 @@ impl Lexer {
 
     fn word<'t>(&self, raw: &logos::Lexer<'t, RawToken>) -> Token<'t> {
         let word = raw.slice();
+        if self.open.last() == Some(&Holds::Labels) {
+            return Token::Name(word);
+        }
+        if word == "by" && self.previous == Previous::RightParen && self.language.extensions {
+            return Token::By;
+        }
         let called = raw.remainder().starts_with('(');
         if called && let Some(token) = function(word, self.language) {
             return token;
@@ -242,13 +252,17 @@ impl Lexer {
                 Previous::KeywordParen
             }
             Token::LeftParen => {
-                self.open.push(Holds::Expressions);
+                self.open.push(match self.previous {
+                    Previous::By => Holds::Labels,
+                    _ => Holds::Expressions,
+                });
                 Previous::Other
             }
             Token::RightParen => {
                 self.open.pop();
-                Previous::Other
+                Previous::RightParen
             }
+            Token::By => Previous::By,
             _ => Previous::Other,
         };
     }

@@ -17,6 +17,7 @@
 pub mod ast;
 mod attributes;
 mod builder;
+mod by;
 mod calls;
 mod config;
 mod control;
@@ -264,6 +265,13 @@ fn needs_extensions(
             diagnostics.push(
                 Diagnostic::error(Code::UnknownFunction, span, message)
                     .help(format!("`{name}()` needs --extensions")),
+            );
+        }
+        if at.token == Token::By {
+            let span = origin.span(at.start, at.end);
+            diagnostics.push(
+                Diagnostic::error(Code::MisplacedBy, span, "`by` is not understood here")
+                    .help("`by` needs --extensions, and a fleet"),
             );
         }
     }

@@ -109,6 +109,8 @@ enum Call {
     Values(u8),
     /// A function that libpcp does not have, before `, "interval"`.
     Interval,
+    /// One that `by` may follow.
+    Aggregate,
 }
 
 /// What the operand just read can be followed by.
@@ -120,6 +122,8 @@ enum Operand {
     Parenthesised,
     /// `novalue()` as first branch of a ternary: only `:`.
     FirstNoValue,
+    /// The call of an aggregate: `by`.
+    Aggregate,
     /// Anything else.
     Other,
 }
@@ -193,7 +197,7 @@ impl<'t> Finder<'t> {
     fn fail_open<T>(&self) -> Found<T> {
         let message = self.open.iter().rev().find_map(|open| match open {
             Open::Start | Open::Paren => None,
-            Open::Call(Call::Values(_) | Call::Interval) => None,
+            Open::Call(Call::Values(_) | Call::Interval | Call::Aggregate) => None,
             Open::FirstParen => Some("Unexpected initial '('".to_owned()),
             Open::Call(Call::Plain("instant")) => {
                 Some("Metric name expected to follow instant(".to_owned())
@@ -264,6 +268,12 @@ impl<'t> Finder<'t> {
                     *operand = Operand::Other;
                     continue;
                 }
+                (Operand::Aggregate, Some(Token::By)) => {
+                    self.next += 1;
+                    self.labels()?;
+                    *operand = Operand::Other;
+                    continue;
+                }
                 (Operand::FirstNoValue, Some(Token::Colon)) => {}
                 (Operand::FirstNoValue, _) => return self.fail_open(),
                 (Operand::Name, Some(token)) if !may_follow_name(token) => {
@@ -301,6 +311,12 @@ impl<'t> Finder<'t> {
                     self.open.pop();
                     self.next += 1;
                     *operand = Operand::Other;
+                    continue;
+                }
+                (Some(Token::RightParen), Open::Call(Call::Aggregate)) => {
+                    self.open.pop();
+                    self.next += 1;
+                    *operand = Operand::Aggregate;
                     continue;
                 }
                 (Some(Token::Comma), Open::Call(Call::Rescale)) => {
@@ -399,13 +415,14 @@ impl<'t> Finder<'t> {
             Token::Temporal(temporal) => Call::Plain(temporal.name()),
             Token::Scalar => Call::Plain("scalar"),
             Token::Rescale => Call::Rescale,
+            Token::Function(Shape::OneValue, callee) if callee.takes_by() => Call::Aggregate,
             Token::Function(Shape::OneValue, _) => Call::Values(0),
             Token::Function(Shape::TwoValues, _) => Call::Values(1),
             Token::Function(Shape::ThreeValues, _) => Call::Values(2),
             Token::Function(Shape::IntervalLast, _) => Call::Interval,
-            Token::Function(Shape::NumberFirst(wanted), _) => {
+            Token::Function(Shape::NumberFirst(wanted), callee) => {
                 self.leading_number(wanted)?;
-                Call::Values(0)
+                if callee.takes_by() { Call::Aggregate } else { Call::Values(0) }
             }
             _ => {
                 self.pattern()?;

@@ -283,6 +283,10 @@ fn parts(expr: &Expr, id: ExprId) -> Vec<Part> {
             parts.push(Part::Text(")"));
             parts
         }
+        NodeKind::Grouped { operand, labels } => {
+            let names: Vec<&str> = labels.iter().map(|label| &*label.value).collect();
+            vec![Part::Node(*operand), Part::Owned(format!(" by ({})", names.join(", ")))]
+        }
         NodeKind::Text(text) => vec![Part::Owned(format!("\"{text}\""))],
         NodeKind::Error => vec![Part::Text("?")],
     }
@@ -402,6 +406,11 @@ mod tests {
             ("\"x\"==(a==b)", "\"x\" == (a == b)"),
             ("(a!=\"x\")*2", "(a != \"x\") * 2"),
             ("1e6", "1e6"),
+            ("sum( a )by(rack ,type)", "sum(a) by (rack, type)"),
+            ("(sum(a) by (rack))[x]", "(sum(a) by (rack))[x]"),
+            ("(max(sum(a) by (x)) by (y))", "max(sum(a) by (x)) by (y)"),
+            ("topk(3,a) by (delta)", "topk(3, a) by (delta)"),
+            ("by / sum(by)", "by / sum(by)"),
         ] {
             let (parsed, diagnostics) = parse(text, language);
             assert!(diagnostics.is_empty(), "{text}: {diagnostics:?}");

@@ -10,6 +10,7 @@ use crate::dialect::Language;
 use crate::functions;
 use crate::text::Span;
 
+use super::by;
 use super::calls;
 use super::delimiters::Delimiters;
 use super::lexer;
@@ -127,6 +128,11 @@ impl<'t> Repair<'_, 't> {
         last + 1
     }
 
+    /// True if the token before stands for something that was reported.
+    pub fn ends_in_error(&self) -> bool {
+        matches!(self.out.last().map(|at| at.token), Some(Token::Invalid(_)))
+    }
+
     fn at(&self, index: usize) -> Option<Token<'t>> {
         self.tokens.get(index).map(|at| at.token)
     }
@@ -225,6 +231,7 @@ impl<'t> Repair<'_, 't> {
             Token::Name(name) if self.at(index + 1) == Some(Token::LeftParen) => {
                 self.unknown_function(index, name)
             }
+            Token::By => by::check(self, index),
             token if token.is_function() => calls::check(self, index, token),
             Token::Less
             | Token::Greater
@@ -381,6 +388,11 @@ impl<'t> Repair<'_, 't> {
 
     /// A name with a parenthesis behind it.
     fn unknown_function(&mut self, index: usize, name: &'t str) -> usize {
+        if name == "by"
+            && let Some(next) = by::before_arguments(self, index)
+        {
+            return next;
+        }
         let span = self.span(index, index);
         let open = self.tokens[index + 1];
         let blank = open.start - self.tokens[index].end;

@@ -68,6 +68,10 @@ pub(super) fn dump(expr: &Expr) -> String {
                 }
                 format!("{}({})", callee.name(), arguments.join(", "))
             }
+            NodeKind::Grouped { operand, labels } => {
+                let labels: Vec<&str> = labels.iter().map(|label| &*label.value).collect();
+                format!("({} by {})", of(operand), labels.join(", "))
+            }
             NodeKind::Text(text) => format!("{text:?}"),
             NodeKind::Error => "<error>".to_owned(),
         };

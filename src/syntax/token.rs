@@ -147,6 +147,8 @@ pub enum Token<'t> {
     NoValue,
     /// `meta(`: reserved as a function by libpcp 7 without being one.
     MetaFunction,
+    /// `by` behind a call; libpcp does not have it.
+    By,
     /// A function that libpcp does not have, and how its arguments are written;
     /// aggregates too, where they may be of an expression.
     Function(Shape, Callee),

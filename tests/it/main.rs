@@ -3,6 +3,7 @@
 //! those of one module. What they read and are compared with is in the folders
 //! beside this one.
 
+mod aggregates;
 mod answers;
 mod archive_runs;
 mod archive_table;

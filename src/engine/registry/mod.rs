@@ -282,6 +282,27 @@ impl Registry {
         &sorted[start..start + length]
     }
 
+    /// The registry with other expressions in place of its own, under the same names
+    /// and identifiers. Definitions for which there is none are as if they had
+    /// mistakes in their text.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn with_expressions(&self, of: impl Fn(&Registered) -> Option<Expr>) -> Registry {
+        let mut registry = self.clone();
+        for one in self.definitions() {
+            match of(one) {
+                Some(expr) => {
+                    registry
+                        .enter(Arc::new(Registered { expr: Arc::new(expr), ..(**one).clone() }));
+                }
+                None => {
+                    registry.unregister(&one.name);
+                    registry.refused.insert(Arc::clone(&one.name), ());
+                }
+            }
+        }
+        registry
+    }
+
     /// Lets lists be made anew; clones keep theirs.
     fn drop_lists(&mut self) {
         match Arc::get_mut(&mut self.lists) {

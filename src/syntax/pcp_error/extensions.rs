@@ -5,6 +5,7 @@
 //! well, the words of the first refusal stand.
 
 use crate::functions::{self, NumberKind};
+use crate::syntax::ast::MAX_LABELS;
 use crate::syntax::token::Token;
 
 use super::{Finder, Found, Words};
@@ -49,6 +50,23 @@ impl Finder<'_> {
         }
         self.expect(|token| token == Token::Comma, Words::Open)?;
         Ok(())
+    }
+
+    /// `( NAME , ... )` of a `by`
+    pub(super) fn labels(&mut self) -> Found<()> {
+        self.expect(|token| token == Token::LeftParen, Words::Open)?;
+        let first = self.next;
+        loop {
+            let label = self.expect(|token| matches!(token, Token::Name(_)), Words::Open)?;
+            let earlier = &self.tokens[first..self.next - 1];
+            if earlier.iter().any(|at| at.token == label) || earlier.len() >= 2 * MAX_LABELS {
+                return self.fail_open();
+            }
+            let is_end = |token| matches!(token, Token::Comma | Token::RightParen);
+            if self.expect(is_end, Words::Open)? == Token::RightParen {
+                return Ok(());
+            }
+        }
     }
 
     /// `STRING )` of an `avg_over()` and the like

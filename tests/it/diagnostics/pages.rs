@@ -10,8 +10,13 @@ use pmderive::diag::{Code, page};
 use crate::diagnostics::fleet::{Asked, compile};
 
 /// Codes whose examples are too large, or no definitions at all.
-const WITHOUT_EXAMPLE: [Code; 4] =
-    [Code::TooComplex, Code::UnreadableFile, Code::BadTestFile, Code::BadServeFile];
+const WITHOUT_EXAMPLE: [Code; 5] = [
+    Code::TooComplex,
+    Code::UnreadableFile,
+    Code::FleetOperand,
+    Code::BadTestFile,
+    Code::BadServeFile,
+];
 
 /// A fenced block of a page.
 struct Example<'p> {

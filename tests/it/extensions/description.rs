@@ -33,6 +33,20 @@ fn the_switch_is_needed() {
     }
 }
 
+/// `by` as well, wherever it is right with the switch.
+#[test]
+fn the_switch_is_needed_for_groups() {
+    let text = "t.a = sum(disk.dev.total) by (rack, dc)\n";
+    for dialect in [Dialect::Fixed, Dialect::Pcp7_2, Dialect::Pcp6_0] {
+        let (registry, _, diagnostics) = read(text, dialect.into());
+        assert!(registry.get("t.a").is_none());
+        let help: Vec<_> = diagnostics.iter().filter_map(|one| one.help.as_deref()).collect();
+        assert_eq!(help, ["`by` needs --extensions, and a fleet"]);
+        let (registry, _, diagnostics) = read(text, Language { dialect, extensions: true });
+        assert!(registry.get("t.a").is_some() && diagnostics.is_empty());
+    }
+}
+
 /// Metadata of an expression over an archive.
 fn desc_of(definitions: &str, archive_name: &str) -> Result<Desc, String> {
     let (registry, _, mut diagnostics) = read(definitions, EXTENDED);

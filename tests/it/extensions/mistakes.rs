@@ -40,6 +40,11 @@ fn mistakes_in_calls() {
 }
 
 #[test]
+fn mistakes_in_groups() {
+    assert_snapshot("by", &mistakes("by.conf").1);
+}
+
+#[test]
 fn mistakes_of_meaning() {
     assert_snapshot("meaning", &mistakes("meaning.conf").1);
 }

@@ -1,0 +1,90 @@
+//! One aggregate across hosts, such as `sum(shop.rate) by (rack)`: what it takes,
+//! how it groups, and what the metadata of its values are.
+
+use pmderive_runtime::model::{Semantics, Units, ValueType};
+
+use super::operand::{Kind, Reference};
+use crate::text::Span;
+
+/// What an aggregate makes of the values of a group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Function {
+    /// How many there are.
+    Count,
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Avg,
+    /// The greatest, or (`false`) the least of them.
+    Extreme {
+        /// True for the greatest.
+        greatest: bool,
+    },
+    /// The instances of hosts with the greatest, or (`false`) the least values.
+    Ranked {
+        /// How many of each group.
+        k: u32,
+        /// True for the greatest.
+        top: bool,
+    },
+    /// The value at a share, from 0 to 1, of the ascending values.
+    Quantile(f64),
+}
+
+/// An aggregate that definitions over the fleet use.
+#[derive(Clone, Debug)]
+pub struct Aggregate {
+    /// As it is written, as in `sum(shop.rate) by (rack, dc)`.
+    pub text: Box<str>,
+    /// What it makes of values.
+    pub function: Function,
+    /// Position of its operand among [`Definitions::operands`](super::Definitions::operands).
+    pub operand: usize,
+    /// Position of its labels among [`Definitions::groupings`](super::Definitions::groupings).
+    pub grouping: usize,
+    /// Where it is written first.
+    pub span: Span,
+}
+
+/// Metadata of the values of an aggregate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Type: always one of 64 bits, so that no sum of a fleet is cut off.
+    pub value_type: ValueType,
+    /// Semantics.
+    pub semantics: Semantics,
+    /// Units.
+    pub units: Units,
+}
+
+impl Function {
+    /// Metadata of the values, if it takes such an operand at all: all but `count`
+    /// need numbers.
+    pub fn outcome(self, operand: &Reference) -> Option<Outcome> {
+        if self != Function::Count && operand.kind() == Kind::Other {
+            return None;
+        }
+        let of_operand = Outcome {
+            value_type: operand.kind().value_type(),
+            semantics: operand.semantics,
+            units: operand.units,
+        };
+        Some(match self {
+            Function::Count => Outcome {
+                value_type: ValueType::U64,
+                semantics: Semantics::Instant,
+                units: Units { dim_count: 1, ..Units::NONE },
+            },
+            Function::Sum | Function::Ranked { .. } => of_operand,
+            Function::Extreme { .. } => Outcome { semantics: Semantics::Instant, ..of_operand },
+            Function::Avg | Function::Quantile(_) => {
+                Outcome { value_type: ValueType::F64, semantics: Semantics::Instant, ..of_operand }
+            }
+        })
+    }
+
+    /// True if its instances are those of hosts, and not groups.
+    pub fn is_ranked(self) -> bool {
+        matches!(self, Function::Ranked { .. })
+    }
+}

@@ -1,0 +1,589 @@
+//! From merged aggregates to what sinks take: definitions over the fleet evaluated,
+//! groups named, hosts counted, and series that have ended.
+
+use std::sync::Arc;
+
+use pmderive_runtime::eval::{Evaluator, Values, Workspace};
+use pmderive_runtime::model::{InDom, InstId, Semantics, Timestamp, Units, ValueType};
+use pmderive_runtime::program::{Binding, Status};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::definitions::Definitions;
+use super::groups::{Domain, GroupKey};
+use super::merge::Merged;
+use super::operand::Reference;
+use super::partial::{Hosts, Total};
+use super::source::{self, FleetSource};
+use crate::diag::{Code, Diagnostic, Diagnostics};
+use crate::engine::{Compiled, Engine, Selection};
+use crate::fleet::frame::{
+    Column, Event, Exported, Frame, Instances, Lanes, Schema, Stale, StaleReason,
+};
+use crate::fleet::labels::Labels;
+use crate::fleet::slot::{Nanos, Slot};
+use crate::fleet::target::Target;
+use crate::syntax::TextKind;
+
+/// What is said of the hosts of each group, beside the values.
+const HOSTS: [(&str, &str, fn(&Hosts) -> u32); 6] = [
+    ("fleet.hosts.expected", "hosts of a group", |hosts| hosts.expected),
+    ("fleet.hosts.failed", "hosts of a group that did not answer rightly in time", |hosts| {
+        hosts.failed
+    }),
+    ("fleet.hosts.left_out", "hosts of a group whose values do not convert", |hosts| {
+        hosts.left_out
+    }),
+    ("fleet.hosts.missed", "hosts of a group whose slot was not started", |hosts| hosts.missed),
+    ("fleet.hosts.no_value", "hosts of a group that answered without a value", |hosts| {
+        hosts.no_value
+    }),
+    ("fleet.hosts.present", "hosts of a group with values", |hosts| hosts.present),
+];
+
+/// An instance of a host in a group.
+type OfHost = (GroupKey, Arc<str>, Arc<str>);
+/// A group of an aggregate; none for hosts whose labels are not known.
+type OfAggregate = (usize, Option<GroupKey>);
+
+/// What became of aggregates that have no value though there were some.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Sums of integers beyond 64 bits.
+    pub overflows: u64,
+    /// Quantiles of more values than are taken.
+    pub too_many_values: u64,
+}
+
+/// Evaluates definitions over the fleet.
+pub struct Evaluation {
+    engine: Arc<Engine>,
+    definitions: Arc<Definitions>,
+    selection: Arc<Selection>,
+    source: FleetSource,
+    references: Vec<Option<Reference>>,
+    compiled: Option<Arc<Compiled>>,
+    diagnostics: Diagnostics,
+    evaluator: Evaluator,
+    workspace: Workspace,
+    /// For each grouping its groups,
+    groups: Vec<Domain<GroupKey>>,
+    /// and the instances of hosts that rankings have had.
+    of_hosts: Vec<Domain<OfHost>>,
+    of_aggregates: Domain<OfAggregate>,
+    /// Versions of both that the source's instance domains were made of.
+    named: Vec<(u64, u64)>,
+    /// For each aggregate the members of its groups in the slot before.
+    members: Vec<FxHashMap<InstId, u128>>,
+    exports: Vec<Export>,
+    schema: Arc<Schema>,
+    /// Of each metric of the schema, where its values come from.
+    origins: Vec<Origin>,
+    last: Option<Frame>,
+    target: Arc<Target>,
+    interval: u64,
+    refused: Refused,
+}
+
+/// A definition, as sinks want it.
+#[derive(Debug)]
+struct Export {
+    sinks: u64,
+    help: Option<Arc<str>>,
+}
+
+/// Where the values of a metric come from.
+#[derive(Clone, Copy, Debug)]
+enum Origin {
+    /// The output of a program, in a domain.
+    Output(usize, Option<InDom>),
+    /// A number of hosts.
+    Hosts(fn(&Hosts) -> u32),
+}
+
+impl Evaluation {
+    /// For definitions in slots of `interval` nanoseconds. `sinks` gives for the
+    /// name of a metric which sinks want it, as in [`Exported::sinks`].
+    pub fn new(
+        engine: Arc<Engine>,
+        definitions: Arc<Definitions>,
+        interval: u64,
+        sinks: &dyn Fn(&str) -> u64,
+    ) -> Evaluation {
+        let registry = &definitions.registry;
+        let help = |pmid| registry.text(pmid, TextKind::OneLine).map(Arc::from);
+        let exports =
+            registry
+                .all()
+                .iter()
+                .map(|one| Export { sinks: sinks(&one.name), help: one.pmid.and_then(help) })
+                .chain(HOSTS.iter().map(|(name, help, _)| Export {
+                    sinks: sinks(name),
+                    help: Some(Arc::from(*help)),
+                }))
+                .collect();
+        let groupings = definitions.groupings().len();
+        Evaluation {
+            selection: Arc::new(Selection::new(registry, &registry.all())),
+            source: source::fleet(&definitions),
+            references: vec![None; definitions.operands().len()],
+            compiled: None,
+            diagnostics: Diagnostics::default(),
+            evaluator: Evaluator::new(Arc::default(), Arc::<Binding>::default()),
+            workspace: Workspace::default(),
+            groups: (0..groupings).map(|_| Domain::default()).collect(),
+            of_hosts: (0..groupings).map(|_| Domain::default()).collect(),
+            of_aggregates: Domain::default(),
+            named: vec![(0, 0); groupings],
+            members: vec![FxHashMap::default(); definitions.aggregates().len()],
+            exports,
+            schema: Arc::new(Schema { metrics: Box::default() }),
+            origins: Vec::new(),
+            last: None,
+            target: Arc::new(Target::fleet()),
+            interval: interval.max(1),
+            refused: Refused::default(),
+            engine,
+            definitions,
+        }
+    }
+
+    /// Takes the metadata of operands, and checks the definitions with them.
+    pub fn know(&mut self, references: &[Option<Reference>]) {
+        let mut is_news = self.compiled.is_none();
+        for (operand, reference) in references.iter().enumerate() {
+            if let (Some(reference), None) = (reference, self.references[operand]) {
+                self.references[operand] = Some(*reference);
+                is_news |= source::know(&mut self.source, &self.definitions, operand, reference);
+            }
+        }
+        if is_news {
+            self.bind();
+        }
+    }
+
+    /// What is wrong with definitions, as far as metadata are known.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// Aggregates without a value though there were values, since the start.
+    pub fn refused(&self) -> Refused {
+        self.refused
+    }
+
+    fn bind(&mut self) {
+        // A source in memory does not fail.
+        let Ok(compiled) = self.engine.bind(&self.selection, &mut self.source) else { return };
+        compiled.put_into(&mut self.evaluator);
+        self.diagnostics = Diagnostics::default();
+        let unknown = |operand: usize| self.references[operand].is_none();
+        let is_whole = !(0..self.references.len()).any(unknown);
+        let mut refused: FxHashSet<&str> = FxHashSet::default();
+        for aggregate in self.definitions.aggregates() {
+            if let Some(reference) = &self.references[aggregate.operand]
+                && aggregate.function.outcome(reference).is_none()
+            {
+                let text = &aggregate.text;
+                refused.insert(text);
+                let message = format!("`{text}` needs numbers, not {}", reference.value_type);
+                self.diagnostics.push(
+                    Diagnostic::error(Code::NotNumeric, aggregate.span, message)
+                        .help("what is no number can be counted"),
+                );
+            }
+        }
+        for diagnostic in compiled.diagnostics() {
+            // Until a host has a metric nothing is known of it, and that is no mistake.
+            let is_of_name = matches!(diagnostic.code, Code::UnknownMetric | Code::UnusableOperand);
+            let is_told = refused.iter().any(|text| diagnostic.message.contains(*text));
+            if !is_of_name || is_whole && !is_told {
+                self.diagnostics.push(in_groups(diagnostic.clone(), &self.definitions));
+            }
+        }
+        let mut metrics: Vec<(Exported, Origin)> = Vec::new();
+        for (metric, export) in compiled.metrics.iter().zip(&self.exports) {
+            let (Ok(desc), Some(output)) = (metric.desc, metric.output) else { continue };
+            let exported = Exported {
+                name: Arc::clone(&metric.name),
+                value_type: desc.value_type,
+                semantics: desc.semantics,
+                units: desc.units,
+                has_instances: desc.indom.is_some(),
+                help: export.help.clone(),
+                sinks: export.sinks,
+            };
+            metrics.push((exported, Origin::Output(output, desc.indom)));
+        }
+        let of_hosts = HOSTS.iter().zip(&self.exports[self.exports.len() - HOSTS.len()..]);
+        for ((name, _, number), export) in of_hosts {
+            let exported = Exported {
+                name: Arc::from(*name),
+                value_type: ValueType::U32,
+                semantics: Semantics::Instant,
+                units: Units::NONE,
+                has_instances: true,
+                help: export.help.clone(),
+                sinks: export.sinks,
+            };
+            metrics.push((exported, Origin::Hosts(*number)));
+        }
+        metrics.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        self.origins = metrics.iter().map(|(_, origin)| *origin).collect();
+        let metrics = metrics.into_iter().map(|(exported, _)| exported).collect();
+        let schema = Schema { metrics };
+        if *self.schema != schema {
+            self.schema = Arc::new(schema);
+        }
+        self.compiled = Some(compiled);
+    }
+
+    /// Evaluates a slot: a frame of the fleet, stamped with the end of the slot, and
+    /// before it which series have ended.
+    pub fn evaluate(&mut self, slot: Slot, merged: &Merged) -> Vec<Event> {
+        if self.compiled.is_none() {
+            self.bind();
+        }
+        let at = Nanos(slot.0.saturating_add(1).saturating_mul(self.interval));
+        let stamp = Timestamp::new(
+            i64::try_from(at.0 / 1_000_000_000).unwrap_or(i64::MAX),
+            (at.0 % 1_000_000_000) as i64,
+        );
+        let hosts = self.feed(stamp, merged);
+        self.name_instances();
+        let sampled = self.evaluator.fetch(&mut self.source, &mut self.workspace);
+        let mut columns: Vec<Column> = Vec::with_capacity(self.origins.len());
+        let (groups, of_hosts) = (&self.groups, &self.of_hosts);
+        let former = |position: usize| -> Option<&Arc<Instances>> {
+            let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.schema, &self.schema))?;
+            Some(&last.columns[position].instances)
+        };
+        let hosts_instances = {
+            let ids: Vec<InstId> = hosts.iter().map(|(id, _)| *id).collect();
+            let position = self.origins.iter().position(|one| matches!(one, Origin::Hosts(_)));
+            instances(&ids, position.and_then(former), |id| {
+                self.of_aggregates.of_id(id).map(|one| (&one.name, &one.labels))
+            })
+        };
+        for (position, origin) in self.origins.iter().enumerate() {
+            columns.push(match origin {
+                Origin::Hosts(number) => Column {
+                    status: Status::Values,
+                    instances: Arc::clone(&hosts_instances),
+                    lanes: Lanes::Numbers(
+                        hosts.iter().map(|(_, hosts)| u64::from(number(hosts))).collect(),
+                    ),
+                },
+                Origin::Output(output, indom) => match &sampled {
+                    Err(error) => Column {
+                        status: Status::Failed(error.status()),
+                        instances: Arc::default(),
+                        lanes: Lanes::Numbers(Box::default()),
+                    },
+                    Ok((evaluation, _)) => {
+                        let values = evaluation.get(*output);
+                        column(&values, former(position), |id| {
+                            let (grouping, is_of_hosts) = source::grouping_of((*indom)?);
+                            match is_of_hosts {
+                                true => {
+                                    of_hosts[grouping].of_id(id).map(|one| (&one.name, &one.labels))
+                                }
+                                false => {
+                                    groups[grouping].of_id(id).map(|one| (&one.name, &one.labels))
+                                }
+                            }
+                        })
+                    }
+                },
+            });
+        }
+        let frame = Frame {
+            target: Arc::clone(&self.target),
+            host_labels: Labels::default(),
+            slot,
+            at,
+            stamp,
+            schema: Arc::clone(&self.schema),
+            columns: columns.into(),
+        };
+        let ended = self.last.as_ref().and_then(|last| ended(last, &frame));
+        self.last = Some(frame.clone());
+        ended.map(Event::Stale).into_iter().chain([Event::Frame(frame)]).collect()
+    }
+
+    /// Says that all series have ended, if there are any.
+    pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
+        let last = self.last.take()?;
+        let series = last
+            .columns
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| !column.instances.ids.is_empty())
+            .map(|(position, column)| (position, Arc::clone(&column.instances)));
+        let series: Box<[_]> = series.collect();
+        (!series.is_empty()).then(|| {
+            Event::Stale(Stale {
+                target: last.target,
+                host_labels: last.host_labels,
+                slot,
+                at,
+                reason,
+                schema: last.schema,
+                series,
+            })
+        })
+    }
+
+    /// Gives the source the values of a slot; tells the numbers of hosts.
+    fn feed(&mut self, stamp: Timestamp, merged: &Merged) -> Vec<(InstId, Hosts)> {
+        let definitions = Arc::clone(&self.definitions);
+        self.forget(merged);
+        let mut counted: Vec<(InstId, Hosts)> = Vec::new();
+        self.source.feed().time = stamp;
+        // For each aggregate the groups with values whose members are as before.
+        let mut unchanged: Vec<Vec<InstId>> = Vec::with_capacity(definitions.aggregates().len());
+        for (at, aggregate) in definitions.aggregates().iter().enumerate() {
+            let labels = &definitions.groupings()[aggregate.grouping];
+            let mut groups: Vec<_> = merged.groups(at).collect();
+            groups.sort_by_key(|(key, _)| *key);
+            let domain = &mut self.groups[aggregate.grouping];
+            let known = &mut self.members[at];
+            let mut now: FxHashMap<InstId, u128> = FxHashMap::default();
+            let mut same: Vec<InstId> = Vec::new();
+            let metric = self.source.feed().metric(at);
+            for (key, partial) in groups {
+                let names = || labels.iter().map(|label| &**label);
+                let own = (at, key.cloned());
+                let values: Vec<&str> = match key {
+                    Some(key) => key.iter().map(|value| &**value).collect(),
+                    None => Vec::new(),
+                };
+                let of_key = || names().zip(values.iter().copied());
+                let position = self.of_aggregates.position(&own, || {
+                    let unknown = key.is_none().then_some(("group", "unknown"));
+                    [("aggregate", &*aggregate.text)].into_iter().chain(of_key()).chain(unknown)
+                });
+                counted.push((self.of_aggregates.entries()[position].id, partial.hosts));
+                let Some(key) = key else { continue };
+                let position = domain.position(key, of_key);
+                let id = match labels.is_empty() {
+                    true => -1,
+                    false => domain.entries()[position].id,
+                };
+                if partial.count > 0 {
+                    now.insert(id, partial.members);
+                    if known.get(&id) == Some(&partial.members) {
+                        same.push(id);
+                    }
+                }
+                match partial.clone().total(aggregate.function, merged.kind(at)) {
+                    Total::Value(bits) => {
+                        metric.ids.push(id);
+                        metric.bits.push(bits);
+                    }
+                    Total::Ranked(ranked) => {
+                        let domain = &mut self.of_hosts[aggregate.grouping];
+                        let mut ranked: Vec<_> = ranked.into_iter().collect();
+                        ranked.sort_by(|a, b| (&a.host, &a.instance).cmp(&(&b.host, &b.instance)));
+                        for one in ranked {
+                            let own =
+                                (Arc::clone(key), Arc::clone(&one.host), Arc::clone(&one.instance));
+                            let (of_key, host, instance) = (&of_key, &*one.host, &*one.instance);
+                            let position = domain.position(&own, move || {
+                                let place = [("instance", host), ("instname", instance)];
+                                let place =
+                                    place.into_iter().filter(|(_, value)| !value.is_empty());
+                                of_key().map(|(name, value)| (name, value)).chain(place)
+                            });
+                            metric.ids.push(domain.entries()[position].id);
+                            metric.bits.push(one.bits);
+                        }
+                    }
+                    Total::Nothing => {}
+                    Total::Overflow => self.refused.overflows += 1,
+                    Total::TooMany => self.refused.too_many_values += 1,
+                }
+            }
+            *known = now;
+            unchanged.push(same);
+        }
+        for (at, one) in (definitions.aggregates().len()..).zip(&definitions.unchanged) {
+            let is_single = |of: usize| {
+                definitions.groupings()[definitions.aggregates()[of].grouping].is_empty()
+            };
+            let (single, grouped): (Vec<usize>, Vec<usize>) =
+                one.aggregates.iter().partition(|of| is_single(**of));
+            let metric = self.source.feed().metric(at);
+            if single.iter().any(|of| unchanged[*of].is_empty()) {
+                continue;
+            }
+            let mut ids: Vec<InstId> = match grouped.first() {
+                Some(first) => unchanged[*first].clone(),
+                None => vec![-1],
+            };
+            for of in grouped.iter().skip(1) {
+                let others: FxHashSet<InstId> = unchanged[*of].iter().copied().collect();
+                ids.retain(|id| others.contains(id));
+            }
+            metric.bits.resize(ids.len(), 1);
+            metric.ids = ids;
+        }
+        counted
+    }
+
+    /// Forgets groups that there are no more, and instances that were in no ranking
+    /// of the slot before, where too many are known.
+    fn forget(&mut self, merged: &Merged) {
+        let Evaluation { definitions, source, groups, of_hosts, of_aggregates, .. } = self;
+        let is_full = |grouping: usize| groups[grouping].is_full() || of_hosts[grouping].is_full();
+        if !of_aggregates.is_full() && !(0..groups.len()).any(is_full) {
+            return;
+        }
+        for grouping in 0..groups.len() {
+            let all = definitions.aggregates().iter().enumerate();
+            let its = || all.clone().filter(|(_, one)| one.grouping == grouping).map(|(at, _)| at);
+            let keys: FxHashSet<&GroupKey> =
+                its().flat_map(|at| merged.groups(at)).filter_map(|(key, _)| key).collect();
+            groups[grouping].keep(|entry| keys.contains(&entry.key));
+            let feed = source.feed();
+            let ids: FxHashSet<InstId> =
+                its().flat_map(|at| feed.ids(at).iter().copied()).collect();
+            of_hosts[grouping].keep(|entry| ids.contains(&entry.id));
+        }
+        let keys: FxHashSet<OfAggregate> = (0..definitions.aggregates().len())
+            .flat_map(|at| merged.groups(at).map(move |(key, _)| (at, key.cloned())))
+            .collect();
+        of_aggregates.keep(|entry| keys.contains(&entry.key));
+    }
+
+    /// Tells the source of new instances.
+    fn name_instances(&mut self) {
+        for (grouping, named) in self.named.iter_mut().enumerate() {
+            let (groups, of_hosts) = (&mut self.groups[grouping], &mut self.of_hosts[grouping]);
+            let now = (groups.version(), of_hosts.version());
+            if *named == now {
+                continue;
+            }
+            let metadata = self.source.metadata();
+            let all = |entries: &[(InstId, Arc<str>)]| {
+                entries.iter().map(|(id, name)| (*id, Box::from(&**name))).collect()
+            };
+            let own: Vec<_> =
+                groups.entries().iter().map(|one| (one.id, Arc::clone(&one.name))).collect();
+            metadata.set_instances(source::of_groups(grouping), all(&own));
+            let own: Vec<_> =
+                of_hosts.entries().iter().map(|one| (one.id, Arc::clone(&one.name))).collect();
+            metadata.set_instances(source::of_hosts(grouping), all(&own));
+            *named = now;
+        }
+    }
+}
+
+/// The diagnostic with words for the instance domains of the fleet, whose numbers
+/// mean nothing to anybody.
+fn in_groups(mut diagnostic: Diagnostic, definitions: &Definitions) -> Diagnostic {
+    for (grouping, labels) in definitions.groupings().iter().enumerate() {
+        let by = match labels.is_empty() {
+            true => "all hosts".to_owned(),
+            false => format!("groups by ({})", labels.join(", ")),
+        };
+        for (domain, words) in [
+            (source::of_hosts(grouping), format!("instances of hosts in {by}")),
+            (source::of_groups(grouping), by.clone()),
+        ] {
+            let number = format!("instances of {domain}");
+            for label in &mut diagnostic.labels {
+                if label.text.ends_with(&number) {
+                    label.text = label.text.replace(&number, &words);
+                }
+            }
+        }
+    }
+    if diagnostic.code == Code::IndomMismatch {
+        let help = "groups are the same with the same `by`, labels in the same order";
+        diagnostic = diagnostic.help(help);
+    }
+    diagnostic
+}
+
+/// A column of the fleet's frame.
+fn column<'n>(
+    values: &Values<'_>,
+    former: Option<&Arc<Instances>>,
+    named: impl Fn(InstId) -> Option<(&'n Arc<str>, &'n Labels)>,
+) -> Column {
+    let instances = instances(values.instances, former, named);
+    let lanes = match values.numbers() {
+        Some(numbers) => Lanes::Numbers(numbers.map(|(_, bits)| bits).collect()),
+        None => Lanes::Numbers(Box::default()),
+    };
+    Column { status: values.status, instances, lanes }
+}
+
+/// The instances of these identifiers; the former ones if they are the same.
+fn instances<'n>(
+    ids: &[InstId],
+    former: Option<&Arc<Instances>>,
+    named: impl Fn(InstId) -> Option<(&'n Arc<str>, &'n Labels)>,
+) -> Arc<Instances> {
+    if let Some(former) = former.filter(|former| *former.ids == *ids) {
+        return Arc::clone(former);
+    }
+    let known: Option<Vec<(&Arc<str>, &Labels)>> = ids.iter().map(|id| named(*id)).collect();
+    let (names, labels) = match known {
+        Some(known) => known.into_iter().map(|(name, of)| (Arc::clone(name), of.clone())).unzip(),
+        None => (Vec::new(), Vec::new()),
+    };
+    Arc::new(Instances {
+        ids: ids.into(),
+        names: names.into(),
+        domain_labels: Labels::default(),
+        labels: labels.into(),
+    })
+}
+
+/// The series of a frame that the next one has not.
+fn ended(last: &Frame, next: &Frame) -> Option<Stale> {
+    let is_same = Arc::ptr_eq(&last.schema, &next.schema);
+    let mut series: Vec<(usize, Arc<Instances>)> = Vec::new();
+    for (position, (metric, column)) in last.schema.metrics.iter().zip(&last.columns).enumerate() {
+        let at = match is_same {
+            true => Some(position),
+            false => next.schema.metrics.iter().position(|one| one.name == metric.name),
+        };
+        let now = at.map(|at| &next.columns[at].instances);
+        if now.is_some_and(|now| {
+            Arc::ptr_eq(now, &column.instances) || now.ids == column.instances.ids
+        }) {
+            continue;
+        }
+        let kept: FxHashSet<InstId> = now.iter().flat_map(|now| now.ids.iter().copied()).collect();
+        let gone = column.instances.ids.iter().enumerate().filter(|(_, id)| !kept.contains(id));
+        let gone: Vec<usize> = gone.map(|(lane, _)| lane).collect();
+        if gone.is_empty() {
+            continue;
+        }
+        let instances = &column.instances;
+        let of = |lane: &usize| instances.names.get(*lane).cloned();
+        series.push((
+            position,
+            Arc::new(Instances {
+                ids: gone.iter().map(|lane| instances.ids[*lane]).collect(),
+                names: gone.iter().filter_map(of).collect(),
+                domain_labels: instances.domain_labels.clone(),
+                labels: gone
+                    .iter()
+                    .filter_map(|lane| instances.labels.get(*lane).cloned())
+                    .collect(),
+            }),
+        ));
+    }
+    (!series.is_empty()).then(|| Stale {
+        target: Arc::clone(&last.target),
+        host_labels: last.host_labels.clone(),
+        slot: next.slot,
+        at: next.at,
+        reason: StaleReason::Vanished,
+        schema: Arc::clone(&last.schema),
+        series: series.into(),
+    })
+}

@@ -1,0 +1,178 @@
+//! What aggregates over the fleet have instead of a host's instance domain: groups
+//! of hosts, and instances of hosts. Their internal identifiers stay as long as the
+//! process runs, and none is ever given again.
+
+use std::sync::Arc;
+
+use pmderive_runtime::model::InstId;
+use rustc_hash::FxHashMap;
+
+use crate::fleet::labels::Labels;
+
+/// Values of the labels that a `by` names, in its order; none without a `by`.
+pub type GroupKey = Arc<[Box<str>]>;
+
+/// Most groups of one `by`, and most instances of hosts in rankings: as many as a
+/// fleet has hosts. Above, those that have gone are forgotten.
+pub const MAX_KNOWN: usize = 100_000;
+
+/// Things with labels that are the instances of a metric of the fleet.
+#[derive(Debug)]
+pub struct Domain<K> {
+    by_key: FxHashMap<K, usize>,
+    entries: Vec<Entry<K>>,
+    next: InstId,
+    /// Goes up when anything is new.
+    version: u64,
+}
+
+/// An instance of such a domain.
+#[derive(Clone, Debug)]
+pub struct Entry<K> {
+    /// What it stands for.
+    pub key: K,
+    /// Internal identifier.
+    pub id: InstId,
+    /// External name, as in `{rack="a",dc="b"}`.
+    pub name: Arc<str>,
+    /// The same as labels.
+    pub labels: Labels,
+}
+
+impl<K> Default for Domain<K> {
+    fn default() -> Domain<K> {
+        Domain { by_key: FxHashMap::default(), entries: Vec::new(), next: 0, version: 0 }
+    }
+}
+
+impl<K: Clone + Eq + std::hash::Hash> Domain<K> {
+    /// Position of a thing, which is known from now on. `labels` gives its labels in
+    /// the order of its name.
+    pub fn position<'l, L>(&mut self, key: &K, labels: impl FnOnce() -> L) -> usize
+    where
+        L: Iterator<Item = (&'l str, &'l str)>,
+    {
+        if let Some(at) = self.by_key.get(key) {
+            return *at;
+        }
+        let labels = apart(labels());
+        let entry = Entry {
+            key: key.clone(),
+            id: self.next,
+            name: name(&labels),
+            labels: labels.into_iter().collect(),
+        };
+        // Two thousand million things later there are no more identifiers.
+        self.next = self.next.saturating_add(1);
+        self.version += 1;
+        self.by_key.insert(key.clone(), self.entries.len());
+        self.entries.push(entry);
+        self.entries.len() - 1
+    }
+
+    /// All that are known, by position.
+    pub fn entries(&self) -> &[Entry<K>] {
+        &self.entries
+    }
+
+    /// Changes whenever there is something new.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The instance of an identifier.
+    pub fn of_id(&self, id: InstId) -> Option<&Entry<K>> {
+        // Identifiers grow with positions.
+        let at = self.entries.binary_search_by_key(&id, |entry| entry.id).ok()?;
+        Some(&self.entries[at])
+    }
+
+    /// True if some are to be forgotten before there are more.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() > MAX_KNOWN
+    }
+
+    /// Forgets all but the given ones. Positions change, identifiers do not.
+    pub fn keep(&mut self, is_kept: impl Fn(&Entry<K>) -> bool) {
+        self.entries.retain(is_kept);
+        self.by_key =
+            self.entries.iter().enumerate().map(|(at, one)| (one.key.clone(), at)).collect();
+        self.version += 1;
+    }
+}
+
+/// Labels of which each name comes once: a name that is taken gets `exported_`.
+fn apart<'l>(labels: impl Iterator<Item = (&'l str, &'l str)>) -> Vec<(String, &'l str)> {
+    let mut apart: Vec<(String, &str)> = Vec::new();
+    for (name, value) in labels {
+        let mut name = name.to_owned();
+        while apart.iter().any(|(known, _)| *known == name) {
+            name.insert_str(0, "exported_");
+        }
+        apart.push((name, value));
+    }
+    apart
+}
+
+/// `{rack="a",dc="b"}`, with the escapes of Prometheus' text format.
+fn name(labels: &[(String, &str)]) -> Arc<str> {
+    let mut text = String::from("{");
+    for (at, (name, value)) in labels.iter().enumerate() {
+        text.push_str(if at > 0 { "," } else { "" });
+        text.push_str(name);
+        text.push_str("=\"");
+        for character in value.chars() {
+            match character {
+                '\\' => text.push_str("\\\\"),
+                '"' => text.push_str("\\\""),
+                '\n' => text.push_str("\\n"),
+                other => text.push(other),
+            }
+        }
+        text.push('"');
+    }
+    text.push('}');
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(values: &[&str]) -> GroupKey {
+        values.iter().map(|value| Box::from(*value)).collect()
+    }
+
+    #[test]
+    fn groups_are_named_by_their_labels_in_order() {
+        let mut groups: Domain<GroupKey> = Domain::default();
+        for (labels, expected) in [
+            (&[("rack", "a"), ("dc", "b")][..], r#"{rack="a",dc="b"}"#),
+            (&[("rack", "a"), ("dc", "")], r#"{rack="a",dc=""}"#),
+            (&[("rack", "say \"hi\"\\\n")], r#"{rack="say \"hi\"\\\n"}"#),
+            (&[], "{}"),
+            (
+                &[("x", "1"), ("x", "2"), ("x", "3")],
+                r#"{x="1",exported_x="2",exported_exported_x="3"}"#,
+            ),
+        ] {
+            let values: Vec<&str> = labels.iter().map(|(_, value)| *value).collect();
+            let at = groups.position(&key(&values), || labels.iter().copied());
+            assert_eq!(&*groups.entries()[at].name, expected);
+        }
+    }
+
+    #[test]
+    fn identifiers_stay_and_are_not_given_again() {
+        let mut groups: Domain<GroupKey> = Domain::default();
+        let mut id = |groups: &mut Domain<GroupKey>, value: &str| {
+            let at = groups.position(&key(&[value]), || [("x", "")].into_iter());
+            groups.entries()[at].id
+        };
+        assert_eq!(["a", "b", "a", "c"].map(|one| id(&mut groups, one)), [0, 1, 0, 2]);
+        groups.keep(|entry| &*entry.key[0] == "c");
+        assert_eq!(["c", "a", "b"].map(|one| id(&mut groups, one)), [2, 3, 4]);
+        assert_eq!(groups.of_id(3).map(|one| &*one.key[0]), Some("a"));
+        assert!(groups.of_id(1).is_none());
+    }
+}

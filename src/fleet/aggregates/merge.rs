@@ -1,0 +1,128 @@
+//! Partial aggregates of all shards, merged in the order of the shards.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::collect::ShardPartials;
+use super::definitions::Definitions;
+use super::groups::GroupKey;
+use super::operand::{Kind, Reference};
+use super::partial::Partial;
+
+/// What all hosts together have in one slot.
+#[derive(Debug)]
+pub struct Merged {
+    definitions: Arc<Definitions>,
+    /// How the values of each aggregate are held.
+    kinds: Box<[Kind]>,
+    groups: Vec<Groups>,
+    /// For each aggregate what is known of each group of its grouping.
+    partials: Vec<Vec<Partial>>,
+    last: Option<u8>,
+    positions: Vec<usize>,
+}
+
+/// The groups of one grouping.
+#[derive(Debug, Default)]
+struct Groups {
+    positions: FxHashMap<Option<GroupKey>, usize>,
+    keys: Vec<Option<GroupKey>>,
+}
+
+/// A shard that cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// One that comes before the last one, or is that one.
+    #[error("shard {shard} comes after shard {last}; shards are merged in their order, each once")]
+    Order {
+        /// The shard.
+        shard: u8,
+        /// The last one that was merged.
+        last: u8,
+    },
+    /// It is of other definitions.
+    #[error("shard {shard} is of other definitions")]
+    Definitions {
+        /// The shard.
+        shard: u8,
+    },
+}
+
+impl Merged {
+    /// Nothing yet. The metadata are those that all processes use
+    /// ([`Collector::references`](super::Collector::references)).
+    pub fn new(definitions: Arc<Definitions>, references: &[Option<Reference>]) -> Merged {
+        let kind = |operand: usize| {
+            references.get(operand).copied().flatten().map_or(Kind::Other, |one| one.kind())
+        };
+        Merged {
+            kinds: definitions.aggregates().iter().map(|one| kind(one.operand)).collect(),
+            groups: definitions.groupings().iter().map(|_| Groups::default()).collect(),
+            partials: vec![Vec::new(); definitions.aggregates().len()],
+            last: None,
+            positions: Vec::new(),
+            definitions,
+        }
+    }
+
+    /// Takes in the next shard, whichever process it comes from.
+    ///
+    /// # Errors
+    /// It is not the next one, or nothing that fits; then everything is as before.
+    pub fn add(&mut self, shard: &ShardPartials) -> Result<(), MergeError> {
+        let number = shard.shard;
+        if let Some(last) = self.last.filter(|last| *last >= number) {
+            return Err(MergeError::Order { shard: number, last });
+        }
+        let aggregates = self.definitions.aggregates();
+        let fits = shard.groups.len() == self.groups.len()
+            && shard.partials.len() == aggregates.len()
+            && aggregates.iter().zip(&shard.partials).all(|(aggregate, partials)| {
+                partials.len() == shard.groups[aggregate.grouping].len()
+            });
+        if !fits {
+            return Err(MergeError::Definitions { shard: number });
+        }
+        self.last = Some(number);
+        for (grouping, keys) in shard.groups.iter().enumerate() {
+            let groups = &mut self.groups[grouping];
+            self.positions.clear();
+            for key in keys {
+                let at = match groups.positions.get(key) {
+                    Some(at) => *at,
+                    None => {
+                        groups.positions.insert(key.clone(), groups.keys.len());
+                        groups.keys.push(key.clone());
+                        groups.keys.len() - 1
+                    }
+                };
+                self.positions.push(at);
+            }
+            for (at, aggregate) in aggregates.iter().enumerate() {
+                if aggregate.grouping != grouping {
+                    continue;
+                }
+                let (function, kind) = (aggregate.function, self.kinds[at]);
+                let all = &mut self.partials[at];
+                all.resize_with(groups.keys.len(), || Partial::new(function, kind));
+                for (position, partial) in self.positions.iter().zip(&shard.partials[at]) {
+                    all[*position].merge(function, kind, partial);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How the values of an aggregate are held.
+    pub fn kind(&self, aggregate: usize) -> Kind {
+        self.kinds[aggregate]
+    }
+
+    /// The groups of an aggregate with what is known of them; without a key that of
+    /// hosts whose labels are not known yet.
+    pub fn groups(&self, aggregate: usize) -> impl Iterator<Item = (Option<&GroupKey>, &Partial)> {
+        let grouping = self.definitions.aggregates()[aggregate].grouping;
+        self.groups[grouping].keys.iter().map(Option::as_ref).zip(&self.partials[aggregate])
+    }
+}

@@ -1,0 +1,210 @@
+//! Aggregates across hosts: definitions over the fleet (stage two), evaluated once
+//! a slot from the frames of the hosts (stage one). No input or output and no clock
+//! is here.
+//!
+//! ```text
+//!             each process, its shards                    one process
+//! frames ──► Collector ── ShardPartials, by shard ──► Merged ──► Evaluation ──► Event
+//!              by host, group                      in the order     the ordinary
+//!                                                  of the shards     evaluator
+//! ```
+//!
+//! The fleet is a source of metrics. Each metric that hosts export is one of it,
+//! with the instances of all hosts; in definitions it stands as the argument of an
+//! aggregate, `sum(shop.rate) by (rack)`, and there may be any expression over
+//! aggregates. Whose hosts have which labels decides about groups: the target's
+//! labels first, then the host's own; one that both lack is empty. Groups are
+//! instances named `{rack="a",dc="b"}`, with labels in the order of the `by`.
+//! `topk` and `bottomk` have instances of hosts, `{rack="a",instance="web1:44321",
+//! instname="sda"}`. Without a `by` there is a single value.
+//!
+//! * Values have 64 bits, so that no sum is cut off; sums of integers are exact, and
+//!   there is none beyond 64 bits. The first class of hosts that has a metric decides
+//!   about its type, units and semantics ([`Reference`]).
+//! * Sums, means and extremes are made shard by shard, each from its hosts by name and
+//!   their instances by name, and merged in the order of the shards: the bits depend
+//!   neither on the arrival of frames nor on how many processes there are.
+//! * One NaN makes a sum, mean, extreme or quantile NaN; in rankings it comes last.
+//! * `rate()` and `delta()` over aggregates have no value for groups whose members,
+//!   which are instances of hosts, are not those of the slot before.
+//! * Beside the values are the numbers of hosts of each group: `fleet.hosts.expected`,
+//!   `present`, `failed`, `missed`, `no_value`, `left_out`, with instances named
+//!   `{aggregate="sum(shop.rate) by (rack)",rack="a"}`. Hosts that have never
+//!   answered and whose group is not known by the target's labels alone are in
+//!   `{aggregate="...",group="unknown"}`.
+
+mod aggregate;
+mod collect;
+mod definitions;
+mod evaluate;
+mod groups;
+mod merge;
+mod operand;
+mod partial;
+mod source;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use aggregate::{Aggregate, Function, Outcome};
+pub use collect::{Collector, Dropped, ShardPartials, Taken};
+pub use definitions::Definitions;
+pub use evaluate::{Evaluation, Refused};
+pub use groups::{GroupKey, MAX_KNOWN};
+pub use merge::{MergeError, Merged};
+pub use operand::{Kind, Reference};
+pub use partial::{Hosts, MAX_QUANTILE_VALUES, Partial, Ranked, Values};
+
+use super::frame::{Event, Frame, Schema, StaleReason};
+use super::slot::{Nanos, Slot};
+use super::target::Target;
+use crate::diag::Diagnostics;
+use crate::engine::Engine;
+
+/// When slots end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Length of a slot: the interval of the hosts.
+    pub interval: Duration,
+    /// How long is waited for frames after the slot's end.
+    pub grace: Duration,
+}
+
+/// Definitions over the fleet in a process that watches all of it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use std::time::Duration;
+/// # use pmderive::diag::Diagnostics;
+/// # use pmderive::dialect::{Dialect, Language};
+/// # use pmderive::engine::{Backend, Engine, Registry};
+/// # use pmderive::fleet::aggregates::{Aggregates, Definitions, Schedule};
+/// # use pmderive::fleet::slot::Slot;
+/// # use pmderive::text::SourceMap;
+/// let language = Language { dialect: Dialect::Fixed, extensions: true };
+/// let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+/// let mut registry = Registry::new(language);
+/// let text = sources.add("fleet.conf", "racks.rate = sum(shop.rate) by (rack)\n");
+/// registry.add_text(text, &sources, &mut diagnostics);
+/// let definitions = Definitions::new(&registry, ["shop.rate"], &mut diagnostics);
+/// assert!(diagnostics.is_empty());
+///
+/// let engine = Arc::new(Engine::new(language, Backend::Auto));
+/// let ten = Duration::from_secs(10);
+/// let schedule = Schedule { interval: ten, grace: Duration::from_secs(8) };
+/// let mut fleet = Aggregates::new(engine, Arc::new(definitions), schedule, &|_| !0);
+/// fleet.set_targets(&[]);
+/// // For each frame of a host: fleet.frame(&frame); for each slot without one:
+/// // fleet.failed(&target, slot) or fleet.missed(&target, slot). At fleet.due(slot):
+/// for event in fleet.finish(Slot(7)) {
+///     // To the sinks.
+///     assert!(event.target().is_fleet());
+/// }
+/// ```
+pub struct Aggregates {
+    collector: Collector,
+    evaluation: Evaluation,
+    definitions: Arc<Definitions>,
+    schedule: Schedule,
+}
+
+impl Aggregates {
+    /// Without hosts. `sinks` gives for the name of a metric which sinks want it, as
+    /// [`Exported::sinks`](super::frame::Exported::sinks) has it. The engine's language
+    /// has to be that of the definitions.
+    pub fn new(
+        engine: Arc<Engine>,
+        definitions: Arc<Definitions>,
+        schedule: Schedule,
+        sinks: &dyn Fn(&str) -> u64,
+    ) -> Aggregates {
+        let interval = u64::try_from(schedule.interval.as_nanos()).unwrap_or(u64::MAX);
+        Aggregates {
+            collector: Collector::new(Arc::clone(&definitions)),
+            evaluation: Evaluation::new(engine, Arc::clone(&definitions), interval, sinks),
+            definitions,
+            schedule,
+        }
+    }
+
+    /// Says which hosts are expected from now on.
+    pub fn set_targets(&mut self, targets: &[Arc<Target>]) {
+        self.collector.set_targets(targets);
+    }
+
+    /// Takes the metadata of a class of hosts before any frame of it, and checks
+    /// the definitions with them. Without it the first frames do.
+    pub fn announce(&mut self, schema: &Schema) {
+        self.collector.announce(schema);
+        self.evaluation.know(self.collector.references());
+    }
+
+    /// Takes the values of a host.
+    pub fn frame(&mut self, frame: &Frame) -> Taken {
+        self.collector.frame(frame)
+    }
+
+    /// Says that a host did not answer rightly before the deadline of a slot.
+    pub fn failed(&mut self, target: &Target, slot: Slot) {
+        self.collector.failed(target, slot);
+    }
+
+    /// Says that a slot of a host was never started; where nothing is said that is
+    /// assumed.
+    pub fn missed(&mut self, target: &Target, slot: Slot) {
+        self.collector.missed(target, slot);
+    }
+
+    /// When a slot is to be finished, by the engine's clock.
+    pub fn due(&self, slot: Slot) -> Nanos {
+        let interval = u64::try_from(self.schedule.interval.as_nanos()).unwrap_or(u64::MAX);
+        Nanos(slot.0.saturating_add(1).saturating_mul(interval)).after(self.schedule.grace)
+    }
+
+    /// Ends a slot and all before it: gives a frame of the fleet, and what has ended.
+    pub fn finish(&mut self, slot: Slot) -> Vec<Event> {
+        let Aggregates { collector, evaluation, definitions, .. } = self;
+        // Which metadata count is decided with the first shard.
+        let mut merged: Option<Merged> = None;
+        let definitions = Arc::clone(definitions);
+        let references = collector.finish(slot, |references, shard| {
+            let merged =
+                merged.get_or_insert_with(|| Merged::new(Arc::clone(&definitions), references));
+            // Shards of one collector come in their order.
+            let _ = merged.add(shard);
+        });
+        evaluation.know(references);
+        let merged = merged.unwrap_or_else(|| Merged::new(definitions, references));
+        evaluation.evaluate(slot, &merged)
+    }
+
+    /// All series have ended, as after a reload with other definitions.
+    pub fn end(&mut self, slot: Slot, at: Nanos, reason: StaleReason) -> Option<Event> {
+        self.evaluation.end(slot, at, reason)
+    }
+
+    /// The clock was set back, and slots begin anew where it is.
+    pub fn set_clock_back(&mut self) {
+        self.collector.set_clock_back();
+    }
+
+    /// What is wrong with definitions, as far as metadata are known.
+    pub fn diagnostics(&self) -> &Diagnostics {
+        self.evaluation.diagnostics()
+    }
+
+    /// Frames that were dropped since the start.
+    pub fn dropped(&self) -> Dropped {
+        self.collector.dropped()
+    }
+
+    /// Aggregates without a value though there were values, since the start.
+    pub fn refused(&self) -> Refused {
+        self.evaluation.refused()
+    }
+
+    /// What is to be logged of hosts whose values are left out.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        self.collector.take_warnings()
+    }
+}

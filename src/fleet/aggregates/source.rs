@@ -1,0 +1,191 @@
+//! The fleet as a source of metrics: its values are the aggregates of one slot, and
+//! the evaluator computes with them as it does with those of a host.
+
+use pmderive_runtime::memory::{Feed, MemoryMetadata, MemorySource};
+use pmderive_runtime::model::{
+    InDom, InstId, MetricDesc, Pmid, Semantics, Timestamp, Units, ValueType,
+};
+use pmderive_runtime::result::{ResultBatch, ResultWriter};
+use pmderive_runtime::source::{FetchEvents, FetchList, SourceError};
+use rustc_hash::FxHashMap;
+
+use super::definitions::Definitions;
+use super::operand::Reference;
+
+/// The fleet.
+pub type FleetSource = MemorySource<Aggregated>;
+
+/// Values of the metrics of the fleet, until the next fetch.
+#[derive(Debug, Default)]
+pub struct Aggregated {
+    /// The end of the slot.
+    pub time: Timestamp,
+    positions: FxHashMap<Pmid, usize>,
+    metrics: Vec<Metric>,
+}
+
+/// Values of one metric, all as bits.
+#[derive(Debug)]
+pub struct Metric {
+    value_type: ValueType,
+    /// Instances; -1 without a domain.
+    pub ids: Vec<InstId>,
+    /// Values, parallel to the instances.
+    pub bits: Vec<u64>,
+}
+
+impl Feed for Aggregated {
+    fn fetch(
+        &mut self,
+        list: &FetchList,
+        _: &mut MemoryMetadata,
+        batch: &mut ResultBatch,
+    ) -> Result<FetchEvents, SourceError> {
+        let mut writer = ResultWriter::new(batch.add_part(), self.time);
+        for pmid in list.pmids() {
+            writer.set(*pmid);
+            let metric = self.positions.get(pmid).map(|at| &self.metrics[*at]);
+            let Some(metric) = metric.filter(|metric| !metric.ids.is_empty()) else { continue };
+            let lanes = writer.numbers(metric.value_type, false, metric.ids.iter().copied());
+            match metric.value_type.lane_bytes() {
+                4 => {
+                    let lanes = lanes.as_chunks_mut().0.iter_mut();
+                    lanes
+                        .zip(&metric.bits)
+                        .for_each(|(lane, bits)| *lane = (*bits as u32).to_ne_bytes());
+                }
+                _ => {
+                    let lanes = lanes.as_chunks_mut().0.iter_mut();
+                    lanes.zip(&metric.bits).for_each(|(lane, bits)| *lane = bits.to_ne_bytes());
+                }
+            }
+        }
+        Ok(FetchEvents::default())
+    }
+}
+
+impl Aggregated {
+    /// The values of a metric, to be made anew.
+    pub fn metric(&mut self, at: usize) -> &mut Metric {
+        let metric = &mut self.metrics[at];
+        metric.ids.clear();
+        metric.bits.clear();
+        metric
+    }
+
+    /// Instances of a metric in the last slot.
+    pub fn ids(&self, at: usize) -> &[InstId] {
+        &self.metrics[at].ids
+    }
+
+    fn add(&mut self, pmid: Pmid, value_type: ValueType) {
+        self.positions.insert(pmid, self.metrics.len());
+        self.metrics.push(Metric { value_type, ids: Vec::new(), bits: Vec::new() });
+    }
+}
+
+/// A fleet of which no metadata are known. Its metrics are the aggregates, and
+/// after them those that say which members have not changed.
+pub fn fleet(definitions: &Definitions) -> FleetSource {
+    let mut values = Aggregated::default();
+    let mut metadata = MemoryMetadata::default();
+    let aggregates = definitions.aggregates().len();
+    for at in 0..aggregates {
+        // What the type is, is said once it is known; all have 64 bits.
+        values.add(pmid(at), ValueType::U64);
+    }
+    for (at, one) in (aggregates..).zip(&definitions.unchanged) {
+        let desc = MetricDesc {
+            pmid: pmid(at),
+            value_type: ValueType::U32,
+            indom: one.aggregates.iter().find_map(|of| domain(definitions, *of)),
+            semantics: Semantics::Discrete,
+            units: Units::NONE,
+        };
+        metadata.add_metric(one.name.clone(), desc);
+        values.add(desc.pmid, desc.value_type);
+    }
+    for grouping in 0..definitions.groupings().len() {
+        metadata.set_instances(of_groups(grouping), Vec::new());
+        metadata.set_instances(of_hosts(grouping), Vec::new());
+    }
+    MemorySource::new("the fleet", metadata, values)
+}
+
+/// Says what the metadata of an operand are; true if that is news.
+pub fn know(
+    source: &mut FleetSource,
+    definitions: &Definitions,
+    operand: usize,
+    reference: &Reference,
+) -> bool {
+    let name = &definitions.operands()[operand];
+    let first = definitions.aggregates().len() + definitions.unchanged.len();
+    if source.metadata().desc(pmid(first + operand)).is_some() {
+        return false;
+    }
+    for (at, aggregate) in definitions.aggregates().iter().enumerate() {
+        if aggregate.operand == operand
+            && let Some(outcome) = aggregate.function.outcome(reference)
+        {
+            let desc = MetricDesc {
+                pmid: pmid(at),
+                value_type: outcome.value_type,
+                indom: domain(definitions, at),
+                semantics: outcome.semantics,
+                units: outcome.units,
+            };
+            source.feed().metrics[at].value_type = outcome.value_type;
+            source.metadata().add_metric(aggregate.text.clone(), desc);
+        }
+    }
+    // So that `defined()` knows of it; nothing fetches it.
+    let desc = MetricDesc {
+        pmid: pmid(first + operand),
+        value_type: reference.value_type,
+        indom: Some(InDom::new(DOMAIN, 1 << 21)),
+        semantics: reference.semantics,
+        units: reference.units,
+    };
+    source.metadata().add_metric(&**name, desc);
+    true
+}
+
+/// The instance domain of an aggregate; none if it has a single value.
+fn domain(definitions: &Definitions, aggregate: usize) -> Option<InDom> {
+    let aggregate = &definitions.aggregates()[aggregate];
+    if aggregate.function.is_ranked() {
+        return Some(of_hosts(aggregate.grouping));
+    }
+    let is_grouped = !definitions.groupings()[aggregate.grouping].is_empty();
+    is_grouped.then(|| of_groups(aggregate.grouping))
+}
+
+/// Identifiers of the fleet's metrics and domains; nobody outside sees them.
+const DOMAIN: u32 = 1;
+
+/// The metric at a position.
+fn pmid(at: usize) -> Pmid {
+    // Four million aggregates are more than a text has room for.
+    let at = u32::try_from(at).unwrap_or(u32::MAX);
+    Pmid::new(DOMAIN, (at >> 10) & 0xfff, at & 0x3ff)
+}
+
+/// The domain of the groups of a grouping.
+pub fn of_groups(grouping: usize) -> InDom {
+    InDom::new(DOMAIN, serial(grouping))
+}
+
+/// The domain of the instances of hosts within the groups of a grouping.
+pub fn of_hosts(grouping: usize) -> InDom {
+    InDom::new(DOMAIN, serial(grouping) + 1)
+}
+
+/// The grouping that a domain is of, and whether its instances are those of hosts.
+pub fn grouping_of(indom: InDom) -> (usize, bool) {
+    ((indom.serial() / 2) as usize, indom.serial() % 2 == 1)
+}
+
+fn serial(grouping: usize) -> u32 {
+    2 * u32::try_from(grouping).unwrap_or(u32::MAX / 4)
+}

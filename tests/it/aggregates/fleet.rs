@@ -1,0 +1,203 @@
+//! Invented hosts, their frames, and what becomes of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pmderive::diag::Diagnostics;
+use pmderive::dialect::{Dialect, Language};
+use pmderive::engine::{Backend, Engine, Registry};
+use pmderive::fleet::aggregates::{
+    Aggregates, Collector, Definitions, Evaluation, Merged, Schedule, ShardPartials,
+};
+use pmderive::fleet::frame::{Column, Event, Exported, Frame, Instances, Lanes, Schema};
+use pmderive::fleet::labels::Labels;
+use pmderive::fleet::slot::{Nanos, Slot};
+use pmderive::fleet::target::Target;
+use pmderive::runtime::context::HostSpec;
+use pmderive::runtime::model::{Semantics, Timestamp, Units, ValueType};
+use pmderive::runtime::program::{Reason, Status};
+use pmderive::text::SourceMap;
+
+pub const LANGUAGE: Language = Language { dialect: Dialect::Fixed, extensions: true };
+pub const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Values by metric and name of instance, as bits; a single value has no name.
+pub type Shown = BTreeMap<String, BTreeMap<String, u64>>;
+
+pub fn labels(text: &str) -> Labels {
+    let pairs = text.split(',').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').expect("name=value")).collect()
+}
+
+pub fn target(name: &str, of_target: &str) -> Arc<Target> {
+    Arc::new(Target::new(name, HostSpec::local(), labels(of_target), 0))
+}
+
+pub fn exported(name: &str, value_type: ValueType, semantics: Semantics, units: &str) -> Exported {
+    Exported {
+        name: name.into(),
+        value_type,
+        semantics,
+        units: Units::parse(units).expect("units").units,
+        has_instances: true,
+        help: None,
+        sinks: 0,
+    }
+}
+
+pub fn schema(metrics: impl IntoIterator<Item = Exported>) -> Arc<Schema> {
+    Arc::new(Schema { metrics: metrics.into_iter().collect() })
+}
+
+/// Instances of these names; of a metric without a domain if there is one without a name.
+pub fn instances(names: &[&str]) -> Arc<Instances> {
+    let names: Box<[Arc<str>]> = match names {
+        [""] => Box::default(),
+        names => names.iter().map(|name| Arc::from(*name)).collect(),
+    };
+    let ids = match names.len() {
+        0 => vec![-1],
+        count => (0..).take(count).collect(),
+    };
+    Arc::new(Instances { ids: ids.into(), names, ..Instances::default() })
+}
+
+/// Values, or none at all.
+pub fn column(instances: &Arc<Instances>, bits: &[u64]) -> Column {
+    let is_empty = bits.is_empty();
+    Column {
+        status: if is_empty { Status::Empty(Reason::OperandEmpty) } else { Status::Values },
+        instances: if is_empty { Arc::default() } else { Arc::clone(instances) },
+        lanes: Lanes::Numbers(bits.into()),
+    }
+}
+
+pub fn frame(
+    target: &Arc<Target>,
+    own_labels: &str,
+    slot: u64,
+    schema: &Arc<Schema>,
+    columns: Vec<Column>,
+) -> Frame {
+    Frame {
+        target: Arc::clone(target),
+        host_labels: labels(own_labels),
+        slot: Slot(slot),
+        at: Nanos(slot * 10_000_000_000 + 5_000_000_000),
+        stamp: Timestamp::new(0, 0),
+        schema: Arc::clone(schema),
+        columns: columns.into(),
+    }
+}
+
+/// Definitions over a fleet, and what is wrong with them.
+pub fn read(text: &str, exported: &[&str]) -> (Definitions, SourceMap, Diagnostics) {
+    let (mut sources, mut diagnostics) = (SourceMap::default(), Diagnostics::default());
+    let source = sources.add("fleet.conf", text);
+    let mut registry = Registry::new(LANGUAGE);
+    registry.add_text(source, &sources, &mut diagnostics);
+    let definitions = Definitions::new(&registry, exported.iter().copied(), &mut diagnostics);
+    (definitions, sources, diagnostics)
+}
+
+/// Definitions without mistakes.
+pub fn definitions(text: &str, exported: &[&str]) -> Arc<Definitions> {
+    let (definitions, _, diagnostics) = read(text, exported);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    Arc::new(definitions)
+}
+
+fn engine() -> Arc<Engine> {
+    Arc::new(Engine::new(LANGUAGE, Backend::Interp))
+}
+
+/// All of a fleet in one process.
+pub fn aggregates(definitions: &Arc<Definitions>) -> Aggregates {
+    let schedule = Schedule { interval: INTERVAL, grace: Duration::from_secs(8) };
+    Aggregates::new(engine(), Arc::clone(definitions), schedule, &|_| 1)
+}
+
+/// The same in several processes, each with some of the shards.
+pub struct Shared {
+    definitions: Arc<Definitions>,
+    collectors: Vec<Collector>,
+    evaluation: Evaluation,
+}
+
+impl Shared {
+    pub fn new(definitions: &Arc<Definitions>, processes: usize, first: &Schema) -> Shared {
+        let collector = |_| {
+            let mut collector = Collector::new(Arc::clone(definitions));
+            collector.announce(first);
+            collector
+        };
+        let nanos = u64::try_from(INTERVAL.as_nanos()).expect("seconds");
+        Shared {
+            definitions: Arc::clone(definitions),
+            collectors: (0..processes).map(collector).collect(),
+            evaluation: Evaluation::new(engine(), Arc::clone(definitions), nanos, &|_| 1),
+        }
+    }
+
+    pub fn of(&mut self, target: &Target) -> &mut Collector {
+        let count = self.collectors.len();
+        &mut self.collectors[usize::from(target.shard()) % count]
+    }
+
+    pub fn set_targets(&mut self, targets: &[Arc<Target>]) {
+        let count = self.collectors.len();
+        for (at, collector) in self.collectors.iter_mut().enumerate() {
+            let its = targets.iter().filter(|one| usize::from(one.shard()) % count == at);
+            collector.set_targets(&its.cloned().collect::<Vec<_>>());
+        }
+    }
+
+    pub fn finish(&mut self, slot: u64) -> Vec<Event> {
+        let mut shards: Vec<ShardPartials> = Vec::new();
+        let mut known = Vec::new();
+        for collector in &mut self.collectors {
+            let take = |_: &[_], shard: &ShardPartials| shards.push(shard.clone());
+            known = collector.finish(Slot(slot), take).to_vec();
+        }
+        shards.sort_by_key(|shard| shard.shard);
+        let mut merged = Merged::new(Arc::clone(&self.definitions), &known);
+        for shard in &shards {
+            merged.add(shard).expect("shards in their order");
+        }
+        self.evaluation.know(&known);
+        self.evaluation.evaluate(Slot(slot), &merged)
+    }
+}
+
+/// The frame among events.
+pub fn frame_of(events: &[Event]) -> &Frame {
+    match events.last() {
+        Some(Event::Frame(frame)) => frame,
+        other => panic!("a frame comes last, not {other:?}"),
+    }
+}
+
+/// The values of a frame of the fleet.
+pub fn shown(events: &[Event]) -> Shown {
+    let frame = frame_of(events);
+    let metrics = frame.schema.metrics.iter().zip(&frame.columns);
+    let mut shown = Shown::new();
+    for (metric, column) in metrics {
+        let Lanes::Numbers(bits) = &column.lanes else { panic!("numbers") };
+        let instances = &column.instances;
+        assert_eq!(bits.len(), instances.ids.len(), "{}", metric.name);
+        if metric.has_instances {
+            assert_eq!(instances.names.len(), instances.ids.len(), "{}", metric.name);
+            assert_eq!(instances.labels.len(), instances.ids.len(), "{}", metric.name);
+        }
+        let name = |lane: usize| instances.names.get(lane).map_or("", |name| name).to_owned();
+        let values = bits.iter().enumerate().map(|(lane, bits)| (name(lane), *bits));
+        let values: BTreeMap<String, u64> = values.collect();
+        assert_eq!(values.len(), bits.len(), "names tell instances of {} apart", metric.name);
+        if !values.is_empty() {
+            shown.insert(metric.name.to_string(), values);
+        }
+    }
+    shown
+}

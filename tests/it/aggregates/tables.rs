@@ -1,0 +1,311 @@
+//! What each aggregate gives, in tables.
+
+use std::sync::Arc;
+
+use pmderive::fleet::aggregates::Taken;
+use pmderive::fleet::frame::{Event, Lanes, StaleReason};
+use pmderive::fleet::slot::{Nanos, Slot};
+use pmderive::fleet::target::Target;
+use pmderive::runtime::model::{Semantics, ValueType};
+
+use super::fleet::{
+    aggregates, column, definitions, exported, frame, frame_of, instances, schema, shown, target,
+};
+
+/// Five hosts in two racks, one of which says itself where it stands, and one
+/// nowhere.
+fn hosts() -> [(Arc<Target>, &'static str); 5] {
+    [
+        (target("web1:44321", "rack=a,dc=x"), ""),
+        (target("web2:44321", "rack=a"), "dc=y,rack=ignored"),
+        (target("web3:44321", "dc=x"), "rack=b"),
+        (target("web4:44321", "dc=x"), "rack=b"),
+        (target("web5:44321", ""), ""),
+    ]
+}
+
+/// Values of the hosts: of two disks, and of one for the second.
+const VALUES: [&[f64]; 5] = [&[1.0, 2.0], &[4.0], &[8.0, 16.0], &[0.5, 0.25], &[3.0, 7.0]];
+
+/// Results over [`VALUES`], as `instance=value` joined by blanks.
+fn of(expression: &str) -> String {
+    let definitions = definitions(&format!("f.x = {expression}\n"), &["x", "n"]);
+    let mut fleet = aggregates(&definitions);
+    let hosts = hosts();
+    fleet.set_targets(&hosts.clone().map(|(target, _)| target));
+    let schema = schema([
+        exported("n", ValueType::U32, Semantics::Counter, "count"),
+        exported("x", ValueType::F64, Semantics::Instant, "byte"),
+    ]);
+    let (one, two) = (instances(&["sda"]), instances(&["sda", "sdb"]));
+    for ((target, own), values) in hosts.iter().zip(VALUES) {
+        let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+        let of = if bits.len() == 1 { &one } else { &two };
+        let counts = column(&instances(&[""]), &[u64::from(u32::MAX)]);
+        let frame = frame(target, own, 7, &schema, vec![counts, column(of, &bits)]);
+        assert_eq!(fleet.frame(&frame), Taken::Counted);
+    }
+    let events = fleet.finish(Slot(7));
+    assert!(fleet.diagnostics().is_empty(), "{:?}", fleet.diagnostics());
+    let frame = frame_of(&events);
+    let at = frame.schema.metrics.iter().position(|metric| &*metric.name == "f.x");
+    let at = at.expect("a definition without mistakes");
+    let (metric, column) = (&frame.schema.metrics[at], &frame.columns[at]);
+    let Lanes::Numbers(bits) = &column.lanes else { panic!("numbers") };
+    let values = bits.iter().enumerate().map(|(lane, bits)| {
+        let name = column.instances.names.get(lane).map_or("", |name| name);
+        match metric.value_type {
+            ValueType::F64 => format!("{name}={}", f64::from_bits(*bits)),
+            ValueType::F32 => format!("{name}={}", f32::from_bits(*bits as u32)),
+            _ => format!("{name}={bits}"),
+        }
+    });
+    let values: Vec<String> = values.collect();
+    let units = metric.units.to_string();
+    format!("{} {} [{units}] {}", metric.value_type, metric.semantics, values.join(" "))
+}
+
+#[test]
+fn each_aggregate_over_all_hosts_and_over_groups() {
+    for (expression, expected) in [
+        ("sum(x)", "DOUBLE instant [byte] =41.75"),
+        ("sum(x) by (rack)", r#"DOUBLE instant [byte] {rack=""}=10 {rack="a"}=7 {rack="b"}=24.75"#),
+        (
+            "sum(x) by (dc, rack)",
+            r#"DOUBLE instant [byte] {dc="",rack=""}=10 {dc="x",rack="a"}=3 {dc="x",rack="b"}=24.75 {dc="y",rack="a"}=4"#,
+        ),
+        (
+            "avg(x) by (rack)",
+            r#"DOUBLE instant [byte] {rack=""}=5 {rack="a"}=2.3333333333333335 {rack="b"}=6.1875"#,
+        ),
+        ("min(x) by (dc)", r#"DOUBLE instant [byte] {dc=""}=3 {dc="x"}=0.25 {dc="y"}=4"#),
+        ("max(x) by (dc)", r#"DOUBLE instant [byte] {dc=""}=7 {dc="x"}=16 {dc="y"}=4"#),
+        ("count(x) by (dc)", r#"U64 instant [count] {dc=""}=2 {dc="x"}=6 {dc="y"}=1"#),
+        ("count(x)", "U64 instant [count] =9"),
+        (
+            "quantile(0.5, x) by (rack)",
+            r#"DOUBLE instant [byte] {rack=""}=5 {rack="a"}=2 {rack="b"}=4.25"#,
+        ),
+        ("quantile(1, x)", "DOUBLE instant [byte] =16"),
+        (
+            "topk(2, x)",
+            r#"DOUBLE instant [byte] {instance="web3:44321",instname="sda"}=8 {instance="web3:44321",instname="sdb"}=16"#,
+        ),
+        (
+            "topk(1, x) by (rack)",
+            r#"DOUBLE instant [byte] {rack="",instance="web5:44321",instname="sdb"}=7 {rack="a",instance="web2:44321",instname="sda"}=4 {rack="b",instance="web3:44321",instname="sdb"}=16"#,
+        ),
+        ("bottomk(1, x)", r#"DOUBLE instant [byte] {instance="web4:44321",instname="sdb"}=0.25"#),
+        // Sums of 32 bits are not cut off.
+        ("sum(n)", "U64 counter [count] =21474836475"),
+        ("max(n) by (nowhere)", r#"U64 instant [count] {nowhere=""}=4294967295"#),
+        ("topk(1, n)", r#"U64 counter [count] {instance="web1:44321"}=4294967295"#),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+}
+
+#[test]
+fn any_expression_may_stand_over_aggregates() {
+    for (expression, expected) in [
+        (
+            "sum(x) by (dc) / sum(x)",
+            r#"DOUBLE instant [] {dc=""}=0.23952095808383234 {dc="x"}=0.6646706586826348 {dc="y"}=0.09580838323353294"#,
+        ),
+        (
+            "max(x) by (dc) - min(x) by (dc)",
+            r#"DOUBLE instant [byte] {dc=""}=4 {dc="x"}=15.75 {dc="y"}=0"#,
+        ),
+        ("max(sum(x) by (dc) * 2)", "DOUBLE instant [byte] =55.5"),
+        ("rescale(sum(x), \"Kbyte\")", "DOUBLE instant [Kbyte] =0.040771484375"),
+        (r#"matchinst(/dc="x"/, count(x) by (dc))"#, r#"U64 instant [count] {dc="x"}=6"#),
+        ("defined(x) ? sum(x) : 1", "DOUBLE instant [byte] =41.75"),
+        ("topk(1, sum(x) by (dc))", r#"DOUBLE instant [byte] {dc="x"}=27.75"#),
+        (
+            "topk(1, x) / topk(1, x)",
+            r#"DOUBLE instant [] {instance="web3:44321",instname="sdb"}=1"#,
+        ),
+    ] {
+        assert_eq!(of(expression), expected, "{expression}");
+    }
+}
+
+/// Values of the only metric `f.x` of a slot, with exact numbers.
+fn values(events: &[Event]) -> String {
+    let all = shown(events);
+    let values = all.get("f.x").into_iter().flatten();
+    let values: Vec<String> =
+        values.map(|(name, bits)| format!("{name}={}", f64::from_bits(*bits))).collect();
+    values.join(" ")
+}
+
+#[test]
+fn rates_are_of_the_same_members_only() {
+    let definitions = definitions("f.x = rate(sum(n) by (rack))\n", &["n"]);
+    let mut fleet = aggregates(&definitions);
+    let hosts = [target("a1", "rack=a"), target("a2", "rack=a"), target("b1", "rack=b")];
+    fleet.set_targets(&hosts);
+    let schema = schema([exported("n", ValueType::U64, Semantics::Counter, "count")]);
+    let (one, two) = (instances(&["sda"]), instances(&["sda", "sdb"]));
+    let (both, only_b) = (r#"{rack="a"}=3 {rack="b"}=1"#, r#"{rack="b"}=1"#);
+    // The slot, which hosts answer, how many disks a1 has, and the rates.
+    for (slot, answering, disks, expected) in [
+        (1, [true, true, true], 1, ""),
+        (2, [true, true, true], 1, both),
+        (3, [true, false, true], 1, only_b),
+        (4, [true, true, true], 1, only_b),
+        (5, [true, true, true], 1, both),
+        (6, [true, true, true], 2, only_b),
+        (7, [true, true, true], 2, r#"{rack="a"}=6 {rack="b"}=1"#),
+        (8, [true, true, false], 2, r#"{rack="a"}=6"#),
+        (9, [true, true, true], 1, ""),
+        (10, [true, true, true], 1, both),
+        // Two slots went by.
+        (12, [true, true, true], 1, both),
+    ] {
+        for (at, target) in hosts.iter().enumerate() {
+            let value = [30, 0, 10][at] * slot;
+            let columns = match (at, disks) {
+                (0, 2) => vec![column(&two, &[value, value])],
+                _ => vec![column(&one, &[value])],
+            };
+            match answering[at] {
+                true => _ = fleet.frame(&frame(target, "", slot, &schema, columns)),
+                false => fleet.failed(target, Slot(slot)),
+            }
+        }
+        assert_eq!(values(&fleet.finish(Slot(slot))), expected, "slot {slot}");
+    }
+}
+
+#[test]
+fn hosts_are_counted_by_what_became_of_them() {
+    let definitions = definitions("f.x = sum(x) by (rack)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let names = ["present", "failed", "missed", "unheard", "silent", "other", "new", "late"];
+    let mut hosts: Vec<_> = names.iter().map(|name| target(name, "rack=a")).collect();
+    // Only itself knows where it stands, and it has never answered.
+    hosts.push(target("unknown", ""));
+    fleet.set_targets(&hosts);
+    let schema_of =
+        |units: &str| schema([exported("x", ValueType::F64, Semantics::Instant, units)]);
+    let (first, other) = (schema_of("byte"), schema_of("sec"));
+    fleet.announce(&first);
+    let one = instances(&[""]);
+    let value = || vec![column(&one, &[1.5f64.to_bits()])];
+    assert_eq!(fleet.frame(&frame(&hosts[0], "", 3, &first, value())), Taken::Counted);
+    fleet.failed(&hosts[1], Slot(3));
+    fleet.missed(&hosts[2], Slot(3));
+    fleet.frame(&frame(&hosts[4], "", 3, &first, vec![column(&one, &[])]));
+    fleet.frame(&frame(&hosts[5], "", 3, &other, value()));
+    fleet.frame(&frame(&hosts[6], "", 3, &schema([]), vec![]));
+    assert_eq!(fleet.due(Slot(3)), Nanos(48_000_000_000));
+    let events = fleet.finish(Slot(3));
+    assert_eq!(fleet.frame(&frame(&hosts[7], "", 3, &first, value())), Taken::Late);
+    assert_eq!(fleet.frame(&frame(&target("x", ""), "", 4, &first, value())), Taken::Unexpected);
+    assert_eq!((fleet.dropped().late, fleet.dropped().unexpected), (1, 1));
+    let shown = shown(&events);
+    let number = |what: &str, group: &str| {
+        let name = format!("{{aggregate=\"sum(x) by (rack)\",{group}}}");
+        shown[&format!("fleet.hosts.{what}")][&name]
+    };
+    for (what, expected) in [
+        ("expected", 8),
+        ("present", 1),
+        ("failed", 1),
+        ("missed", 3),
+        ("no_value", 2),
+        ("left_out", 1),
+    ] {
+        assert_eq!(number(what, "rack=\"a\""), expected, "{what}");
+    }
+    assert_eq!(number("missed", "group=\"unknown\""), 1);
+    assert_eq!(values(&events), r#"{rack="a"}=1.5"#);
+    let warnings = fleet.take_warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].starts_with("x of other and hosts like it is DOUBLE"), "{warnings:?}");
+    let frame = frame_of(&events);
+    assert_eq!((frame.at, frame.stamp.to_string()), (Nanos(40_000_000_000), "40.000000000".into()));
+}
+
+#[test]
+fn groups_end_once_and_keep_their_identifiers() {
+    let definitions = definitions("f.x = sum(x) by (rack)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let schema = schema([exported("x", ValueType::F64, Semantics::Instant, "")]);
+    let hosts = [target("a", "rack=a"), target("b", "rack=b")];
+    let one = instances(&[""]);
+    fleet.set_targets(&hosts);
+    let mut told = Vec::new();
+    for (slot, answering) in [(1, "b"), (2, "ab"), (3, "b"), (4, "b"), (5, "ab"), (6, "")] {
+        for host in hosts.iter().filter(|host| answering.contains(&*host.name)) {
+            let columns = vec![column(&one, &[1f64.to_bits()])];
+            fleet.frame(&frame(host, "", slot, &schema, columns));
+        }
+        for event in fleet.finish(Slot(slot)) {
+            let (what, schema, series) = match &event {
+                Event::Frame(frame) => {
+                    let all = frame.columns.iter().map(|one| &one.instances).enumerate();
+                    ("has", &frame.schema, all.collect::<Vec<_>>())
+                }
+                Event::Stale(stale) => {
+                    assert_eq!(stale.reason, StaleReason::Vanished);
+                    let all = stale.series.iter().map(|(at, instances)| (*at, instances));
+                    ("lost", &stale.schema, all.collect())
+                }
+            };
+            for (at, instances) in series {
+                if &*schema.metrics[at].name == "f.x" {
+                    let ids = instances.ids.iter().zip(&instances.labels);
+                    let ids: Vec<String> = ids
+                        .map(|(id, labels)| format!("{id}{}", labels.get("rack").unwrap_or("?")))
+                        .collect();
+                    told.push(format!("{slot} {what} {}", ids.join(" ")));
+                }
+            }
+        }
+    }
+    let expected = [
+        "1 has 1b",
+        "2 has 0a 1b",
+        "3 lost 0a",
+        "3 has 1b",
+        "4 has 1b",
+        "5 has 0a 1b",
+        "6 lost 0a 1b",
+        "6 has ",
+    ];
+    assert_eq!(told, expected);
+    let ended = fleet.end(Slot(7), Nanos(0), StaleReason::DefinitionChanged);
+    let Some(Event::Stale(stale)) = ended else { panic!("numbers of hosts have ended") };
+    assert_eq!(stale.series.len(), 6);
+    assert!(fleet.end(Slot(7), Nanos(0), StaleReason::DefinitionChanged).is_none());
+}
+
+/// Bad input harms nothing else.
+#[test]
+fn frames_that_do_not_fit_have_no_value() {
+    let definitions = definitions("f.x = sum(x)\nf.n = count(x)\n", &["x"]);
+    let mut fleet = aggregates(&definitions);
+    let schema = schema([exported("x", ValueType::F64, Semantics::Instant, "")]);
+    let hosts = ["a", "b", "c", "d"].map(|name| target(name, ""));
+    fleet.set_targets(&hosts);
+    let two = instances(&["p", "q"]);
+    let bits = [1f64.to_bits(), 2f64.to_bits()];
+    fleet.frame(&frame(&hosts[0], "", 1, &schema, vec![column(&two, &bits)]));
+    fleet.frame(&frame(&hosts[1], "", 1, &schema, vec![column(&two, &bits[..1])]));
+    fleet.frame(&frame(&hosts[2], "", 1, &schema, vec![]));
+    // The last of two frames of a slot counts.
+    fleet.frame(&frame(&hosts[3], "", 1, &schema, vec![column(&two, &bits)]));
+    fleet.frame(&frame(&hosts[3], "", 1, &schema, vec![column(&two, &[bits[0]; 2])]));
+    let events = fleet.finish(Slot(1));
+    assert_eq!(values(&events), "=5");
+    assert_eq!(shown(&events)["f.n"][""], 4);
+    // Slots far ahead do not pile up.
+    for slot in 10..100 {
+        fleet.frame(&frame(&hosts[0], "", slot, &schema, vec![column(&two, &bits)]));
+    }
+    assert_eq!(values(&fleet.finish(Slot(99))), "=3");
+    fleet.set_clock_back();
+    assert_eq!(fleet.frame(&frame(&hosts[0], "", 2, &schema, vec![])), Taken::Counted);
+}
