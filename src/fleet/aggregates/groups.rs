@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn identifiers_stay_and_are_not_given_again() {
         let mut groups: Domain<GroupKey> = Domain::default();
-        let mut id = |groups: &mut Domain<GroupKey>, value: &str| {
+        let id = |groups: &mut Domain<GroupKey>, value: &str| {
             let at = groups.position(&key(&[value]), || [("x", "")].into_iter());
             groups.entries()[at].id
         };
