@@ -58,6 +58,11 @@ impl Counter {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
+    /// Makes it at least so much, for what is counted elsewhere.
+    pub fn raise_to(&self, count: u64) {
+        self.0.fetch_max(count, Ordering::Relaxed);
+    }
+
     /// What it has come to.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

@@ -4,7 +4,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::config::STAGE_TWO;
 use super::frame::Event;
+use super::slot::Slot;
+use super::target::Target;
 
 /// The end of a sink that events go into.
 pub trait Outlet: Send + Sync {
@@ -13,29 +16,65 @@ pub trait Outlet: Send + Sync {
     fn push(&self, event: Arc<Event>);
 }
 
-/// All sinks, in the order of the configuration.
+/// What computes across hosts, and hears of slots without a frame, too.
+pub trait Across: Outlet {
+    /// A host did not answer rightly before the deadline of a slot.
+    fn failed(&self, target: &Arc<Target>, slot: Slot);
+
+    /// A slot of a host was never begun.
+    fn missed(&self, target: &Arc<Target>, slot: Slot);
+}
+
+/// All sinks, in the order of the configuration, and what computes across hosts.
 #[derive(Clone, Default)]
-pub struct Outlets(Arc<[Arc<dyn Outlet>]>);
+pub struct Outlets {
+    sinks: Arc<[Arc<dyn Outlet>]>,
+    across: Option<Arc<dyn Across>>,
+}
 
 impl Outlets {
     /// Sinks in the order of the configuration.
     pub fn new(outlets: Vec<Arc<dyn Outlet>>) -> Outlets {
-        Outlets(outlets.into())
+        Outlets { sinks: outlets.into(), across: None }
     }
 
-    /// Gives an event to the sinks whose bits are set.
+    /// The same with what computes across hosts.
+    #[must_use]
+    pub fn with(self, across: Option<Arc<dyn Across>>) -> Outlets {
+        Outlets { across, ..self }
+    }
+
+    /// Gives an event to the sinks whose bits are set, and with [`STAGE_TWO`] to what
+    /// computes across hosts.
     pub fn offer(&self, event: Event, sinks: u64) {
         let event = Arc::new(event);
-        for (at, outlet) in self.0.iter().enumerate() {
+        for (at, outlet) in self.sinks.iter().enumerate() {
             if sinks >> at & 1 == 1 {
                 outlet.push(Arc::clone(&event));
             }
+        }
+        if let Some(across) = self.across.as_ref().filter(|_| sinks & STAGE_TWO != 0) {
+            across.push(event);
+        }
+    }
+
+    /// Says that a slot of a host failed.
+    pub fn failed(&self, target: &Arc<Target>, slot: Slot) {
+        if let Some(across) = &self.across {
+            across.failed(target, slot);
+        }
+    }
+
+    /// Says that a slot of a host was never begun.
+    pub fn missed(&self, target: &Arc<Target>, slot: Slot) {
+        if let Some(across) = &self.across {
+            across.missed(target, slot);
         }
     }
 }
 
 impl fmt::Debug for Outlets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} sinks", self.0.len())
+        write!(f, "{} sinks", self.sinks.len())
     }
 }

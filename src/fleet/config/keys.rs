@@ -164,10 +164,30 @@ pub const GROUP: Section = Section {
     ],
 };
 
+/// `[fleet]`.
+pub const FLEET: Section = Section {
+    heading: "[fleet]",
+    about: "What is computed across hosts. All groups have one interval then.",
+    keys: &[
+        key(
+            "definitions",
+            "list of paths",
+            "required",
+            "Files of definitions over the fleet, such as `racks.rate = sum(shop.rate) by (rack)`. They read any definition of the groups, exported or not.",
+        ),
+        key(
+            "grace",
+            "time",
+            "the longest deadline of the groups",
+            "How long hosts are waited for after the end of a slot. What comes later is dropped, and counted.",
+        ),
+    ],
+};
+
 /// `[[sink]]`.
 pub const SINK: Section = Section {
     heading: "[[sink]]",
-    about: "Where values go. There may be at most 64.",
+    about: "Where values go. There may be at most 63.",
     keys: &[
         key("name", "text", "its kind", "What it is called in messages and in its own metrics."),
         key(
@@ -179,8 +199,8 @@ pub const SINK: Section = Section {
         key(
             "export",
             "list of texts",
-            "what groups export",
-            "Which of the exported metrics it gets: names or patterns with `*`.",
+            "what groups export and `[fleet]` defines",
+            "Which of the exported metrics, and of those of `[fleet]`, it gets: names or patterns with `*`.",
         ),
         key(
             "buffer",
@@ -220,7 +240,7 @@ pub const SINK: Section = Section {
 };
 
 /// All tables, in the order of the document.
-pub const SECTIONS: &[&Section] = &[&TOP, &LIMITS, &WEB, &GROUP, &SINK];
+pub const SECTIONS: &[&Section] = &[&TOP, &LIMITS, &WEB, &GROUP, &FLEET, &SINK];
 
 impl Section {
     /// The names of its keys.

@@ -31,12 +31,17 @@ pub struct Config {
     pub limits: Limits,
     /// The groups, each with a name of its own.
     pub groups: Vec<Group>,
+    /// What is computed across hosts.
+    pub fleet: Option<Fleet>,
     /// The sinks, each with a name of its own; at most [`MAX_SINKS`].
     pub sinks: Vec<Sink>,
 }
 
-/// Sinks at most: an exported metric has a bit for each.
-pub const MAX_SINKS: usize = 64;
+/// Sinks at most: an exported metric has a bit for each, and one more.
+pub const MAX_SINKS: usize = 63;
+
+/// The bit of metrics that definitions over the fleet read.
+pub const STAGE_TWO: u64 = 1 << MAX_SINKS;
 
 /// Who may read what is served.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +90,18 @@ pub struct Group {
     pub labels: Labels,
     /// How connections are made.
     pub access: Access,
+}
+
+/// Definitions over the fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fleet {
+    /// Where the table stands.
+    pub span: Span,
+    /// Their files.
+    pub definitions: Vec<Spanned<PathBuf>>,
+    /// How long hosts are waited for after the end of a slot; the longest deadline
+    /// of the groups without it.
+    pub grace: Option<Duration>,
 }
 
 /// How connections to the hosts of a group are made.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use pmderive_runtime::context::Encryption;
 use pmderive_runtime::model::parse_interval;
 
-use super::keys::{GROUP, LIMITS, SINK, Section, TOP, WEB};
+use super::keys::{FLEET, GROUP, LIMITS, SINK, Section, TOP, WEB};
 use super::{
-    Access, Config, DEFAULT_INTERVAL, Group, Limits, MAX_SINKS, RemoteWrite, Sink, SinkKind, Web,
-    default_deadline,
+    Access, Config, DEFAULT_INTERVAL, Fleet, Group, Limits, MAX_SINKS, RemoteWrite, Sink, SinkKind,
+    Web, default_deadline,
 };
 use crate::diag::{Code, Diagnostics};
 use crate::dialect::{Dialect, Language};
@@ -46,7 +46,7 @@ struct Reader<'r> {
 
 impl Reader<'_> {
     fn config(&mut self, table: &Table<'_>) -> Config {
-        let tables = ["limits", "web", "group", "sink"];
+        let tables = ["limits", "web", "group", "fleet", "sink"];
         self.only(table, &TOP, &tables);
         let (interval, deadline) = self.times(table, DEFAULT_INTERVAL, None);
         let limits = self.section(table, "limits").map(|table| self.limits(table));
@@ -61,6 +61,7 @@ impl Reader<'_> {
             .into_iter()
             .filter_map(|(table, span)| self.group(table, span, interval, deadline))
             .collect();
+        let fleet = table.get("fleet").and_then(|value| self.fleet(value, &groups));
         let sinks = table.get("sink").map_or_else(Vec::new, |list| self.document.tables(list));
         if let Some((_, span)) = sinks.get(MAX_SINKS) {
             self.document.error(*span, format!("there are more than {MAX_SINKS} sinks"));
@@ -79,6 +80,7 @@ impl Reader<'_> {
             threads: table.get("threads").and_then(|value| self.number(value)),
             limits: limits.unwrap_or_default(),
             groups,
+            fleet,
             sinks,
         }
     }
@@ -174,6 +176,23 @@ impl Reader<'_> {
         let export = table.get("export").map(|value| self.texts(value));
         let labels = labels.unwrap_or_default();
         Some(Group { name, targets, definitions, export, interval, deadline, labels, access })
+    }
+
+    fn fleet(&mut self, value: &Value<'_>, groups: &[Group]) -> Option<Fleet> {
+        let span = self.document.span(value.span());
+        let table = self.document.table(value)?;
+        self.only(table, &FLEET, &[]);
+        let files = self.required(table, span, "definitions", "`[fleet]`")?;
+        let definitions = self.paths(files);
+        let grace = table.get("grace").and_then(|value| self.time(value));
+        let mut intervals = groups.iter().map(|group| group.interval);
+        let first = intervals.next();
+        if intervals.any(|interval| Some(interval) != first) {
+            let message = "groups of several intervals have no slots in common";
+            let help = "give all groups one interval, or watch the others in another process";
+            self.document.error_with_help(span, message, help);
+        }
+        Some(Fleet { span, definitions, grace })
     }
 
     fn sink(&mut self, table: &Table<'_>, span: Span) -> Option<Sink> {

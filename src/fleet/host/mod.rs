@@ -201,6 +201,7 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
             // The slot is over; nobody begins it any more.
             let over = due.next(begun).0.saturating_sub(slot.0);
             shared.numbers.missed.add(over);
+            shared.outlets.borrow().missed(&orders.target, slot);
             latest = Some(Slot(slot.0 + over.saturating_sub(1)));
             continue;
         }
@@ -238,6 +239,7 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
             }
             Err(failure) => {
                 shared.numbers.failed(failure.reason);
+                shared.outlets.borrow().failed(&orders.target, slot);
                 host.failed(&failure, slot, W::now(), &orders, &shared);
                 orders.condition.update(|latest| {
                     if !matches!(latest.state, State::Failing(_)) {

@@ -8,7 +8,7 @@ use glob::Pattern;
 use super::Export;
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registered, Registry};
-use crate::fleet::config::{Group, Sink, SinkKind};
+use crate::fleet::config::{Group, STAGE_TWO, Sink, SinkKind};
 use crate::fleet::sinks::names::{Collision, collisions};
 use crate::syntax::ast::Spanned;
 use crate::syntax::{TextKind, nearest};
@@ -30,6 +30,7 @@ pub fn exports(
     group: &Group,
     sinks: &[Sink],
     defined: &Defined<'_>,
+    of_fleet: &[Arc<str>],
     diagnostics: &mut Diagnostics,
 ) -> Vec<Export> {
     let all = defined.registry.all();
@@ -55,8 +56,7 @@ pub fn exports(
             }
         }
     }
-    let exported = all.iter().enumerate().zip(is_chosen).filter(|(_, is_chosen)| *is_chosen);
-    let export = |((metric, one), _): ((usize, &&Registered), bool)| {
+    let export = |((metric, one), is_chosen): ((usize, &&Registered), bool)| {
         let wants = |sink: &Sink| {
             sink.export
                 .as_ref()
@@ -64,13 +64,13 @@ pub fn exports(
         };
         let bits = sinks.iter().enumerate().filter(|(_, sink)| wants(sink));
         let help = one.pmid.and_then(|pmid| defined.registry.text(pmid, TextKind::OneLine));
-        Export {
-            metric,
-            sinks: bits.fold(0, |bits, (at, _)| bits | 1 << at),
-            help: help.map(Arc::from),
-        }
+        let of_sinks = bits.fold(0, |bits, (at, _)| bits | 1 << at);
+        let of_fleet = if of_fleet.contains(&one.name) { STAGE_TWO } else { 0 };
+        let sinks = of_fleet | if is_chosen { of_sinks } else { 0 };
+        let is_exported = is_chosen || of_fleet != 0;
+        is_exported.then(|| Export { metric, sinks, help: help.map(Arc::from) })
     };
-    exported.map(export).collect()
+    all.iter().enumerate().zip(is_chosen).filter_map(export).collect()
 }
 
 /// Reports what sinks want and no group exports.
@@ -143,7 +143,7 @@ impl<'c> Choice<'c> {
 }
 
 /// True for a name, or a pattern of it; a pattern that is none matches nothing.
-fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     pattern == name || Pattern::new(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
 

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use pmderive_runtime::context::{ConnectOptions, HostSpec, TlsSettings};
 
 use super::exports::{Defined, check_series, check_sinks, exports, with_series};
-use super::{Group, Plan};
+use super::{Group, Plan, StageTwo};
 use crate::diag::{Code, Diagnostic, Diagnostics};
 use crate::engine::{Registry, Selection};
 use crate::escape;
+use crate::fleet::aggregates::{Definitions, Schedule};
 use crate::fleet::config::{self, Access, Config};
 use crate::fleet::labels::Labels;
 use crate::fleet::target::Target;
@@ -88,7 +89,7 @@ pub fn load(origin: &Origin) -> Loaded {
 impl Loaded {
     fn plan(&mut self, config: Config) -> Plan {
         let mut targets = Targets::default();
-        let mut groups = Vec::new();
+        let mut defined = Vec::new();
         for (at, group) in config.groups.iter().enumerate() {
             let own = group.labels.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
             let job = ("job".to_owned(), group.name.to_string());
@@ -98,8 +99,19 @@ impl Loaded {
                 let limit = config.limits.targets;
                 targets.read(source, at, &labels, limit, &self.sources, &mut self.diagnostics);
             }
-            groups.push(Arc::new(self.group(group, &config)));
+            defined.push(self.definitions(&group.definitions, &config));
         }
+        let names = defined.iter().flat_map(|(registry, _)| registry.names());
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let fleet = config.fleet.as_ref().map(|fleet| self.fleet(fleet, &names, &config));
+        let of_fleet = fleet.as_ref().map(|fleet| fleet.definitions.operands());
+        let of_fleet = of_fleet.unwrap_or_default();
+        let groups: Vec<Arc<Group>> = config
+            .groups
+            .iter()
+            .zip(&defined)
+            .map(|(group, defined)| Arc::new(self.group(group, defined, of_fleet, &config)))
+            .collect();
         let exported: Vec<(Arc<str>, Span, u64)> = groups
             .iter()
             .flat_map(|group| {
@@ -109,20 +121,27 @@ impl Loaded {
             .map(|((name, span), sinks)| (Arc::clone(name), span, sinks))
             .collect();
         let names = exported.iter().map(|(name, ..)| &**name);
-        check_sinks(&config.sinks, names, &mut self.diagnostics);
+        let across = fleet.iter().flat_map(|fleet| fleet.definitions.names());
+        let names: Vec<&str> = names.chain(across).collect();
+        check_sinks(&config.sinks, names.iter().copied(), &mut self.diagnostics);
         let with_series = with_series(&config.sinks);
         let series = exported.into_iter().filter(|(_, _, sinks)| sinks & with_series != 0);
         let series: Vec<_> = series.map(|(name, span, _)| (name, span)).collect();
         check_series(&series, &mut self.diagnostics);
         let all = targets.into_all();
         let all = all.into_iter().map(|target| with_user(target, &config)).collect();
-        Plan { config, groups, targets: all }
+        Plan { config, groups, fleet, targets: all }
     }
 
-    fn group(&mut self, group: &config::Group, config: &Config) -> Group {
+    /// The definitions of files, and the texts of each file.
+    fn definitions(
+        &mut self,
+        paths: &[Spanned<PathBuf>],
+        config: &Config,
+    ) -> (Registry, Vec<Vec<SourceId>>) {
         let mut registry = Registry::new(config.language);
         let mut files = Vec::new();
-        for file in &group.definitions {
+        for file in paths {
             self.files.push(file.value.clone());
             let mut found = Diagnostics::default();
             let path = file.value.to_string_lossy();
@@ -133,8 +152,37 @@ impl Loaded {
             self.diagnostics.extend(found);
             files.push(texts);
         }
-        let defined = Defined { registry: &registry, sources: &self.sources, files: &files };
-        let exports = exports(group, &config.sinks, &defined, &mut self.diagnostics);
+        (registry, files)
+    }
+
+    /// The definitions over the fleet, whose hosts have metrics of these names.
+    fn fleet(&mut self, fleet: &config::Fleet, names: &[String], config: &Config) -> StageTwo {
+        let (registry, _) = self.definitions(&fleet.definitions, config);
+        let names = names.iter().map(|name| &**name);
+        let definitions = Definitions::new(&registry, names, &mut self.diagnostics);
+        let deadlines = config.groups.iter().map(|group| group.deadline);
+        let grace = fleet.grace.or(deadlines.max()).unwrap_or_default();
+        let interval = config.groups.first().map_or(config::DEFAULT_INTERVAL, |one| one.interval);
+        let wanted = |sink: &config::Sink| {
+            let list = sink.export.as_ref()?.iter();
+            Some(list.map(|entry| entry.value.clone()).collect())
+        };
+        StageTwo {
+            definitions: Arc::new(definitions),
+            schedule: Schedule { interval, grace },
+            wanted: config.sinks.iter().map(wanted).collect(),
+        }
+    }
+
+    fn group(
+        &mut self,
+        group: &config::Group,
+        (registry, files): &(Registry, Vec<Vec<SourceId>>),
+        of_fleet: &[Arc<str>],
+        config: &Config,
+    ) -> Group {
+        let defined = Defined { registry, sources: &self.sources, files };
+        let exports = exports(group, &config.sinks, &defined, of_fleet, &mut self.diagnostics);
         let options = match options(&group.access, group.deadline) {
             Ok(options) => options,
             Err(problem) => {
@@ -147,7 +195,7 @@ impl Loaded {
             interval: group.interval,
             deadline: group.deadline,
             options: Arc::new(options),
-            selection: Arc::new(Selection::new(&registry, &registry.all())),
+            selection: Arc::new(Selection::new(registry, &registry.all())),
             exports,
         }
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use pmderive_runtime::context::ConnectOptions;
 
+use super::aggregates::{Definitions, Schedule};
 use super::config::{Config, Limits};
 use super::target::Target;
 use crate::engine::Selection;
@@ -26,6 +27,8 @@ pub struct Plan {
     pub config: Config,
     /// The groups, in the order of the configuration.
     pub groups: Vec<Arc<Group>>,
+    /// What is computed across hosts.
+    pub fleet: Option<StageTwo>,
     /// All hosts; [`Target::group`] is a position in `groups`.
     pub targets: Vec<Arc<Target>>,
 }
@@ -45,6 +48,42 @@ pub struct Group {
     pub selection: Arc<Selection>,
     /// Which of them are exported; those alone are in frames.
     pub exports: Vec<Export>,
+}
+
+/// What is computed across hosts.
+#[derive(Clone)]
+pub struct StageTwo {
+    /// The definitions over the fleet.
+    pub definitions: Arc<Definitions>,
+    /// When slots end.
+    pub schedule: Schedule,
+    /// What sinks want, in the order of the configuration; each in the words of its
+    /// `export`, everything without.
+    pub wanted: Vec<Option<Vec<Box<str>>>>,
+}
+
+impl std::fmt::Debug for StageTwo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StageTwo").field("schedule", &self.schedule).finish_non_exhaustive()
+    }
+}
+
+impl StageTwo {
+    /// The sinks that want a metric of the fleet, as bits.
+    pub fn sinks_of(&self, name: &str) -> u64 {
+        let wants = |wanted: &Option<Vec<Box<str>>>| {
+            wanted.as_ref().is_none_or(|list| list.iter().any(|one| exports::matches(one, name)))
+        };
+        let bits = self.wanted.iter().enumerate().filter(|(_, wanted)| wants(wanted));
+        bits.fold(0, |bits, (at, _)| bits | 1 << at)
+    }
+
+    /// True if what is computed goes on with the other one.
+    pub fn is_same(&self, other: &StageTwo) -> bool {
+        self.schedule == other.schedule
+            && self.wanted == other.wanted
+            && self.definitions.is_same(&other.definitions)
+    }
 }
 
 /// An exported definition.

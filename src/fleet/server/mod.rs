@@ -4,6 +4,7 @@
 mod own;
 mod pages;
 mod running;
+mod stage_two;
 mod watch;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use super::sinks::tls::Identity;
 use super::world::Machine;
 use crate::engine::{Backend, Engine};
 use running::Sinks;
+use stage_two::Computing;
 use watch::Stamps;
 
 /// A fleet being watched and served.
@@ -56,6 +58,8 @@ impl std::fmt::Debug for Shared {
 struct State {
     config: Config,
     fleet: Option<Fleet>,
+    /// What computes across hosts.
+    across: Option<Computing>,
     sinks: Sinks,
     stamps: Stamps,
 }
@@ -101,11 +105,18 @@ impl Server {
             std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
         });
         let outlets = sinks.outlets();
+        let across = plan.fleet.as_ref().map(|across| {
+            let (engine, targets) = (Arc::clone(&engine), plan.targets.clone());
+            Computing::start(engine, across, targets, outlets.clone())
+        });
+        let across = across.transpose();
+        let across = across.map_err(|error| format!("no thread for the fleet: {error}"))?;
+        let outlets = outlets.with(across.as_ref().map(Computing::across));
         let fleet = Fleet::start::<Machine>(&engine, threads, limits, &outlets);
         let mut fleet = fleet.map_err(|error| format!("no thread for the fleet: {error}"))?;
         let listen = listen(&plan, sinks.shown());
         fleet.follow(&plan, &outlets);
-        let state = State { config: plan.config, fleet: Some(fleet), sinks, stamps };
+        let state = State { config: plan.config, fleet: Some(fleet), across, sinks, stamps };
         let shared = Arc::new(Shared {
             origin,
             engine,
@@ -166,12 +177,15 @@ impl Server {
     /// Ends everything. No series is marked stale; sinks deliver what they have
     /// until the deadline.
     pub fn stop(self, deadline: Instant) {
-        let (fleet, sinks) = {
+        let (fleet, across, sinks) = {
             let mut state = self.shared.lock();
-            (state.fleet.take(), std::mem::take(&mut state.sinks))
+            (state.fleet.take(), state.across.take(), std::mem::take(&mut state.sinks))
         };
         if let Some(fleet) = fleet {
             fleet.stop();
+        }
+        if let Some(across) = across {
+            across.stop();
         }
         sinks.stop(deadline);
         if let Some(listener) = self.listener {
@@ -216,6 +230,30 @@ impl Shared {
             }
         }
         let outlets = state.sinks.outlets();
+        let outlets = match (&plan.fleet, state.across.take()) {
+            (None, across) => {
+                if let Some(across) = across {
+                    across.stop();
+                }
+                outlets
+            }
+            (Some(new), across) => {
+                let across = match across {
+                    Some(across) => {
+                        across.follow(new, plan.targets.clone(), outlets.clone());
+                        across
+                    }
+                    None => {
+                        let (engine, targets) = (Arc::clone(&self.engine), plan.targets.clone());
+                        Computing::start(engine, new, targets, outlets.clone())
+                            .map_err(|error| format!("no thread for the fleet: {error}\n"))?
+                    }
+                };
+                let outlets = outlets.with(Some(across.across()));
+                state.across = Some(across);
+                outlets
+            }
+        };
         if let Some(fleet) = &mut state.fleet {
             fleet.follow(&plan, &outlets);
         }

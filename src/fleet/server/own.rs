@@ -54,6 +54,35 @@ pub fn write(shared: &Shared, state: &State, writer: &mut Writer<'_>) {
         hosts(writer, fleet);
         numbers(writer, fleet.numbers());
     }
+    if let Some(across) = &state.across {
+        let numbers = across.numbers();
+        let rows = [
+            ("pmderive_fleet_slots_total", "Slots computed across hosts.", &numbers.slots),
+            (
+                "pmderive_fleet_frames_late_total",
+                "Frames that came after their slot and its grace.",
+                &numbers.late,
+            ),
+            (
+                "pmderive_fleet_frames_unexpected_total",
+                "Frames of hosts that are no targets any more.",
+                &numbers.unexpected,
+            ),
+            (
+                "pmderive_fleet_frames_dropped_total",
+                "Frames for which there was no room.",
+                &numbers.overflow,
+            ),
+            (
+                "pmderive_fleet_refused_total",
+                "Aggregates of too many or too large values.",
+                &numbers.refused,
+            ),
+        ];
+        for (name, help, number) in rows {
+            counter(writer, name, help, number.get());
+        }
+    }
     let kinds = shared.engine.kinds();
     gauge(
         writer,
