@@ -9,8 +9,11 @@ use pmderive::fleet::sinks::text::Kind;
 use pmderive_runtime::model::Semantics;
 use pmderive_testkit::real_pmcd::{RealPmcd, RealPmproxy};
 
-/// The body of an answer that comes in chunks.
-fn get(port: u16, path: &str) -> String {
+use super::eventually;
+
+/// The body of an answer that comes in chunks; `None` if pmproxy refuses, which it
+/// does now and then while others start and stop beside it.
+fn get(port: u16, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("a connection");
     write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").expect("a request");
     let mut reader = BufReader::new(stream);
@@ -20,7 +23,11 @@ fn get(port: u16, path: &str) -> String {
         assert!(reader.read_line(&mut line).expect("a line") > 0, "the answer is cut off");
         line.trim_end().to_owned()
     };
-    assert!(next(&mut reader).contains(" 200 "));
+    let status = next(&mut reader);
+    if !status.contains(" 200 ") {
+        eprintln!("pmproxy: {status}");
+        return None;
+    }
     let mut is_chunked = false;
     loop {
         let header = next(&mut reader).to_lowercase();
@@ -34,7 +41,7 @@ fn get(port: u16, path: &str) -> String {
     loop {
         let size = usize::from_str_radix(&next(&mut reader), 16).expect("a size");
         if size == 0 {
-            return String::from_utf8(body).expect("text");
+            return Some(String::from_utf8(body).expect("text"));
         }
         let begin = body.len();
         body.resize(begin + size, 0);
@@ -47,7 +54,8 @@ fn get(port: u16, path: &str) -> String {
 fn series_are_named_as_pmproxy_names_them() {
     let Some(pmcd) = RealPmcd::start() else { return };
     let proxy = RealPmproxy::with_http();
-    let text = get(proxy.port, &format!("/metrics?hostspec=127.0.0.1:{}", pmcd.port));
+    let path = format!("/metrics?hostspec=127.0.0.1:{}", pmcd.port);
+    let text = eventually("an answer of pmproxy", || get(proxy.port, &path));
     // What was said of the family whose lines come.
     let (mut series, mut is_counter, mut has_domain) = (String::new(), false, false);
     let mut counts = BTreeMap::new();
