@@ -25,7 +25,7 @@ use crate::fleet::target::Target;
 use crate::syntax::TextKind;
 
 /// What is said of the hosts of each group, beside the values.
-const HOSTS: [(&str, &str, fn(&Hosts) -> u32); 6] = [
+const HOSTS: [(&str, &str, Number); 6] = [
     ("fleet.hosts.expected", "hosts of a group", |hosts| hosts.expected),
     ("fleet.hosts.failed", "hosts of a group that did not answer rightly in time", |hosts| {
         hosts.failed
@@ -40,6 +40,8 @@ const HOSTS: [(&str, &str, fn(&Hosts) -> u32); 6] = [
     ("fleet.hosts.present", "hosts of a group with values", |hosts| hosts.present),
 ];
 
+/// One of the numbers of hosts.
+type Number = fn(&Hosts) -> u32;
 /// An instance of a host in a group.
 type OfHost = (GroupKey, Arc<str>, Arc<str>);
 /// A group of an aggregate; none for hosts whose labels are not known.
@@ -97,7 +99,7 @@ enum Origin {
     /// The output of a program, in a domain.
     Output(usize, Option<InDom>),
     /// A number of hosts.
-    Hosts(fn(&Hosts) -> u32),
+    Hosts(Number),
 }
 
 impl Evaluation {
@@ -320,17 +322,17 @@ impl Evaluation {
             .filter(|(_, column)| !column.instances.ids.is_empty())
             .map(|(position, column)| (position, Arc::clone(&column.instances)));
         let series: Box<[_]> = series.collect();
-        (!series.is_empty()).then(|| {
-            Event::Stale(Stale {
-                target: last.target,
-                host_labels: last.host_labels,
-                slot,
-                at,
-                reason,
-                schema: last.schema,
-                series,
-            })
-        })
+        let has_ended = !series.is_empty();
+        let stale = Stale {
+            target: last.target,
+            host_labels: last.host_labels,
+            slot,
+            at,
+            reason,
+            schema: last.schema,
+            series,
+        };
+        Some(Event::Stale(stale)).filter(|_| has_ended)
     }
 
     /// Gives the source the values of a slot; tells the numbers of hosts.
@@ -387,13 +389,10 @@ impl Evaluation {
                         for one in ranked {
                             let own =
                                 (Arc::clone(key), Arc::clone(&one.host), Arc::clone(&one.instance));
-                            let (of_key, host, instance) = (&of_key, &*one.host, &*one.instance);
-                            let position = domain.position(&own, move || {
-                                let place = [("instance", host), ("instname", instance)];
-                                let place =
-                                    place.into_iter().filter(|(_, value)| !value.is_empty());
-                                of_key().map(|(name, value)| (name, value)).chain(place)
-                            });
+                            let place = [("instance", &*one.host), ("instname", &*one.instance)];
+                            let mut labels: Vec<(&str, &str)> = of_key().collect();
+                            labels.extend(place.iter().filter(|(_, value)| !value.is_empty()));
+                            let position = domain.position(&own, || labels.into_iter());
                             metric.ids.push(domain.entries()[position].id);
                             metric.bits.push(one.bits);
                         }

@@ -152,10 +152,8 @@ impl Partial {
                 take_extreme(best, *bits, function, kind);
             }
             (Values::Ranked(best), Values::Ranked(later)) => best.extend(later.iter().cloned()),
-            (Values::All(all), Values::All(later)) => {
-                if self.count <= MAX_QUANTILE_VALUES as u64 {
-                    all.extend(later);
-                }
+            (Values::All(all), Values::All(later)) if self.count <= MAX_QUANTILE_VALUES as u64 => {
+                all.extend(later);
             }
             _ => {}
         }
