@@ -33,9 +33,12 @@ impl Target {
         Target { hash: hash_of(&name), name, spec, labels, group }
     }
 
+    /// The name of the fleet itself.
+    pub const FLEET: &str = "fleet";
+
     /// The fleet itself, as the target that values across its hosts are of.
     pub fn fleet() -> Target {
-        Target::new("fleet", HostSpec::local(), Labels::default(), usize::MAX)
+        Target::new(Target::FLEET, HostSpec::local(), Labels::default(), usize::MAX)
     }
 
     /// True for the fleet itself.

@@ -2,6 +2,7 @@
 //! lines, its listener, signals and files that change. Every value is one that the
 //! fake hosts have at that moment.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixDatagram;
@@ -314,6 +315,55 @@ fn the_listener_shows_metrics_hosts_and_health() {
     assert!(get("/metrics").1.contains("pmderive_config_is_good 0\n"));
     let (_, log) = serving.end();
     assert!(log.contains("ending"), "{log}");
+}
+
+#[test]
+fn racks_have_the_sums_of_their_hosts() {
+    let config = "listen = '127.0.0.1:0'\n".to_owned()
+        + LINES
+        + "[[sink]]\nkind = 'prometheus'\nexport = ['racks.*']\n[fleet]\ndefinitions = ['fleet.conf']\n";
+    let site = Site::new(4, &config);
+    let racks = "racks.hosts = count(s.hidden) by (dc)\nracks.sum = sum(s.each) by (dc, rack)\n";
+    site.write("fleet.conf", racks);
+    let mut serving = site.start();
+    let address = serving.address();
+    // The values of hosts in a slot, and after it those of the fleet.
+    let mut sums: BTreeMap<u64, BTreeMap<String, f64>> = BTreeMap::new();
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    let mut compared = 0;
+    while compared < 2 {
+        let line = serving.line_like(is_frame);
+        let slot = line["slot"].as_u64().expect("a number");
+        if line["target"] != "fleet" {
+            let each = line["metrics"]["s.each"].as_array().expect("a list");
+            let sum: f64 = each.iter().map(|one| one[2].as_f64().expect("a number")).sum();
+            let (dc, rack) = (&line["labels"]["dc"], &line["labels"]["rack"]);
+            *sums
+                .entry(slot)
+                .or_default()
+                .entry(format!("{{dc={dc},rack={rack}}}"))
+                .or_default() += sum;
+            *counts.entry(slot).or_default() += 1;
+        } else if counts.get(&slot) == Some(&4) {
+            let found = line["metrics"]["racks.sum"].as_array().expect("a list");
+            let found: BTreeMap<String, f64> = found
+                .iter()
+                .map(|one| {
+                    (one[1].as_str().expect("a name").into(), one[2].as_f64().expect("a number"))
+                })
+                .collect();
+            let expected = &sums[&slot];
+            assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+            // Here the sum is not in the order of hosts and instances.
+            let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs();
+            assert!(found.values().zip(expected.values()).all(is_near), "{found:?} {expected:?}");
+            compared += 1;
+        }
+    }
+    let (_, text) = request(address, "GET /metrics HTTP/1.1");
+    assert!(text.contains("\nracks_hosts{dc=\"dc0\"}"), "{text}");
+    assert!(text.contains("\npmderive_fleet_slots_total "), "{text}");
+    serving.end();
 }
 
 #[test]

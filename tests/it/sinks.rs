@@ -50,8 +50,12 @@ impl Host {
             ..Instances::default()
         };
         disks.domain_labels = Labels::from_iter([("indom_name", "per disk")]);
+        let target = match name {
+            Target::FLEET => Arc::new(Target { labels, ..Target::fleet() }),
+            _ => samples::target(name, labels),
+        };
         Host {
-            target: samples::target(name, labels),
+            target,
             of_pcp: Labels::from_iter([("hostname", "vm"), ("rack", "of PCP")]),
             schema: Arc::new(Schema { metrics: metrics.into() }),
             disks: Arc::new(disks),

@@ -596,7 +596,7 @@ mod tests {
             metric("d.failed", ValueType::F64, 8),
         ];
         let schema = Arc::new(Schema { metrics: metrics.into() });
-        let target = samples::target("", Labels::default());
+        let target = samples::target("web1:44321", Labels::default());
         let (two, one) = (samples::named(&["x", "y"]), samples::single());
         let mut failed = samples::column(&one, &[0]);
         failed.status = Status::Failed(pmderive_runtime::model::PmStatus(-12357));
@@ -611,7 +611,8 @@ mod tests {
         let ended = vec![(0, samples::named(&["x"])), (1, one.clone()), (2, one.clone()), (9, one)];
         encoder.push(&samples::stale(&target, 6, StaleReason::Vanished, &schema, ended));
         let series = |id: &str, name: &str, bits: u64, time| {
-            let labels = [("__name__", "a_wanted"), ("instid", id), ("instname", name)];
+            let instance = ("instance", "web1:44321");
+            let labels = [("__name__", "a_wanted"), instance, ("instid", id), ("instname", name)];
             (labels.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec(), bits, time)
         };
         let messages = messages(&mut encoder);

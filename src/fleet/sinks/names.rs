@@ -104,8 +104,7 @@ impl HostLabels {
     /// The labels of a host.
     pub fn new(target: &Target, of_pcp: &Labels, limits: &Limits) -> HostLabels {
         let mut all = HostLabels::default();
-        // A target without a name is the fleet itself.
-        if !target.name.is_empty() && target.labels.get("instance").is_none_or(str::is_empty) {
+        if !target.is_fleet() && target.labels.get("instance").is_none_or(str::is_empty) {
             all.names.push((Giver::Target, "instance".into()));
             all.values.push(target.name.clone());
         }
@@ -153,10 +152,15 @@ impl<'v> SeriesLabels<'v> {
             labels.map(|(at, (_, name))| (&**name, Value::Host(at)))
         };
         // What names an instance comes first, and is not cut short by others.
-        if let Some((name, value)) = given(Giver::Target).find(|(name, _)| *name == "instance") {
+        let instance = given(Giver::Target).find(|(name, _)| *name == "instance");
+        // Groups of hosts are told apart by their labels.
+        let has_labels = instances.labels.get(at).is_some_and(|labels| !labels.is_empty());
+        let is_group = instance.is_none() && has_labels;
+        if let Some((name, value)) = instance {
             series.claim(name, value, limits);
         }
-        if let (Some(id), Some(name)) = (instances.ids.get(at), instances.names.get(at)) {
+        let named = instances.ids.get(at).zip(instances.names.get(at));
+        if let Some((id, name)) = named.filter(|_| !is_group) {
             series.claim_own("instid", Value::Own(id.to_string().into()));
             if !name.is_empty() {
                 series.claim_own("instname", Value::Own(cut(name, limits.value_bytes).into()));
@@ -350,8 +354,7 @@ mod tests {
     #[test]
     fn the_fleet_itself_is_no_instance() {
         let limits = Limits::default();
-        let host =
-            HostLabels::new(&samples::target("", Labels::default()), &Labels::default(), &limits);
+        let host = HostLabels::new(&Target::fleet(), &Labels::default(), &limits);
         assert_eq!(host, HostLabels::default());
     }
 

@@ -14,6 +14,7 @@ use pmderive::fleet::sinks::samples;
 use pmderive::fleet::sinks::text::Writer;
 use pmderive::fleet::sinks::tls::Identity;
 use pmderive::fleet::slot::Nanos;
+use pmderive::fleet::target::Target;
 
 use super::{Host, RATES, answer, ask, eventually, get};
 
@@ -114,7 +115,7 @@ fn a_host_is_shown_in_both_forms_until_it_is_stale() {
 #[test]
 fn requests_are_answered() {
     let newest = Arc::new(Newest::default());
-    newest.tell(&Host::new("").frame(Nanos(0), RATES));
+    newest.tell(&Host::new(Target::FLEET).frame(Nanos(0), RATES));
     newest.tell(&Host::new("web1:44321").frame(Nanos(0), RATES));
     let listener = start(listen(), &newest, Own::default());
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(100_000));

@@ -15,6 +15,7 @@ use pmderive::fleet::sinks::ring::Ring;
 use pmderive::fleet::sinks::text::{Format, Writer};
 use pmderive::fleet::sinks::{samples, scrape};
 use pmderive::fleet::slot::Nanos;
+use pmderive::fleet::target::Target;
 use pmderive_runtime::model::{Semantics, ValueType};
 use pmderive_testkit::real_receivers::{Receiver, promtool_check_metrics};
 
@@ -89,7 +90,7 @@ fn prometheus_scrapes_what_is_shown() {
     let newest = Arc::new(Newest::default());
     let host = Host::new("web1:44321");
     newest.tell(&host.frame(now(), RATES));
-    newest.tell(&Host::new("").frame(now(), RATES));
+    newest.tell(&Host::new(Target::FLEET).frame(now(), RATES));
     let own = Own::default();
     let numbers = Arc::clone(&own.numbers);
     let listener = Listener::start(listen(), Arc::clone(&newest), numbers, Arc::new(own));

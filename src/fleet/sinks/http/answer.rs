@@ -15,6 +15,7 @@ use crate::fleet::sinks::query::{self, Query};
 use crate::fleet::sinks::scrape;
 use crate::fleet::sinks::secret::Secret;
 use crate::fleet::sinks::text::Writer;
+use crate::fleet::target::Target;
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
@@ -93,7 +94,7 @@ impl Answers {
         if target == Some("") {
             return Answer::text(400, "target= without a name\n");
         }
-        let hosts = self.newest.of(target.unwrap_or_default());
+        let hosts = self.newest.of(target.unwrap_or(Target::FLEET));
         if let (Some(target), true) = (target, hosts.is_empty()) {
             let target = escape::line(target.as_bytes());
             let why = "unknown, or it did not answer in its newest slot";
