@@ -299,7 +299,7 @@ mod tests {
                 r#"[{"targets": ["web1", "web1:44321"]}]"#,
                 "web1:44321: `web1:44321` is listed twice",
             ),
-            (r#"[{"targets": [""]}]"#, ": this is no host: empty host specification"),
+            (r#"[{"targets": [""]}]"#, "\": this is no host: empty host specification"),
             (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port in URL"),
             (
                 r#"[{"targets": ["web1?user=a&pass=b"]}]"#,
