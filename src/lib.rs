@@ -112,6 +112,8 @@ pub mod fuzz {
     pub use crate::engine::{fuzz_cached, fuzz_compile, fuzz_eval, fuzz_hosts};
     #[cfg(feature = "fleet")]
     pub use crate::fleet::sinks::fuzz::fuzz_sinks;
+    #[cfg(feature = "fleet")]
+    pub use crate::fleet::{config::fuzz_serve_config, targets::fuzz_targets};
     pub use crate::format::fuzz_format;
     #[cfg(feature = "jit")]
     pub use crate::jit::fuzz_kernel_diff;

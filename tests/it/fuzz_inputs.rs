@@ -33,5 +33,7 @@ replays! {
 
 #[cfg(feature = "fleet")]
 replays! {
+    serve_config: pmderive::fuzz::fuzz_serve_config;
     sinks: pmderive::fuzz::fuzz_sinks;
+    targets: pmderive::fuzz::fuzz_targets;
 }

@@ -167,3 +167,21 @@ pub const DEFAULT_INTERVAL: Duration = Duration::from_secs(10);
 pub fn default_deadline(interval: Duration) -> Duration {
     interval * 4 / 5
 }
+
+/// For fuzzing: whatever is in the file, it is read or refused, and what is read
+/// without a mistake keeps its promises.
+#[cfg(any(test, feature = "fuzz"))]
+pub fn fuzz_serve_config(data: &[u8]) {
+    use crate::diag::Diagnostics;
+    use crate::text::SourceMap;
+    let mut sources = SourceMap::default();
+    let source = sources.add("serve.toml", String::from_utf8_lossy(data));
+    let mut diagnostics = Diagnostics::default();
+    let config = read(source, std::path::Path::new(""), &sources, &mut diagnostics);
+    for diagnostic in &diagnostics {
+        _ = sources.slice(diagnostic.span);
+    }
+    let Some(config) = config.filter(|_| diagnostics.errors() == 0) else { return };
+    assert!(config.sinks.len() <= MAX_SINKS && !config.groups.is_empty());
+    assert!(config.groups.iter().all(|group| group.deadline < group.interval));
+}

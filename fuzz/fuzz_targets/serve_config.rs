@@ -1,0 +1,7 @@
+//! The configuration of `serve`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| pmderive::fuzz::fuzz_serve_config(data));
