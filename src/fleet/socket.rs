@@ -16,8 +16,11 @@ const KEEP: Duration = Duration::from_secs(60);
 /// Names that are kept at most; an engine has fewer hosts.
 const MAX_NAMES: usize = 200_000;
 
+/// Addresses by name, and when they were found.
+type Known = HashMap<Box<str>, (Instant, Vec<SocketAddr>)>;
+
 thread_local! {
-    static KNOWN: RefCell<HashMap<Box<str>, (Instant, Vec<SocketAddr>)>> = RefCell::default();
+    static KNOWN: RefCell<Known> = RefCell::default();
 }
 
 /// An [`AsyncSocket`] to a host whose address may be known already.

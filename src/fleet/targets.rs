@@ -300,7 +300,7 @@ mod tests {
                 "web1:44321: `web1:44321` is listed twice",
             ),
             (r#"[{"targets": [""]}]"#, "\": this is no host: empty host specification"),
-            (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port in URL"),
+            (r#"[{"targets": ["web1:x"]}]"#, "x: this is no host: non-numeric port"),
             (
                 r#"[{"targets": ["web1?user=a&pass=b"]}]"#,
                 "web1?user=a&pass=b: a user or a password in a target",

@@ -8,8 +8,14 @@ use crate::fleet::numbers::{Histogram, Numbers, Reason};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Family, Kind, Writer};
 
-/// Numbers of hosts that only grow: name, help, number.
-const COUNTERS: &[(&str, &str, fn(&Numbers) -> u64)] = &[
+/// Name, help, and what of the numbers it is.
+type Row<N> = (&'static str, &'static str, fn(&Numbers) -> N);
+
+/// One of the histograms.
+type OfNumbers = fn(&Numbers) -> &Histogram;
+
+/// Numbers of hosts that only grow.
+const COUNTERS: &[Row<u64>] = &[
     ("pmderive_slots_started_total", "Slots in which a host was fetched.", |n| n.started.get()),
     ("pmderive_slots_answered_total", "Slots that were answered in time.", |n| n.answered.get()),
     ("pmderive_slots_missed_total", "Slots that were never begun.", |n| n.missed.get()),
@@ -22,8 +28,8 @@ const COUNTERS: &[(&str, &str, fn(&Numbers) -> u64)] = &[
     ),
 ];
 
-/// Times of hosts: name, help, histogram.
-const TIMES: &[(&str, &str, fn(&Numbers) -> &Histogram)] = &[
+/// Times of hosts.
+const TIMES: &[(&str, &str, OfNumbers)] = &[
     ("pmderive_slot_lateness_seconds", "How late slots began.", |n| &n.lateness),
     ("pmderive_fetch_seconds", "Time from a request to its reply.", |n| &n.fetch),
     ("pmderive_evaluate_seconds", "Time to evaluate a reply.", |n| &n.evaluate),

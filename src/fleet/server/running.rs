@@ -61,11 +61,11 @@ impl Sinks {
         let mut running: Vec<Option<Sink>> = self.0.into_iter().map(Some).collect();
         let mut new = new.into_iter().peekable();
         let mut sinks = Vec::new();
-        for at in 0..configured.len() {
+        for (at, config) in configured.iter().enumerate() {
             if let Some((_, sink)) = new.next_if(|(place, _)| *place == at) {
                 sinks.push(sink);
             } else if let Some(mut sink) = running.get_mut(at).and_then(Option::take) {
-                sink.config = configured[at].clone();
+                sink.config = config.clone();
                 sinks.push(sink);
             }
         }

@@ -148,7 +148,8 @@ fn answers_decide_what_becomes_of_samples() {
     const LAST: &str = "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
     // What the receiver does; then: frames that are through, frames refused, requests
     // made again, and how many requests ended like this.
-    let cases: [(&[Does], u64, u64, u64, Outcome, u64); 9] = [
+    type Case<'c> = (&'c [Does], u64, u64, u64, Outcome, u64);
+    let cases: [Case<'_>; 9] = [
         (&[], 2, 0, 0, Outcome::Accepted, 2),
         (&[Says("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")], 2, 0, 0, Outcome::Accepted, 2),
         (&[Says(LAST)], 2, 0, 0, Outcome::Accepted, 2),

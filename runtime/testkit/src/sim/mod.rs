@@ -48,9 +48,9 @@
 //!         assert_eq!(values, fleet.truth(&answer).values(&gauge));
 //!     }
 //!     assert!(fleet.log().to_string().contains("the clock jumps to"));
-//!     Ok(())
-//! })
-//! # .map_err(|error: Box<dyn std::error::Error>| error)
+//!     Ok::<(), Box<dyn std::error::Error>>(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod fleet;
