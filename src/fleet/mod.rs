@@ -16,6 +16,7 @@
 pub mod aggregates;
 pub mod condition;
 pub mod config;
+pub mod counting;
 pub mod engine;
 pub mod frame;
 pub mod host;

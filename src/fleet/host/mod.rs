@@ -210,7 +210,7 @@ pub async fn live<W: World>(desk: Rc<Desk>, shared: Rc<Shared>) {
         }
         latest = Some(slot);
         shared.numbers.started.add(1);
-        shared.numbers.lateness.add(lateness);
+        shared.numbers.lateness.observe(lateness);
         let left = orders.group.deadline.saturating_sub(lateness);
         let outcome = {
             // The future is large, and most hosts are idle most of the time.
@@ -358,7 +358,7 @@ impl<W: World> Host<W> {
             batch.clear();
             let before = tokio::time::Instant::now();
             let events = self.context.fetch(bound.evaluator.requests(), batch).await?;
-            shared.numbers.fetch.add(before.elapsed());
+            shared.numbers.fetch.observe(before.elapsed());
             self.is_behind_gap |= events.gap;
             if !self.is_bound(&orders.group) {
                 // What came with a notice of changes may be of other metrics by now.
@@ -434,7 +434,7 @@ impl<W: World> Host<W> {
         let limit = shared.limits.get().instances;
         let Found { columns, unnamed, too_many } =
             columns::find(&evaluation, &bound.view, series, limit);
-        shared.numbers.evaluate.add(before.elapsed());
+        shared.numbers.evaluate.observe(before.elapsed());
         shared.numbers.too_many_instances.add(too_many);
         shared.buffers.borrow_mut().push(buffers);
         shared.engine.evaluated(&bound.evaluator);

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::{Shared, State};
 use crate::fleet::condition::State as HostState;
-use crate::fleet::numbers::{Histogram, Numbers, Reason};
+use crate::fleet::counting::{BOUNDS, Histogram};
+use crate::fleet::numbers::{Numbers, Reason};
 use crate::fleet::sinks::numbers as of_sinks;
 use crate::fleet::sinks::text::{Family, Kind, Writer};
 
@@ -133,9 +134,9 @@ fn numbers(writer: &mut Writer<'_>, numbers: &Numbers) {
         writer.integer(name, &[("reason", reason.word())], count);
     }
     for (name, help, histogram) in TIMES {
-        let histogram = histogram(numbers);
+        let (counts, sum) = histogram(numbers).counts();
         writer.family(&Family { name, kind: Kind::Histogram, help: Some(help) });
-        writer.histogram(name, &[], &Histogram::BOUNDS, &histogram.counts(), histogram.sum());
+        writer.histogram(name, &[], &BOUNDS, &counts, sum);
     }
 }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::fleet::aggregates::Aggregates;
+use crate::fleet::counting::Number;
 use crate::fleet::frame::{Event, StaleReason};
-use crate::fleet::numbers::Counter;
 use crate::fleet::outlets::{Across, Outlet, Outlets};
 use crate::fleet::plan::StageTwo;
 use crate::fleet::slot::{Nanos, Slot};
@@ -38,15 +38,15 @@ pub struct Inlet {
 #[derive(Debug, Default)]
 pub struct Numbers {
     /// Slots that were computed.
-    pub slots: Counter,
+    pub slots: Number,
     /// Frames that came after their slot's grace.
-    pub late: Counter,
+    pub late: Number,
     /// Frames of hosts that are no targets any more.
-    pub unexpected: Counter,
+    pub unexpected: Number,
     /// Frames for which there was no room.
-    pub overflow: Counter,
+    pub overflow: Number,
     /// Aggregates without a value, as there were too many values or a sum was too large.
-    pub refused: Counter,
+    pub refused: Number,
 }
 
 #[derive(Debug)]

@@ -1,0 +1,76 @@
+//! Numbers that one thread changes and others read: counts, gauges, times in
+//! buckets. They only count; nobody waits for anybody here.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A number that others read while it changes.
+#[derive(Debug, Default)]
+pub struct Number(AtomicU64);
+
+impl Number {
+    /// Adds to it.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Makes it another one.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// Makes it at least so much, for what is counted elsewhere.
+    pub fn raise_to(&self, count: u64) {
+        self.0.fetch_max(count, Ordering::Relaxed);
+    }
+
+    /// What it is now.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Upper bounds of the buckets of a [`Histogram`], in seconds; one more is
+/// without bound.
+pub const BOUNDS: [f64; 15] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
+    30.0,
+];
+
+/// How long something took, in buckets.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    buckets: [Number; BOUNDS.len() + 1],
+    nanoseconds: Number,
+}
+
+impl Histogram {
+    /// Counts a time.
+    pub fn observe(&self, time: Duration) {
+        let seconds = time.as_secs_f64();
+        self.buckets[BOUNDS.partition_point(|bound| *bound < seconds)].add(1);
+        self.nanoseconds.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// Times in each bucket, and their sum in seconds.
+    pub fn counts(&self) -> ([u64; BOUNDS.len() + 1], f64) {
+        let counts = std::array::from_fn(|at| self.buckets[at].get());
+        (counts, self.nanoseconds.get() as f64 / 1e9)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_go_into_the_bucket_that_they_fit_in() {
+        let histogram = Histogram::default();
+        for microseconds in [0, 100, 101, 1_000, 250_000, 250_001, 29_999_000, 31_000_000] {
+            histogram.observe(Duration::from_micros(microseconds));
+        }
+        let (counts, sum) = histogram.counts();
+        assert_eq!(counts, [2, 1, 0, 1, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1]);
+        assert!((sum - 61.500_202).abs() < 1e-9, "{sum}");
+    }
+}
