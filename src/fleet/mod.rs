@@ -3,15 +3,16 @@
 //!
 //! ```text
 //! serve.toml ── config ──┐
-//! hosts.json ── targets ─┼─► schedule ──► host ── frame ──► ring ──► sink (JSON lines,
-//! shop.conf ─── Engine ──┘    (slots)     (a task each)      (one for each sink)  remote write,
-//!                                            ▲                               /metrics)
-//!                                    pmcd, by AsyncHostContext
+//! hosts.json ── targets ─┼─► plan ──► engine ──► host ── frame ──► ring ──► sink (JSON lines,
+//! shop.conf ── registry ─┘          (threads)  (a task each)│              remote write, /metrics)
+//!                                        ▲                  ▼                 ▲
+//!                              pmcd, by AsyncHostContext    aggregates ── frame of the fleet
 //! ```
 //!
 //! A host never waits for a sink, nor for another host. What a host answered in a
 //! slot is a [`frame::Frame`]; that its series ended is a [`frame::Stale`]. Sinks
-//! see nothing else of a host.
+//! see nothing else of a host. [`server`] is all of it together, and the way from one
+//! plan to the next.
 
 pub mod aggregates;
 pub mod condition;
