@@ -96,6 +96,17 @@ struct Run {
 }
 
 fn run(seed: u64, hosts: u32, seconds: u64, script: &Script) -> Run {
+    run_and(seed, hosts, seconds, script, |_| None)
+}
+
+/// A run that goes over to another plan after half of its time.
+fn run_and(
+    seed: u64,
+    hosts: u32,
+    seconds: u64,
+    script: &Script,
+    next: impl FnOnce(&fleet::Plan) -> Option<(Plan, tempfile::TempDir)>,
+) -> Run {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().expect("a runtime");
     let local = LocalSet::new();
@@ -110,7 +121,7 @@ fn run(seed: u64, hosts: u32, seconds: u64, script: &Script) -> Run {
             ..fleet::Plan::default()
         };
         let sim = sim::Fleet::new(seed, fake, script);
-        let (plan, _directory) = plan(sim.plan());
+        let (plan, _directory) = plan(sim.plan(), hosts, DEFINITIONS);
         let engine = Engine::new(plan.config.language, Backend::Interp).without_threads();
         let kept = Arc::new(Kept::default());
         let outlets = Outlets::new(vec![Arc::clone(&kept) as Arc<dyn Outlet>]);
@@ -119,7 +130,11 @@ fn run(seed: u64, hosts: u32, seconds: u64, script: &Script) -> Run {
             Fleet::in_this_thread::<Simulated>(&Arc::new(engine), limits, &outlets);
         let work = tokio::task::spawn_local(work);
         fleet.follow(&plan, &outlets);
-        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        tokio::time::sleep(Duration::from_secs(seconds / 2)).await;
+        if let Some((plan, _directory)) = next(sim.plan()) {
+            fleet.follow(&plan, &outlets);
+        }
+        tokio::time::sleep(Duration::from_secs(seconds - seconds / 2)).await;
         let numbers = Arc::clone(fleet.numbers());
         fleet.stop();
         work.await.expect("no panic");
@@ -136,10 +151,10 @@ fn run(seed: u64, hosts: u32, seconds: u64, script: &Script) -> Run {
     })
 }
 
-/// The plan for all hosts, read from files as `serve` reads it.
-fn plan(fake: &fleet::Plan) -> (Plan, tempfile::TempDir) {
+/// The plan for the first hosts, read from files as `serve` reads it.
+fn plan(fake: &fleet::Plan, hosts: u32, definitions: &str) -> (Plan, tempfile::TempDir) {
     let directory = tempfile::tempdir().expect("a folder");
-    let names: Vec<String> = (0..fake.hosts).map(|host| fake.name(host)).collect();
+    let names: Vec<String> = (0..hosts).map(|host| fake.name(host)).collect();
     let targets = serde_json::json!([{ "targets": names, "labels": { "rack": "a" } }]);
     let write = |name: &str, text: &str| {
         let path = directory.path().join(name);
@@ -147,7 +162,7 @@ fn plan(fake: &fleet::Plan) -> (Plan, tempfile::TempDir) {
         path
     };
     write("hosts.json", &targets.to_string());
-    write("sim.conf", DEFINITIONS);
+    write("sim.conf", definitions);
     let config = "
         interval = 10
         [[group]]
@@ -377,6 +392,23 @@ fn whatever_happens_values_and_marks_are_those_of_the_model() {
         let values = values.unwrap_or_else(|_| panic!("seed {seed} is wrong, see above"));
         assert!(values > 1000, "seed {seed}");
     }
+}
+
+#[test]
+fn another_plan_keeps_what_did_not_change() {
+    let changed = DEFINITIONS.replace("rate(fleet.d0.c0)", "2 * rate(fleet.d0.c0)");
+    let next = |fake: &fleet::Plan| Some(plan(fake, 9, &changed));
+    let run = run_and(3, 10, 300, &Script::calm(Duration::from_secs(300)), next);
+    // Differences go on: the model wants one in every slot but the first.
+    check(&run);
+    let of_last = |event: &&Arc<Event>| event.target().name.starts_with("host00009");
+    let last: Vec<&Arc<Event>> = run.events.iter().filter(of_last).collect();
+    let (end, before) = last.split_last().expect("it had frames");
+    assert!(matches!(&***end, Event::Stale(stale) if stale.reason == StaleReason::TargetRemoved));
+    assert!((14..=15).contains(&before.len()));
+    let others = run.events.iter().filter(|event| !of_last(event));
+    assert!(others.clone().all(|event| matches!(**event, Event::Frame(_))), "nothing has ended");
+    assert!(others.count() >= 9 * 29);
 }
 
 #[test]
